@@ -21,6 +21,7 @@ from statistics import mean, median
 from typing import Any
 
 from kernlint.analysis import analysis
+from kernlint.request import Request
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "pairs"
 WORTH = 1.2
@@ -111,12 +112,14 @@ def judged(
     ``case`` is its case.json; ``also_category`` and ``also_symbol`` there are right answers too.
     """
     answer = analysis(
-        (folder / "before.py").read_text(),
-        path=f"{folder.name}/before.py",
-        reference=(folder / "reference.py").read_text(),
-        device=device,
-        scope=scope,
-        overrides=size["set"],
+        Request(
+            (folder / "before.py").read_text(),
+            path=f"{folder.name}/before.py",
+            reference=(folder / "reference.py").read_text(),
+            device=device,
+            scope=scope,
+            overrides=size["set"],
+        )
     ).verdict
     estimate = answer.details.estimate.chosen
     candidates = {f.rule.code: f.estimate.chosen.speedup for f in answer.details.findings if f.estimate is not None}

@@ -23,8 +23,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kernlint.errors import SourceError
-from kernlint.lint.check_file import Job
 from kernlint.lint.diagnostics import DIAGNOSTICS
+from kernlint.lint.job import Job
 from kernlint.lint.pool import run_jobs
 from kernlint.lint.reading import read_bytes
 from kernlint.lint.settings import FileSettings

@@ -26,9 +26,11 @@ from bug_reasons import REASONS
 from evidence import rules_of_rows
 
 from kernlint.fix import fix_source
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.settings import FileSettings
+from kernlint.request import Request
 from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import all_rules, find_rule
@@ -93,7 +95,7 @@ def strongest(source: str, codes: Sequence[str], device: str) -> tuple[str, str]
 
 def fixed(source: str, codes: Sequence[str], device: str) -> Fix:
     """What the fixes of rules ``codes`` make of ``source``."""
-    result = fix_source(source, path="row.py", rules=codes, unsafe=True, device=device)
+    result = fix_source(Request(source, path="row.py", device=device), rules=codes, unsafe=True)
     effects = {f"{one.effects.applicability}, {one.effects.numerics}" for one in result.applied}
     before, after = (_counts(text, device) for text in (result.before, result.after))
     left = [code for code in sorted(codes) if after[code]]

@@ -31,6 +31,7 @@ from typing import Any
 from turns import Batch
 
 from kernlint.analysis import DEFAULT_DEVICE
+from kernlint.request import Request
 from kernlint.verify.judge import judge_case
 from kernlint.verify.plan import NothingToProve, Plan, make_plan
 from kernlint.verify.prove import case_of, files_of, job_of, machine, timings_of
@@ -128,11 +129,13 @@ def planned(subject: Subject, device: str, autotune: bool) -> Plan | NothingToPr
     """The plan of the automatic fix; a text where it fails."""
     try:
         return make_plan(
-            subject.source,
-            path=subject.path,
-            reference=subject.reference,
-            device=device,
-            overrides=subject.settings,
+            Request(
+                subject.source,
+                path=subject.path,
+                reference=subject.reference,
+                device=device,
+                overrides=subject.settings,
+            ),
             follow_ups=True,
             unsafe=True,
             autotune=autotune,

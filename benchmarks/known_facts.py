@@ -3,34 +3,41 @@
     python benchmarks/known_facts.py DIR...                      packages, unpacked below DIR (one row for each folder in it)
     python benchmarks/known_facts.py --pairs LIST.jsonl ROOT     programs with their references: {"path": ..., "reference": ...}
     --markdown    a table for docs;  --limit N    at most N files of each;  --seconds S    at most S for each file
+    --half 0|1    the packages with an even, or odd, hash of their names alone: one half to develop on, one to be measured once
 
-Three columns: the source of one file and what it imports; that and the calls in its project; and what a verdict assumes beside it.
-Nothing of what is read is run.
+Three columns: the source of one file and what it imports; that and the calls, in the file itself and in its project; and what a
+verdict assumes beside it. A launch is known where its grid is, and the types of all that its kernel points into. Operands of dots
+are those of launched kernels, and of kernels that nothing launches, here or elsewhere in the project. Nothing of what is read is run.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
+from kernlint.interpret.callers import CallSite, Nothing, call_sites
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Fact, Program, Question, may_launch
-from kernlint.interpret.project import CallSite, Nothing, call_sites
+from kernlint.interpret.program import Program
+from kernlint.interpret.project import launchers
+from kernlint.interpret.question import Fact, Question
+from kernlint.interpret.reading.launching import may_launch
 from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.verdict.scenarios import Planner
-from kernlint.workload import Dot, Expr, Launch, Symbol, Tensor, Workload
+from kernlint.workload import Access, Dot, Expr, Launch, Symbol, Tensor, Workload
 
 DEVICE = find_device("h100-sxm")
 WAYS = ("source", "project", "assumed")
@@ -66,11 +73,16 @@ def grid_known(launch: Launch) -> bool:
     )
 
 
-def facts_of(workload: Workload | None) -> dict[str, list[bool]]:
-    """What is known of a call, thing by thing, in an order that does not depend on what is known."""
+def facts_of(workload: Workload | None, kernels: Container[str] | None = None) -> dict[str, list[bool]]:
+    """What is known of a call, of the launches of ``kernels`` if those are given, thing by thing, in an order that does not
+    depend on what is known."""
     found: dict[str, list[bool]] = {"launches": [], "dots": [], "tensors": []}
     for launch in workload.first_call().distinct_launches() if workload is not None else ():
-        tensors = [value.dtype is not None for value in launch.arguments.values() if isinstance(value, Tensor)]
+        if kernels is not None and launch.kernel.name not in kernels:
+            continue
+        given = launch.arguments
+        tensors = [value.dtype is not None for value in given.values() if isinstance(value, Tensor)]
+        tensors += [False for base in sorted({a.base or "" for a, _ in launch.kernel.walk(Access)} - given.keys())]  # type: ignore[union-attr]
         found["tensors"] += tensors
         found["launches"].append(grid_known(launch) and all(tensors))
         for dot in launch.kernel.dots():
@@ -88,35 +100,45 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     other = parse_module(read_source(str(reference)).text, str(reference)) if reference is not None else None
     program = Program(module, other, Question(host=host_facts(DEVICE)))
     workloads = [w for w in program.workloads() if w.first_call().launches()]
-    sites = _sites(program, workloads, module) if project else []
+    sites = _sites(program, workloads, module, project)
     for workload in workloads:
         here = facts_of(workload)
-        everywhere = [here]
         own = [site for site in sites if site.function.partition(".")[0] == workload.entry.partition(".")[0]]
         if all(all(known) for known in here.values()):
             versions = [here] * len(WAYS)
         else:
-            called = _called(program, workload, own)
-            everywhere.append(facts_of(called))
-            assumed = _assumed(program, workload, own)
-            versions = [here, facts_of(called) if called is not None else here, assumed or here]
-        for kind, known in here.items():
-            count.all[kind] += len(known)
-            for way, version in zip(WAYS, versions):
-                same = version[kind] if len(version[kind]) == len(known) else known
-                count.known[kind, way] += sum(same)
-    for workload in program.bare_kernels():
-        operands = facts_of(workload)["dots"]
-        count.all["dots"] += len(operands)
-        for way in WAYS:
-            count.known["dots", way] += sum(operands)
+            others = _called(program, workload, own), _assumed(program, workload, own)
+            versions = [here, *(facts_of(one) if one is not None else here for one in others)]
+        for kind in here:
+            _add(count, kind, [version[kind] for version in versions])
+    bare = {workload.entry: facts_of(workload)["dots"] for workload in program.bare_kernels()}
+    left = {name: operands for name, operands in bare.items() if operands}
+    for other_module in launchers(module.path, list(left)) if project and left else ():
+        outside = Program(other_module, None, Question(host=host_facts(DEVICE), strict=False))
+        for workload in outside.workloads():
+            here = facts_of(workload, left.keys())["dots"]
+            planned = _assumed(outside, workload, ()) if here else None
+            _add(count, "dots", [here, here, facts_of(planned, left.keys())["dots"] if planned is not None else here])
+            launched = {launch.kernel.name for launch in workload.first_call().launches()}
+            left = {name: operands for name, operands in left.items() if name not in launched}
+        outside.close()
+    for operands in left.values():
+        _add(count, "dots", [operands] * len(WAYS))
     program.close()
     return count
 
 
-def _sites(program: Program, workloads: Sequence[Workload], module: Module) -> list[CallSite]:
+def _add(count: Count, kind: str, versions: Sequence[list[bool]]) -> None:
+    """Count the same things under each way of knowing; where a way makes others of them, it tells nothing."""
+    first = versions[0]
+    count.all[kind] += len(first)
+    for way, known in zip(WAYS, versions):
+        count.known[kind, way] += sum(known if len(known) == len(first) else first)
+
+
+def _sites(program: Program, workloads: Sequence[Workload], module: Module, project: bool) -> list[CallSite]:
     entries = [workload.entry.replace(".backward", ".forward") for workload in workloads]
-    return call_sites(module.path, entries, may_launch(module), program.question.host) if entries else []
+    return call_sites(module, entries, may_launch(module), program.question.host, project) if entries else []
 
 
 def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:
@@ -134,16 +156,25 @@ def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> 
     return program.variant(program.kernel, question).workload(workload.entry, NO_EDITS)
 
 
-def _assumed(program: Program, workload: Workload, sites: Sequence[CallSite]) -> dict[str, list[bool]] | None:
+def _assumed(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:
+    """The call with the types that a verdict would assume."""
     planner = Planner(program, workload, DEVICE, target_for(None, DEVICE), sites)
     types = planner.assignments()[0]
-    return facts_of(program.at(dtypes=types).workload(workload.entry, NO_EDITS)) if types else None
+    return program.at(dtypes=types).workload(workload.entry, NO_EDITS) if types else None
 
 
 def files_of(folder: Path, limit: int) -> Iterator[Path]:
-    found = [path for path in sorted(folder.rglob("*.py")) if b"triton" in path.read_bytes()]
-    step = max(1, len(found) // limit) if limit else 1
-    yield from found[::step]
+    """The files below ``folder`` that define kernels, as many as ``limit`` says, in the order of a hash of their names."""
+    found = [path for path in sorted(folder.rglob("*.py")) if _KERNEL.search(path.read_bytes())]
+    found.sort(key=lambda path: _hash(str(path.relative_to(folder))))
+    yield from found[: limit or None]
+
+
+_KERNEL = re.compile(rb"^\s*@triton\.(jit|heuristics|autotune)", re.MULTILINE)
+
+
+def _hash(name: str) -> int:
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16)
 
 
 def bounded(path: Path, reference: Path | None, project: bool, seconds: float) -> Count:
@@ -179,6 +210,13 @@ def bounded(path: Path, reference: Path | None, project: bool, seconds: float) -
     return Count(data[0], 0, Counter(data[1]), Counter({(kind, way): n for kind, way, n in data[2]}))
 
 
+def sum_of(counts: Iterable[Count]) -> Count:
+    total = Count()
+    for count in counts:
+        total.add(count)
+    return total
+
+
 def table(rows: dict[str, Count], markdown: bool) -> str:
     kinds = ("launches", "dots", "tensors")
     head = ["", "files", *(f"{kind}: {' / '.join(WAYS)}" for kind in kinds)]
@@ -197,14 +235,18 @@ def main() -> None:
     parser.add_argument("--pairs", nargs=2, metavar=("LIST", "ROOT"))
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--half", type=int, choices=(0, 1))
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     rows: dict[str, Count] = {}
     for top in options.folders:
         for folder in sorted(path for path in top.iterdir() if path.is_dir()):
+            if options.half is not None and _hash(folder.name) % 2 != options.half:
+                continue
             rows[folder.name] = Count()
             for path in files_of(folder, options.limit):
                 rows[folder.name].add(bounded(path, None, True, options.seconds))
+    rows["all packages"] = sum_of(rows.values())
     if options.pairs:
         listed, root = Path(options.pairs[0]), Path(options.pairs[1])
         entries = [json.loads(line) for line in listed.read_text().splitlines() if line.strip()]

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import all_rules

@@ -24,6 +24,7 @@ from accuracy import as_markdown
 
 from kernlint.analysis import analysis
 from kernlint.errors import KernlintError
+from kernlint.request import Request
 
 SLOW = 0.5
 
@@ -72,11 +73,9 @@ def judge(row: dict[str, object], checkout: str) -> Row:
     text = (Path(checkout) / path).read_text()
     try:
         answer = analysis(
-            text,
-            path=path,
-            reference=(Path(checkout) / reference).read_text(),
-            device="rtx-4090",
-            scope="call",
+            Request(
+                text, path=path, reference=(Path(checkout) / reference).read_text(), device="rtx-4090", scope="call"
+            )
         ).verdict
     except (KernlintError, OSError) as error:
         return Row(path, speed, f"no verdict: {str(error)[-80:]}", measured_us=measured)

@@ -26,7 +26,8 @@ from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import KernlintError
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.lint.model import SEVERITIES
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context

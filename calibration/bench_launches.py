@@ -21,8 +21,9 @@ import libcst as cst
 from micro_launches import Sample
 
 from kernlint.cost.device import find_device
-from kernlint.interpret.host import HostEvaluator, HostFacts
-from kernlint.interpret.python import NO_EDITS
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.values import Scope
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.workload import Launch, Storage, Tensor

@@ -30,8 +30,9 @@ import bench_launches  # noqa: E402
 
 from kernlint.cost.arithmetic import OTHER, Operations, Price  # noqa: E402
 from kernlint.cost.device import find_device  # noqa: E402
-from kernlint.cost.programs import program_time  # noqa: E402
-from kernlint.cost.traffic import Traffic, traffic  # noqa: E402
+from kernlint.cost.programs.price import program_time  # noqa: E402
+from kernlint.cost.traffic.accesses import traffic  # noqa: E402
+from kernlint.cost.traffic.model import Traffic  # noqa: E402
 from kernlint.workload import Compute, Launch  # noqa: E402
 
 FACTS = "h100-arithmetic.csv"

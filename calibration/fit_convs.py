@@ -2,7 +2,8 @@
 
     python calibration/fit_convs.py [--dry-run]
 
-Data: ``calibration/facts/h200-convs.csv`` (drawn at random) and the convolutions of ``h100-torch-ops.csv`` and ``h100-torch-ops-2.csv``.
+Data: ``calibration/facts/h200-convs.csv`` and ``h200-convs-2.csv`` (drawn at random, the second larger) and the convolutions of
+``h100-torch-ops.csv`` and ``h100-torch-ops-2.csv``.
 The loss is robust: cuDNN now and then picks a kernel that is a hundred times slower than the next one. Judged on draws that the fit did
 not see.
 Needs numpy and scipy, which kernlint itself does not.
@@ -31,7 +32,7 @@ TARGET = ROOT / "kernlint" / "cost" / "data" / "convolutions.json"
 START = {
     "floor_us": 10.0, "pointwise_floor_us": 3.0, "pointwise_passes": 1.5, "passes_1": 4.0, "passes_2": 4.0, "passes_3": 4.0,
     "channel_passes": 1.0, "channel_half": 1.0, "inner": 0.5, "outer": 0.5, "half": 0.5, "grouped": 0.5, "odd": 0.5, "strided_back": 0.5,
-    "dilated_back": 0.5,
+    "dilated_back": 0.5, "dilated_forth": 1.0,
     **{f"share_{way}_{dims}": 0.3 for way in ("forth", "back") for dims in (1, 2, 3)},
     **{f"channel_{way}_{dims}": 0.04 for way in ("forth", "back") for dims in (1, 2, 3)},
 }  # fmt: skip
@@ -41,10 +42,10 @@ FOLDS = 5
 Row = tuple[Convolution, float, float, Device, float]
 
 
-def drawn() -> list[Row]:
-    """The rows of ``h200-convs.csv``."""
+def drawn(name: str) -> list[Row]:
+    """The rows of a file of draws."""
     found = []
-    with (ROOT / "calibration" / "facts" / "h200-convs.csv").open() as file:
+    with (ROOT / "calibration" / "facts" / name).open() as file:
         for row in csv.DictReader(file):
             said = dict(part.split("=") for part in row["shape"].split(";"))
             window = [int(k) for k in said["k"].split("x")]
@@ -102,7 +103,7 @@ def fit(rows: list[Row]) -> dict[str, float]:
 
 def main() -> None:
     """Command line."""
-    rows = [*drawn(), *earlier()]
+    rows = [*drawn("h200-convs.csv"), *drawn("h200-convs-2.csv"), *earlier()]
     unseen: list[float] = []
     for fold in range(FOLDS):
         seen = [row for index, row in enumerate(rows) if index % FOLDS != fold]

@@ -115,9 +115,12 @@ TABLES = {
 #: How hard a constant is held to its start, in residuals of ln(us) per unit of ln(constant).
 PRIOR_WEIGHT = 0.02
 
-#: Cycles per cycle at peak where mma.sync is the widest instruction: an A100's best bf16 GEMM reaches 271 of 312
-#: TFLOP/s (``measured_bf16_gemm_tflops`` of the device table). Not timed here.
-NATIVE_TENSOR = 1.15
+#: Where mma.sync is the widest instruction: cycles per cycle at peak, and what is exposed and overlaps. Chosen on the odd rows of
+#: ``benchmarks/a100_rows.py`` (published times of products by an A100): with Hopper's they are 20 % too slow.
+NATIVE_TENSOR, NATIVE = 1.0, {"exposed": 0.1, "overlap": 3.0}
+#: Issue cycles of 128 casts of fp32 to two halves at a time on the way to mma.sync: an instruction for a pair, 64 a cycle (CUDA C++
+#: Programming Guide, sm_80 to sm_90), and as long to move them.
+NATIVE_CAST = 2.0
 
 #: What a row of each group counts in the fit: the grid of the first file repeats its few shapes, the others do not.
 GROUP_WEIGHT = {"gemm": 1.0, "gemm-2": 2.0, "attention": 3.0, "recurrent": 3.0, "seed": 0.0}
@@ -297,12 +300,14 @@ class Fit:
                 result[table] = rounded
         # Never measured: a cast on another path costs what it costs there, any other cast the mean of its path.
         casts = result["convert"]
+        casts["mma.float32->float16"] = NATIVE_CAST
         for path in ("fma", "mma", "wgmma", "wgmma.stored"):
             for cast in MEASURED_CASTS:
                 casts.setdefault(f"{path}.{cast}", casts.get(f"mma.{cast}", casts.get(f"wgmma.{cast}")))
             casts[f"{path}.other"] = float(f"{np.mean([casts[f'{path}.{cast}'] for cast in MEASURED_CASTS]):.5g}")
         for kind in ("float16", "tf32", "int8", "fp8"):
             result["tensor"][f"native.{kind}"] = NATIVE_TENSOR
+        result["native"] = NATIVE
         for table in ("convert", "shuffle", "shuffle_growth", "tensor"):
             result[table]["none"] = 0.0
         # Never measured: a cast on the way to a shuffle is priced as the nearest one that was.

@@ -20,7 +20,7 @@ from kernlint.cost.device import find_device
 from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dots import dot_time
 from kernlint.cost.gathers import GatherConstants, gather_us, gathered_cycles
-from kernlint.cost.traffic import traffic
+from kernlint.cost.traffic.accesses import traffic
 
 TARGET = Path(__file__).parent.parent / "kernlint" / "cost" / "data" / "gathers.json"
 

@@ -1,4 +1,4 @@
-"""Fit the constants of ``kernlint/cost/programs.py`` to the micro-benchmarks and write them with their residuals.
+"""Fit the constants of ``kernlint/cost/programs/constants.py`` to the micro-benchmarks and write them with their residuals.
 
     python calibration/fit_memory.py [--folds 5] [--only NAME,NAME] [--dry-run]
 
@@ -34,9 +34,11 @@ from micro_launches import Sample, samples  # noqa: E402
 
 from kernlint.cost.classes import class_of  # noqa: E402
 from kernlint.cost.device import find_device  # noqa: E402
-from kernlint.cost.programs import Constants, program_time, program_us  # noqa: E402
-from kernlint.cost.programs import constants as current  # noqa: E402
-from kernlint.cost.traffic import Traffic, traffic  # noqa: E402
+from kernlint.cost.programs.constants import Constants  # noqa: E402
+from kernlint.cost.programs.constants import constants as current  # noqa: E402
+from kernlint.cost.programs.price import program_time, program_us  # noqa: E402
+from kernlint.cost.traffic.accesses import traffic  # noqa: E402
+from kernlint.cost.traffic.model import Traffic  # noqa: E402
 
 TARGET = ROOT / "kernlint" / "cost" / "data" / "programs.json"
 NAMES = [field.name for field in fields(Constants)]
@@ -324,7 +326,7 @@ def host_ratio_sigma() -> float:
 
 def write_correlations(program: float, errors: list[tuple[Sample, str, float]]) -> None:
     result = {
-        "_about": "Errors of speedups in kernlint/cost/estimate.py, written by calibration/fit_memory.py; do not edit.",
+        "_about": "Errors of speedups in kernlint/cost/comparing.py, written by calibration/fit_memory.py; do not edit.",
         "correlation": {"program": program, "dot": dot_correlation(), "other": torch_correlation()},
         "correlation_source": "residuals of configurations of one kernel and size that differ in tile, warps or dtype",
         "program_ratios": ratio_sigmas(errors),
@@ -416,7 +418,7 @@ def main() -> None:
     everything = [error for family, _, error in held_out if family != "empty_program"]
     overall = float(np.mean(np.abs(everything)))
     report = {
-        "_about": "Constants of kernlint/cost/programs.py, written by calibration/fit_memory.py; do not edit.",
+        "_about": "Constants of kernlint/cost/programs/constants.py, written by calibration/fit_memory.py; do not edit.",
         "source": [
             *(
                 f"calibration/facts/{name} (gpu_us)"

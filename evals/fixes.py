@@ -26,6 +26,7 @@ from heldout import Subject, set_called, subjects
 
 from kernlint.errors import KernlintError
 from kernlint.fix import fix_source
+from kernlint.request import Request
 
 
 def positives(names: Sequence[str]) -> Iterator[tuple[str, Subject]]:
@@ -44,11 +45,7 @@ def write(target: Path, names: Sequence[str], device: str) -> None:
         applied, refused, after = [], "", None
         try:
             made = fix_source(
-                before,
-                path="before.py",
-                reference=reference,
-                device=device,
-                overrides=subject.size["set"],
+                Request(before, path="before.py", reference=reference, device=device, overrides=subject.size["set"]),
                 follow_ups=True,
                 unsafe=True,
             )

@@ -20,11 +20,14 @@ from typing import Any
 from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
-from kernlint.interpret.agreement import differences
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
-from kernlint.interpret.recorded import RecordedProgram, Recording
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.interpret.recorded.agreement import differences
+from kernlint.interpret.recorded.program import RecordedProgram
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.records import dataclass
+from kernlint.request import Request
 from kernlint.syntax.source import read_source
 from kernlint.syntax.task import read_task
 from kernlint.verify.trace import make_job, trace
@@ -67,7 +70,7 @@ def recording(kernel: Path, reference: Path | None, keep: Path | None) -> Record
             raise KernlintError(kept["error"])
         return Recording(kept["traces"], tuple(kept["notes"]))
     try:
-        found = trace(make_job(kernel.read_text(), path=str(kernel), device=DEVICE, **_given(reference)))
+        found = trace(make_job(Request(kernel.read_text(), str(kernel), device=DEVICE, **_given(reference))))
         report: dict[str, Any] = {"traces": found.traces, "notes": found.notes}
     except KernlintError as error:
         report = {"error": str(error)}

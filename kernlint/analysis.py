@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint import seen
 from kernlint.cost.device import Device, UnknownDevice, find_device
-from kernlint.cost.estimate import MODEL_VERSION, estimate
-from kernlint.cost.traffic import assumed_trips
+from kernlint.cost.estimate import MODEL_VERSION, SCOPES, estimate
+from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.host import HostFacts
-from kernlint.interpret.program import Program, Question, may_launch
-from kernlint.interpret.project import CallSite, call_sites, launchers
-from kernlint.interpret.recorded import RecordedProgram, Recording
+from kernlint.interpret.callers import CallSite, call_sites
+from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.program import Program
+from kernlint.interpret.project import launchers
+from kernlint.interpret.question import Question
+from kernlint.interpret.reading.launching import may_launch
+from kernlint.interpret.recorded.program import RecordedProgram
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
 from kernlint.records import dataclass, replace
+from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.dialect import dialect, has_kernel
@@ -34,8 +41,6 @@ from kernlint.verdict.model import AssumedFact, Scenario, Verdict
 from kernlint.verdict.scenarios import Plan, Planner, is_open, undecided
 from kernlint.verdict.words import speedup_text, write_verdict
 from kernlint.workload import Launch, Tensor, Workload, concrete
-
-DEFAULT_DEVICE = "h100-sxm"
 
 #: References that are kept for the next kernel.
 _MOST_REFERENCES = 16
@@ -63,15 +68,18 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Reading:
-    """A program as it was read: the ``workloads`` are those of its entries that launch something; ``device_named`` says that
-    the user chose the ``device``, ``project`` that the files around may be asked for facts."""
+    """A program as it was read: the ``workloads`` are those of its entries that launch something."""
 
+    request: Request
     task: Task
     program: Program
     workloads: tuple[Workload, ...]
     device: Device
-    device_named: bool = True
-    project: bool = False
+
+    @property
+    def device_named(self) -> bool:
+        """Whether the user chose the ``device``."""
+        return self.request.device is not None
 
 
 def analyze(
@@ -105,94 +113,75 @@ def analyze(
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
     :class:`~kernlint.errors.AnalysisError` when there is no verdict.
     """
-    options: dict[str, Any] = {
-        "path": path,
-        "reference": reference,
-        "reference_path": reference_path,
-        "device": device,
-        "scope": scope,
-        "entry": entry,
-        "overrides": overrides,
-        "assumptions": tuple(assumptions),
-        "performance": performance,
-        "performance_path": performance_path,
-    }
-    if recording is not None or project:
-        return analysis(source, **options, recording=recording, project=project).verdict
-    question = seen.question(source, options)
+    asked = Request(
+        source,
+        path,
+        reference,
+        reference_path,
+        device,
+        scope,
+        entry,
+        overrides or {},
+        tuple(assumptions),
+        performance,
+        performance_path,
+        recording,
+        project,
+    )
+    return answer(asked)
+
+
+def answer(request: Request) -> Verdict:
+    """The verdict that :func:`analyze` gives; that on a text alone is kept for whoever asks again."""
+    if request.recording is not None or request.project:
+        with _keeping_garbage():
+            return analysis(request).verdict
+    question = seen.question(request)
     verdict = seen.verdict(question)
     if verdict is None:
-        found = analysis(source, **options)
-        verdict = found.verdict
-        seen.remember(question, verdict, found.program)
-        found.program.close()
+        with _keeping_garbage():
+            found = analysis(request)
+            verdict = found.verdict
+            seen.remember(question, verdict, found.program)
+            found.program.close()
     return verdict
 
 
-def analysis(
-    source: str,
-    *,
-    path: str = "kernel.py",
-    reference: str | None = None,
-    reference_path: str = "reference.py",
-    device: str | None = None,
-    scope: str = "gpu",
-    entry: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    assumptions: Iterable[str] = (),
-    performance: str | None = None,
-    performance_path: str = "performance data",
-    autotune: bool = False,
-    assume: bool = True,
-    recording: Recording | None = None,
-    project: bool = False,
-) -> Analysis:
-    """As :func:`analyze`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
+@contextmanager
+def _keeping_garbage() -> Iterator[None]:
+    """Nobody looks for garbage while a program grows that is let go of as a whole: that takes a sixth of the time of a verdict."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def analysis(request: Request, autotune: bool = False, assume: bool = True) -> Analysis:
+    """As :func:`answer`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
     where a fixed one would do for the sizes at hand; unless told to ``assume`` plausible facts, it rests on those that are known."""
-    reading = read_program(
-        source,
-        path=path,
-        reference=reference,
-        reference_path=reference_path,
-        device=device,
-        entry=entry,
-        overrides=overrides,
-        assumptions=assumptions,
-        recording=recording,
-        project=project,
-    )
-    return judged(reading, scope, performance, performance_path, autotune, assume)
+    return judged(read_program(request), autotune, assume)
 
 
-def read_program(
-    source: str,
-    *,
-    path: str = "kernel.py",
-    reference: str | None = None,
-    reference_path: str = "reference.py",
-    device: str | None = None,
-    entry: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    assumptions: Iterable[str] = (),
-    for_rules: bool = False,
-    recording: Recording | None = None,
-    project: bool = False,
-) -> Reading:
+def read_program(request: Request, for_rules: bool = False) -> Reading:
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
     too, which also look at kernels that nothing launches."""
-    gpu = _device(device or DEFAULT_DEVICE)
-    task = read_task(SourceText(source, path))
+    if request.scope not in SCOPES:
+        raise UsageError(f"unknown scope {request.scope!r}; it is gpu or call")
+    gpu = _device(request.device or DEFAULT_DEVICE)
+    task = read_task(SourceText(request.source, request.path))
     module = task.reference
-    if reference is not None:
-        module = _reference(reference, reference_path)
+    if request.reference is not None:
+        module = _reference(request.reference, request.reference_path)
     _check_dialect(task.kernel)
-    facts = tuple(parse_fact(text) for text in assumptions)
-    target = target_for(None, gpu)
-    question = Question(entry, overrides or {}, facts, host_facts(gpu), target)
+    facts = tuple(parse_fact(text) for text in request.assumptions)
+    question = Question(request.entry, request.overrides, facts, host_facts(gpu), target_for(None, gpu))
     program = (
         Program(task.kernel, module, question)
-        if recording is None
-        else RecordedProgram(task.kernel, module, question, recording)
+        if request.recording is None
+        else RecordedProgram(task.kernel, module, question, request.recording)
     )
     followed = program.workloads()
     workloads = [w for w in followed if (w.first_call() if for_rules else w).launches()]
@@ -202,13 +191,13 @@ def read_program(
         contradictions = program.contradictions
         if contradictions and facts:
             raise UsageError(f"--assume: {contradictions[0]}")
-        elsewhere = _launched_elsewhere(task, module, question, gpu, device is not None) if project else None
+        elsewhere = _launched_elsewhere(request, task, module, question, gpu) if request.project else None
         if elsewhere is not None:
             return elsewhere
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
-        _check_sizes(workload, overrides or {})
-    return Reading(task, program, tuple(workloads), gpu, device is not None, project)
+        _check_sizes(workload, request.overrides)
+    return Reading(request, task, program, tuple(workloads), gpu)
 
 
 @lru_cache(maxsize=_MOST_REFERENCES)
@@ -218,7 +207,7 @@ def _reference(text: str, path: str) -> Module:
 
 
 def _launched_elsewhere(
-    task: Task, reference: Module | None, question: Question, device: Device, named: bool
+    request: Request, task: Task, reference: Module | None, question: Question, device: Device
 ) -> Reading | None:
     """The functions of another file of the project that launch kernels of this one; None where there are none."""
     from libcst import FunctionDef
@@ -234,21 +223,13 @@ def _launched_elsewhere(
             if any(os.path.realpath(launch.kernel.file) == own for launch in workload.launches())
         ]
         if ours:
-            return Reading(task, program, tuple(ours), device, named, True)
+            return Reading(request, task, program, tuple(ours), device)
     return None
 
 
-def judged(
-    reading: Reading,
-    scope: str,
-    performance: str | None = None,
-    performance_path: str = "performance data",
-    autotune: bool = False,
-    assume: bool = True,
-) -> Analysis:
-    """The verdict on what was read, in ``scope``, with measured times where there are any."""
-    best = best_change(reading, scope, performance, performance_path, autotune, assume)
-    best = with_what_is_wrong(best, reading)
+def judged(reading: Reading, autotune: bool = False, assume: bool = True) -> Analysis:
+    """The verdict on what was read, in the scope asked about, with measured times where there are any."""
+    best = with_what_is_wrong(best_change(reading, autotune, assume), reading)
     return Analysis(reading, best, write_verdict(best, reading.device, MODEL_VERSION))
 
 
@@ -258,23 +239,13 @@ def with_what_is_wrong(judgement: Judgement, reading: Reading) -> Judgement:
     return with_errors(judgement, reading.program, reading.device, rules)
 
 
-def best_change(
-    reading: Reading,
-    scope: str,
-    performance: str | None = None,
-    performance_path: str = "performance data",
-    autotune: bool = False,
-    assume: bool = False,
-) -> Judgement:
+def best_change(reading: Reading, autotune: bool = False, assume: bool = False) -> Judgement:
     """What the verdict of :func:`judged` would choose, without the errors and the words. Unless told to ``assume`` plausible facts,
     nothing is known of the times of a call with open sizes."""
-    if scope not in ("gpu", "call"):
-        raise UsageError(f"unknown scope {scope!r}; it is gpu or call")
-    measured = _performance(reading.task, performance, performance_path)
-    judge_one = _Judge(reading, scope, measured, autotune)
+    judge_one = _Judge(reading, autotune)
     judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in reading.workloads]
     if assume:
-        judgements = [judge_one.answered(judgement) for judgement in judgements]
+        judgements = [_seen(judge_one.answered(judgement)) for judgement in judgements]
     # Of several public functions the one with the largest saving; of equals the first.
     best = max(judgements, key=lambda j: (j.worth, j.certainty != "unknown", j.saving_us))
     return judge_one.with_other_scenarios(best) if assume else best
@@ -285,10 +256,11 @@ _SCENARIO_WORK, _OTHER_WORK, _MOST_ASSUMED = 1_500_000, 600_000, 4
 
 
 class _Judge:
-    """Judges calls of one reading in ``scope``, those with open facts by scenarios."""
+    """Judges calls of one reading, those with open facts by scenarios."""
 
-    def __init__(self, reading: Reading, scope: str, measured: Performance, autotune: bool) -> None:
-        self.reading, self.scope, self.measured, self.autotune = reading, scope, measured, autotune
+    def __init__(self, reading: Reading, autotune: bool) -> None:
+        self.reading, self.scope, self.autotune = reading, reading.request.scope, autotune
+        self.measured = _performance(reading.task, reading.request)
         self.rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
         self.allowance = Allowance(MOST_WORK)
         self._sites: list[CallSite] | None = None
@@ -337,13 +309,12 @@ class _Judge:
         return replace(found, certainty=certainty, scenarios=(scenario,), base=base, undecided=wanted)
 
     def _calls(self) -> list[CallSite]:
-        """The calls of this program's functions in other files of its project."""
+        """The calls of this program's functions that it makes itself, as a script say, and those in its project."""
         if self._sites is None:
             kernel, program = self.reading.program.kernel, self.reading.program
             entries = [workload.entry.replace(".backward", ".forward") for workload in self.reading.workloads]
-            asked = self.reading.project
-            ways = may_launch(kernel)
-            self._sites = call_sites(kernel.path, entries, ways, program.question.host) if asked else []
+            ways, host = may_launch(kernel), program.question.host
+            self._sites = call_sites(kernel, entries, ways, host, self.reading.request.project)
         return self._sites
 
     def with_other_scenarios(self, judgement: Judgement) -> Judgement:
@@ -354,6 +325,13 @@ class _Judge:
             facts = plan.facts + tuple(AssumedFact(*fact) for fact in _guessed(plan.workload))
             others.append(_scenario(plan.name, facts, found))
         return replace(judgement, scenarios=(*judgement.scenarios, *others))
+
+
+def _seen(judgement: Judgement) -> Judgement:
+    """``judgement``, but that nothing is decided where it finds nothing to gain in kernels whose memory nobody sees."""
+    if judgement.worth or not judgement.behind_addresses:
+        return judgement
+    return replace(judgement, certainty="unknown", scenarios=(), base=None)
 
 
 def _scenario(name: str, facts: tuple[AssumedFact, ...], judgement: Judgement) -> Scenario:
@@ -383,10 +361,10 @@ def _guessed(workload: Workload) -> list[tuple[str, str, str, str]]:
     return list(found.values())
 
 
-def _performance(task: Task, given: str | None, name: str) -> Performance:
+def _performance(task: Task, request: Request) -> Performance:
     """What was measured: as given, else as the task file says, where it has numbers at all."""
-    if given is not None:
-        return read_performance(given, name)
+    if request.performance is not None:
+        return read_performance(request.performance, request.performance_path)
     if any(character.isdigit() for character in task.performance):
         return read_performance(task.performance, f"{task.path}: section Performance")
     return Performance()

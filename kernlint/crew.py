@@ -374,8 +374,11 @@ _NEARLY = 0.8
 #: analysis waits for nothing else.
 _LOADED = 15.0
 
-#: Objects made and not freed since the last look for garbage before there is another: some tens of megabytes.
-_GARBAGE = 500_000
+#: Objects made and not freed since the last look for garbage before there is another: some megabytes.
+_GARBAGE = 50_000
+
+#: Looks at what is young before one at everything.
+_TIMES = 20
 
 #: Sent by a worker that has imported everything: only then does the time of its first job begin.
 _READY = "ready"
@@ -433,5 +436,7 @@ def _loop(pipe: Connection, trade: Trade) -> None:
             pipe.send(answer)
         except OSError:
             return
-        if gc.get_count()[0] > _GARBAGE:
-            gc.collect()
+        young, times, _ = gc.get_count()
+        if young > _GARBAGE:
+            # What jobs leave behind is young; to look at what is kept from one to the next costs as much again.
+            gc.collect(0 if times < _TIMES else 2)

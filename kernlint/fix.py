@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import PurePath
-from typing import Any
 
 from kernlint.analysis import Analysis, Reading, best_change, read_program, with_what_is_wrong
-from kernlint.cost.estimate import estimate, speedup
+from kernlint.cost.comparing import speedup
+from kernlint.cost.estimate import estimate
 from kernlint.errors import KernlintError, SourceError
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
+from kernlint.request import Request
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, apply_edits, lines_with_ends
@@ -101,20 +102,22 @@ def diff_of(before: str, after: str, path: str) -> str:
 class _Question:
     """What is asked of each version of the program, and what has come of it so far."""
 
-    options: Mapping[str, Any]
-    scope: str
+    request: Request
     rules: tuple[Rule, ...]
     unsafe: bool
     follow_ups: bool
     autotune: bool = False
-    performance: Mapping[str, Any] = field(default_factory=dict)
     done: list[Applied] = field(default_factory=list)
     refused: dict[tuple[str, str, str], Refused] = field(default_factory=dict)
 
     @property
     def mends(self) -> bool:
         """Whether rules about wrong code were named, of which a file may break many."""
-        return bool(self.options["for_rules"])
+        return any(rule.bare or rule.lexical or rule.category in NOT_ABOUT_SPEED for rule in self.rules)
+
+    @property
+    def scope(self) -> str:
+        return self.request.scope
 
 
 @dataclass(frozen=True)
@@ -143,9 +146,7 @@ class _Version:
         """What there is to change: what the verdict says to mend first, and its change; or what the rules that were named find
         in each workload."""
         if not self.asked.rules:
-            judgement = self.judgement or best_change(
-                self.reading, self.asked.scope, **self.asked.performance, autotune=self.asked.autotune
-            )
+            judgement = self.judgement or best_change(self.reading, self.asked.autotune)
             yield _Found(judgement.workload, self._mendable(judgement), wrong=True)
             yield _Found(judgement.workload, judgement.candidates, judgement.chosen, False, judgement.proposal)
             return
@@ -187,30 +188,19 @@ class _Version:
 
 
 def fix_source(
-    source: str,
+    request: Request,
     *,
-    path: str = "kernel.py",
-    reference: str | None = None,
-    reference_path: str = "reference.py",
-    device: str | None = None,
-    scope: str = "gpu",
-    entry: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    assumptions: Iterable[str] = (),
-    performance: str | None = None,
-    performance_path: str = "performance data",
     rules: Iterable[str] = (),
     follow_ups: bool = False,
     unsafe: bool = False,
     autotune: bool = False,
     analysed: Analysis | None = None,
 ) -> Fixed:
-    """``source`` with the change made that its verdict chooses, or those of ``rules`` (codes or names).
+    """The source with the change made that its verdict chooses, or those of ``rules`` (codes or names).
 
-    The arguments up to ``performance_path`` are those of :func:`kernlint.analysis.analyze`. ``follow_ups`` goes on with
-    what is worth doing next until nothing is, at most ``MAX_ROUNDS`` times; ``unsafe`` allows changes that are not
-    declared safe; with ``autotune`` a change of the tile adds ``@triton.autotune``. ``analysed`` is what
-    :func:`kernlint.analysis.analysis` makes of the same arguments, where it is at hand. Of a Markdown task file the result is
+    ``follow_ups`` goes on with what is worth doing next until nothing is, at most ``MAX_ROUNDS`` times; ``unsafe`` allows changes
+    that are not declared safe; with ``autotune`` a change of the tile adds ``@triton.autotune``. ``analysed`` is what
+    :func:`kernlint.analysis.analysis` makes of the same request, where it is at hand. Of a Markdown task file the result is
     the kernel's own source.
 
     Every fix is read again before it counts: the new source must parse, the finding must be gone, and the cost model must
@@ -218,63 +208,53 @@ def fix_source(
     but among ``refused``.
     """
     selected = tuple(find_rule(rule) for rule in rules)
-    options = {
-        "device": device,
-        "entry": entry,
-        "overrides": overrides or {},
-        "assumptions": tuple(assumptions),
-        "reference": reference,
-        "reference_path": reference_path,
-        "for_rules": any(r.bare or r.lexical or r.category in NOT_ABOUT_SPEED for r in selected),
-    }
-    asked = _Question(options, scope, selected, unsafe, follow_ups, autotune)
-    if performance is not None:
-        asked.performance = {"performance": performance, "performance_path": performance_path}
-    version = _first_version(source, path, asked, analysed)
-    if is_markdown(SourceText(source, path)):
-        path = _leave_markdown(version, path)
-    after = _with_fixes(version, path)
-    return Fixed(path, version.text, after.text, tuple(asked.done), tuple(asked.refused.values()))
+    asked = _Question(request, selected, unsafe, follow_ups, autotune)
+    version = _first_version(asked, analysed)
+    if is_markdown(SourceText(request.source, request.path)):
+        _leave_markdown(version)
+    after = _with_fixes(version)
+    return Fixed(asked.request.path, version.text, after.text, tuple(asked.done), tuple(asked.refused.values()))
 
 
-def _first_version(source: str, path: str, asked: _Question, analysed: Analysis | None) -> _Version:
+def _first_version(asked: _Question, analysed: Analysis | None) -> _Version:
     """The program as it is given, read by ``analysed`` where that is about the same."""
     if analysed is not None and not asked.mends:
         return _Version(analysed.reading, asked, analysed.judgement.proven)
-    return _Version(read_program(source, path=path, **asked.options), asked)
+    return _Version(read_program(asked.request, asked.mends), asked)
 
 
-def _leave_markdown(version: _Version, path: str) -> str:
-    """What the kernel of a task file is called: from here on it is a Python file of its own, and the reference another."""
+def _leave_markdown(version: _Version) -> None:
+    """Call the kernel of a task file what it is from here on: a Python file of its own, and the reference another."""
     asked, task = version.asked, version.reading.task
-    if asked.options["reference"] is None and task.reference is not None:
-        asked.options = {**asked.options, "reference": task.reference.text}
-    return f"{path.removesuffix(PurePath(path).suffix)}.py"
+    path = f"{asked.request.path.removesuffix(PurePath(asked.request.path).suffix)}.py"
+    asked.request = replace(asked.request, path=path)
+    if asked.request.reference is None and task.reference is not None:
+        asked.request = replace(asked.request, reference=task.reference.text)
 
 
-def _with_fixes(version: _Version, path: str) -> _Version:
+def _with_fixes(version: _Version) -> _Version:
     """The program after all fixes that are asked for."""
     asked = version.asked
     for _ in range(MAX_MENDS if asked.mends else MAX_ROUNDS):
-        made = _next_fix(version, path)
+        made = _next_fix(version)
         if made is None:
             break
         version = made
         # What was measured of the program before is not true of it any more.
-        asked.performance = {}
+        asked.request = replace(asked.request, performance=None)
         if not asked.follow_ups and not asked.rules and not asked.done[-1].mends:
             break
     return version
 
 
-def _next_fix(version: _Version, path: str) -> _Version | None:
+def _next_fix(version: _Version) -> _Version | None:
     """The program after the next fix that can be made; None where there is none left."""
     asked = version.asked
     for found in version.found():
         for candidate in _in_order(found, asked):
             key = _key(candidate)
             try:
-                made = _made(version, found, candidate, path)
+                made = _made(version, found, candidate)
             except CannotRewrite as error:
                 asked.refused[key] = _refusal(candidate, str(error))
                 continue
@@ -312,7 +292,7 @@ def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> li
     if chosen is None:
         return []
     anew = any(one.anew for one in asked.done)
-    first = [one for one in (chosen, proposal) if one is not None and (one.finding.cause is None or not anew)]
+    first = [one for one in (chosen, proposal) if one is not None and not (one.anew and anew)]
     if chosen.finding.cause is not None:
         best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
         first = [*first[:1], *([best] if best is not None else [])]
@@ -338,7 +318,7 @@ def _refusal(candidate: Candidate, reason: str, unsafe: bool = False) -> Refused
     return Refused(finding.rule.code, finding.rule.name, finding.span.line, reason, plan, unsafe)
 
 
-def _made(version: _Version, found: _Found, candidate: Candidate, path: str) -> _Version | Refused:
+def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | Refused:
     """The program with the change of ``candidate`` made and read again. Raises :class:`CannotRewrite`."""
     asked, finding = version.asked, candidate.finding
     made = candidate.attempt.rewriting
@@ -348,7 +328,7 @@ def _made(version: _Version, found: _Found, candidate: Candidate, path: str) -> 
     if effects.applicability == "display-only" or (effects.applicability == "unsafe" and not asked.unsafe):
         why = "; ".join(effects.notes) or f"numerics {effects.numerics}"
         return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
-    after = _read_again(apply_edits(version.text, made.edits), asked, path)
+    after = _read_again(apply_edits(version.text, made.edits), asked)
     gain = _checked(version, found, candidate, after)
     source = Source(version.reading.program.kernel)
     lines = sorted({source.line_number(edit.start) for edit in made.edits})
@@ -367,16 +347,16 @@ def _made(version: _Version, found: _Found, candidate: Candidate, path: str) -> 
             gain,
             mends,
             rule.tuning,
-            finding.cause is not None,
+            candidate.anew,
         )
     )
     return after
 
 
-def _read_again(text: str, asked: _Question, path: str) -> _Version:
+def _read_again(text: str, asked: _Question) -> _Version:
     """The rewritten program. Raises :class:`CannotRewrite` where it is none."""
     try:
-        return _Version(read_program(text, path=path, **asked.options), asked)
+        return _Version(read_program(replace(asked.request, source=text), asked.mends), asked)
     except SourceError as error:
         raise CannotRewrite(f"the rewritten source does not parse ({error}); nothing was changed") from None
     except KernlintError as error:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from typing import Any
 
 from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.program import Program
+from kernlint.request import Request
 from kernlint.verdict.model import Verdict
 
 #: Verdicts that are kept, those asked for last.
@@ -18,12 +18,11 @@ Question = tuple[Any, ...]
 _VERDICTS: OrderedDict[Question, tuple[Verdict, Elsewhere]] = OrderedDict()
 
 
-def question(source: str, options: Mapping[str, Any]) -> Question:
-    """All that the verdict on ``source`` depends on beside files; ``options`` are those of :func:`kernlint.analyze`."""
-    overrides = options["overrides"] or {}
+def question(request: Request) -> Question:
+    """All that the verdict depends on beside files."""
     # As they are written: 1, 1.0 and True are equal and not the same.
-    told = tuple(sorted((name, repr(value)) for name, value in overrides.items()))
-    return (source, told, *(value for name, value in sorted(options.items()) if name != "overrides"))
+    told = tuple(sorted((name, repr(value)) for name, value in request.overrides.items()))
+    return tuple(told if name == "overrides" else value for name, value in vars(request).items())
 
 
 def verdict(question: Question) -> Verdict | None:

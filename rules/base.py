@@ -69,12 +69,11 @@ class Rule(ABC):
     tuning: ClassVar[bool] = False
     #: Whether the rule also looks at kernels that no followed call launches (``Workload.bare``).
     bare: ClassVar[bool] = False
-    #: Whether a finding whose gain cannot be predicted, its sizes being open, is a remark only: so for rules whose matter
-    #: counts at some sizes and not at others.
-    remark_if_open: ClassVar[bool] = False
-    #: Whether such a finding is for those only who ask for the rule: so for rules whose matter mostly does not count at the
-    #: sizes that code turns out to have.
+    #: Whether a finding whose gain cannot be predicted, its sizes being open, is for those only who ask for the rule: so for
+    #: rules whose matter mostly does not count at the sizes that code turns out to have.
     silent_if_open: ClassVar[bool] = False
+    #: Whether such a finding keeps its severity: so for rules whose matter, a slower unit of the device, is slower at every size.
+    at_any_size: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
     lexical: ClassVar[bool] = False
     #: The operator whose proofs the rule puts into words, by name; empty where the rule proves its condition itself.

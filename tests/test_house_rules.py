@@ -30,6 +30,9 @@ STAGES = (
     "verify",
 )
 
+#: The same inside `kernlint.interpret`, whose other modules come before or after these and are not held to an order yet.
+INTERPRETERS = ("python", "triton", "frontend", "torch", "host", "reading", "program", "project", "recorded")
+
 #: Codemods that make what one rule describes: what they do is not an operator yet. No name is added here.
 BOUND_TO_A_RULE = frozenset(
     {
@@ -38,34 +41,36 @@ BOUND_TO_A_RULE = frozenset(
         "compile_time_values",
         "conditions",
         "element_types",
-        "epilogue",
-        "fuse",
         "grids",
         "grouped_order",
         "host_functions",
         "host_tensors",
         "initialised",
-        "joining",
         "masked_values",
         "masks",
         "mended_faults",
         "module_level_jit",
         "more_configurations",
         "narrowed_masks",
-        "one_pass_variance",
         "partial_sums",
         "pipelined_loop",
         "precise_sums",
         "reduction_behind_loop",
         "scale_behind_loop",
         "split_k",
-        "tensor_core_product",
         "triton_names",
         "tuners",
-        "whole_row",
         "wide_indices",
     }
 )
+
+
+#: Lines of a file of the product at most, and of the longer ones that there are: their numbers only go down, and no name is added.
+LONGEST = 500
+LONGER = {
+    "kernlint/rewrite/coarsened.py": 605,
+    "kernlint/verify/child/fakes.py": 526,
+}
 
 
 def _sources(folder: str) -> Iterator[Path]:
@@ -119,6 +124,26 @@ def test_data_flows_in_one_direction(stage: str) -> None:
         for module in _imports(path):
             other = _stage(module)
             assert other is None or other in allowed, f"{path.relative_to(ROOT)} imports {module}"
+
+
+def test_files_hold_one_idea() -> None:
+    """As far as their length tells: what is longer is cut by ideas, not by lines."""
+    lengths = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
+        for folder in ("kernlint", "rules")
+        for path in _sources(folder)
+    }
+    assert not {path: count for path, count in lengths.items() if count > LONGER.get(path, LONGEST)}
+
+
+@pytest.mark.parametrize("part", INTERPRETERS)
+def test_interpreters_import_in_one_direction(part: str) -> None:
+    folder = ROOT / "kernlint/interpret" / part
+    later = INTERPRETERS[INTERPRETERS.index(part) + 1 :]
+    for path in _sources(f"kernlint/interpret/{part}") if folder.is_dir() else [folder.with_suffix(".py")]:
+        for module in _imports(path):
+            other = module.removeprefix("kernlint.interpret.").partition(".")[0]
+            assert module == "kernlint.interpret" or other not in later, f"{path.relative_to(ROOT)} imports {module}"
 
 
 def test_codemods_that_are_bound_to_a_rule_grow_fewer() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kernlint.batch.fields import record
 from kernlint.batch.tasks import RowTask
 from kernlint.errors import AnalysisError, KernlintError, SourceError
+from kernlint.request import Request
 from kernlint.version import __version__
 
 if TYPE_CHECKING:
@@ -25,23 +26,24 @@ def judge_row(task: RowTask) -> dict[str, Any]:
     from kernlint.analysis import analysis
     from kernlint.batch.wrong import surely_wrong
 
-    question: dict[str, Any] = {
-        "path": _SOURCE,
-        "reference": task.reference,
-        "reference_path": _REFERENCE,
-        "device": task.device,
-        "overrides": dict(task.overrides),
-        "project": False,  # the text has no place among files
-    }
+    request = Request(
+        task.source,
+        _SOURCE,
+        task.reference,
+        _REFERENCE,
+        task.device,
+        task.scope,
+        overrides=dict(task.overrides),
+    )
     try:
-        found = analysis(task.source, scope=task.scope, **question)
+        found = analysis(request)
     except SourceError as error:
         return unanswered(task, "bad-row" if str(error).startswith(_REFERENCE) else "invalid-source", str(error))
     except AnalysisError as error:
-        return unanswered(task, "no-verdict", str(error)) | _wrong(surely_wrong(task.source, question))
+        return unanswered(task, "no-verdict", str(error)) | _wrong(surely_wrong(request))
     except KernlintError as error:
         return unanswered(task, "bad-row", str(error))
-    known = _verdict(found) | _times(found) | _work(found) | _wrong(surely_wrong(task.source, question))
+    known = _verdict(found) | _times(found) | _work(found) | _wrong(surely_wrong(request))
     return record(**_named(task), status="ok", **known)
 
 
@@ -77,7 +79,7 @@ def _verdict(found: Analysis) -> dict[str, Any]:
 
 
 def _times(found: Analysis) -> dict[str, Any]:
-    from kernlint.cost.estimate import speedup
+    from kernlint.cost.comparing import speedup
 
     before, reference = found.judgement.before, found.judgement.reference
     headroom, chosen = found.verdict.details.headroom, found.verdict.details.estimate.chosen

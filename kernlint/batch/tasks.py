@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernlint.records import dataclass
+from kernlint.request import DEFAULT_DEVICE
 
 #: The columns that a batch is asked by; ``source`` is the one that it must have.
 COLUMNS = ("id", "source", "reference", "device", "set")
 
-DEFAULT_DEVICE = "h100-sxm"
 
 _SCOPES = ("gpu", "call")
 

@@ -6,12 +6,12 @@ be had for a program that is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from kernlint.analysis import Reading, read_program
 from kernlint.cost.estimate import Estimator
 from kernlint.errors import KernlintError
+from kernlint.request import Request
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule, calls_for
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules
@@ -22,11 +22,10 @@ from kernlint.workload import Workload
 _REFUSED = frozenset({"KL207"})
 
 
-def surely_wrong(source: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The code of the rule of each error in ``source``, read with ``options`` of :func:`kernlint.analysis.read_program`; none where it
-    cannot be read."""
+def surely_wrong(request: Request) -> tuple[str, ...]:
+    """The code of the rule of each error in the source; none where it cannot be read."""
     try:
-        reading = read_program(source, **options, for_rules=True)
+        reading = read_program(request, for_rules=True)
     except KernlintError:
         return ()
     rules = [rule for rule in all_rules() if rule.default]

@@ -4,40 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
+from kernlint.cli.check_changes import deliver, fixed_outcome, tell_fixes, with_ignores, write_baseline
+from kernlint.cli.check_options import (
+    check_overrides,
+    checked_facts,
+    choice_of,
+    ignores_by_file,
+    opened_cache,
+    refuse_together,
+    require_working_folder,
+    severities_by_rule,
+    split_names,
+)
+from kernlint.cli.check_report import FOR_PEOPLE, print_report, print_settings, report_of, tell_of_run
 from kernlint.cli.completion import complete_device, complete_rule
-from kernlint.cli.options import NOTE, list_devices
-from kernlint.cli.streams import encodable, look_of
+from kernlint.cli.options import list_devices
+from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
 if TYPE_CHECKING:
     from kernlint.lint.baseline import Baseline
-    from kernlint.lint.cache import Cache
-    from kernlint.lint.config import Configurations, Overrides
+    from kernlint.lint.config import Configurations
     from kernlint.lint.discovery import Target
-    from kernlint.lint.fixing import Fixes
     from kernlint.lint.model import Finding
     from kernlint.lint.run import Outcome
-    from kernlint.lint.selection import Choice
-    from kernlint.lint.settings import Settings
-    from kernlint.report.lint_report import LintReport
+
 
 _SEVERITY = click.Choice(["error", "warning", "info"])
+
+
 _FORMATS = ["text", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson"]
-_FOR_PEOPLE = frozenset({"text", "concise"})
+
 
 #: The formats that carry fixes; for the others they are not worked out.
 _WITH_FIXES = frozenset({"json", "json-lines", "rdjson"})
 
+
 #: The formats that `--statistics` has.
 _COUNTED = ("text", "concise", "json", "json-lines")
 
+
 _FINDINGS = 1
+
+
 _STDIN_NAME = "<stdin>"
 
 
@@ -65,6 +80,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
 @click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as of `kernlint PATH`.")
+@click.option(
+    "--project/--no-project", default=None, help="Take facts from calls in other files of the project.  [default: no]"
+)
 @click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
@@ -106,6 +124,7 @@ def check(
     reference: str | None,
     settings: tuple[str, ...],
     assumptions: tuple[str, ...],
+    project: bool | None,
     target_triton: str | None,
     exclude: tuple[str, ...],
     no_respect_gitignore: bool,
@@ -150,10 +169,10 @@ def check(
         return
     if device is not None and device.endswith(".json"):
         no_cache = True  # what was found holds for what the file said then
-    _require_working_folder()
+    require_working_folder()
     paths = paths or (".",)
     fixing = fix or diff
-    _refuse_together(
+    refuse_together(
         (isolated and config is not None, "--isolated and --config contradict each other"),
         (
             update_baseline and diff_base is not None,
@@ -169,13 +188,13 @@ def check(
             "--update-baseline and --add-ignore are two ways to live with the same findings",
         ),
         (add_ignore is not None and "-" in paths, "--add-ignore writes into files, and standard input is none"),
-        (bool(select) and not _split(select), "--select: names no rule"),
+        (bool(select) and not split_names(select), "--select: names no rule"),
     )
-    cache, catalogued = (None, False) if no_cache else _opened_cache(cache_dir)
+    cache, catalogued = (None, False) if no_cache else opened_cache(cache_dir)
     overrides = Overrides(
-        choice=_choice(select, extend_select, ignore),
-        per_file_ignores=_per_file_ignores(per_file_ignores),
-        severity=_severities(severity),
+        choice=choice_of(select, extend_select, ignore),
+        per_file_ignores=ignores_by_file(per_file_ignores),
+        severity=severities_by_rule(severity),
         device=None if device is None else device_id(device),
         target_triton=target_triton,
         extend_exclude=exclude,
@@ -186,10 +205,11 @@ def check(
         fail_on=fail_on,
         output_format=output_format,
         reference=None if reference is None else os.path.abspath(reference),
-        assumptions=_facts(assumptions),
+        assumptions=checked_facts(assumptions),
         constants=tuple(parse_overrides(settings).items()),
+        project=project,
     )
-    _check_overrides(overrides)
+    check_overrides(overrides)
     configurations = Configurations(overrides, config, isolated)
     here = configurations.of(os.getcwd())
     if output_file == "-":
@@ -199,7 +219,7 @@ def check(
     if statistics and here.output_format not in _COUNTED:
         raise UsageError(f"--statistics cannot be printed as {here.output_format}; there is {', '.join(_COUNTED)}")
     if show_settings:
-        _show_settings(configurations, stdin_filename if paths == ("-",) else paths[0])
+        print_settings(configurations, stdin_filename if paths == ("-",) else paths[0])
         return
     targets, findings, stdin = _targets(paths, stdin_filename, configurations, show_files)
     if show_files:
@@ -211,14 +231,14 @@ def check(
     wanted = fixing or here.output_format in _WITH_FIXES
     ask = partial(_run, targets, findings, stdin, configurations, cache, jobs, wanted)
     if fixing:
-        outcome, fixes = _fixed(ask, narrowed, targets, stdin, unsafe_fixes, diff_base is not None)
+        outcome, fixes = fixed_outcome(ask, narrowed, targets, stdin, unsafe_fixes, diff_base is not None)
     else:
         outcome = ask({})
     if cache is not None and not catalogued:
         cache.put_catalogue(catalogue())
     if fixing:
-        outcome = _deliver(outcome, fixes, targets, stdin, diff)
-        _tell_fixes(fixes, diff)
+        outcome = deliver(outcome, fixes, targets, stdin, diff)
+        tell_fixes(fixes, diff)
         if diff and fixes.changed and not exit_zero:
             raise click.exceptions.Exit(_FINDINGS)
         if diff:
@@ -226,146 +246,19 @@ def check(
     elif not update_baseline:
         outcome = narrowed(outcome)
     if update_baseline and known is not None:
-        _write_baseline(known, outcome)
+        write_baseline(known, outcome)
         return
     if add_ignore is not None:
-        outcome = _with_ignores(outcome, targets, add_ignore)
-    report = _report(outcome)
+        outcome = with_ignores(outcome, targets, add_ignore)
+    report = report_of(outcome)
     # With --fix standard output takes the new source of standard input.
     stream = sys.stderr if fixing and stdin is not None else sys.stdout
-    if hide is not None and here.output_format in _FOR_PEOPLE and not statistics:
+    if hide is not None and here.output_format in FOR_PEOPLE and not statistics:
         report = report.without(hide)
-    _print(report, here.output_format, output_file, stream, statistics)
-    _tell(outcome, report, here)
+    print_report(report, here.output_format, output_file, stream, statistics)
+    tell_of_run(outcome, report, here)
     if not exit_zero and _fails(outcome.findings, here.fail_on):
         raise click.exceptions.Exit(_FINDINGS)
-
-
-# -- reading the options ----------------------------------------------------------------------------------------------
-
-
-def _facts(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """``texts``, each of them a fact. Raises ``UsageError`` where one is none."""
-    if texts:
-        from kernlint.interpret.assume import parse_fact
-
-        for text in texts:
-            parse_fact(text)
-    return texts
-
-
-def _refuse_together(*cases: tuple[bool, str]) -> None:
-    """Raise :class:`UsageError` with the text of the first case that is so."""
-    for wrong, text in cases:
-        if wrong:
-            raise UsageError(text)
-
-
-def _opened_cache(folder: str | None) -> tuple[Cache | None, bool]:
-    """The cache in ``folder``, by default that of the project where it is no link, and whether it knows the catalogue of rules,
-    which then need not be imported."""
-    from kernlint.lint.cache import FOLDER, Cache
-    from kernlint.lint.selection import remember
-
-    path = os.path.join(_project_root(), FOLDER)
-    if folder is None and os.path.islink(path):  # nobody has said that files are to be written, and removed, there
-        return None, False
-    cache = Cache(folder or path)
-    entries = cache.catalogue()
-    if entries is not None:
-        remember(entries)
-    return cache, entries is not None
-
-
-def _choice(select: tuple[str, ...], extend_select: tuple[str, ...], ignore: tuple[str, ...]) -> Choice | None:
-    """The rules that the options ask for; None where none of them is given."""
-    from kernlint.lint.selection import Choice
-
-    chosen = tuple(_split(select)) if select else None
-    choice = Choice(chosen, tuple(_split(extend_select)), tuple(_split(ignore)))
-    return choice if select or extend_select or ignore else None
-
-
-def _split(values: tuple[str, ...]) -> list[str]:
-    """``--select KL1,KL204 --select ALL`` as one list."""
-    return [item.strip() for value in values for item in value.split(",") if item.strip()]
-
-
-def _per_file_ignores(values: tuple[str, ...]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    found = []
-    for value in values:
-        pattern, colon, rules = value.rpartition(":")
-        if not colon or not pattern:
-            raise UsageError(f"--per-file-ignores {value}: expected PATTERN:RULES, such as tests/**:KL2")
-        found.append((os.getcwd(), pattern, tuple(_split((rules,)))))
-    return tuple(found)
-
-
-def _severities(values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    from kernlint.lint.model import SEVERITIES
-
-    found = []
-    for value in values:
-        rules, equals, level = (part.strip() for part in value.rpartition("="))
-        if not equals or level not in SEVERITIES:
-            raise UsageError(f"--severity {value}: expected RULES=LEVEL, such as KL101=error")
-        found += [(text, level) for text in _split((rules,))]
-    return tuple(found)
-
-
-def _check_overrides(overrides: Overrides) -> None:
-    """Complain of unknown rules and patterns that are none before anything is read."""
-    import re
-
-    from kernlint.lint.config import is_timeout
-    from kernlint.lint.patterns import Patterns
-    from kernlint.lint.selection import parse_selector
-
-    choice = overrides.choice
-    texts = [] if choice is None else [*(choice.select or ()), *choice.extend_select, *choice.ignore]
-    texts += [text for _, _, rules in overrides.per_file_ignores for text in rules]
-    for text in [*texts, *(text for text, _ in overrides.severity)]:
-        parse_selector(text)
-    Patterns(os.getcwd(), [*overrides.extend_exclude, *(pattern for _, pattern, _ in overrides.per_file_ignores)])
-    if overrides.target_triton is not None and not re.fullmatch(r"\d+\.\d+(\.\d+)?", overrides.target_triton):
-        raise UsageError(f"--target-triton {overrides.target_triton}: expected a version such as 3.6")
-    if overrides.target_triton is not None:
-        _note_unknown_release(overrides.target_triton)
-    if overrides.timeout_s is not None and not is_timeout(overrides.timeout_s):
-        raise UsageError(f"--timeout {overrides.timeout_s:g}: expected a positive number of seconds, below a million")
-
-
-def _note_unknown_release(version: str) -> None:
-    """Say which release counts in place of one that is not known."""
-    from kernlint.interpret.api import parse_version, supported
-
-    oldest, newest = supported()[0], supported()[-1]
-    if not parse_version(oldest) <= parse_version(version) <= parse_version(newest):
-        nearest = oldest if parse_version(version) < parse_version(oldest) else newest
-        note = f"Triton {version} is not known, from {oldest} to {newest} are; {nearest} is taken"
-        click.get_current_context().meta[NOTE] = note
-
-
-def _require_working_folder() -> None:
-    try:
-        os.getcwd()
-    except OSError:
-        raise UsageError("the working folder does not exist") from None
-
-
-def _project_root() -> str:
-    """The nearest folder, from the working one up, that looks like the top of a project; else the working one."""
-    here = folder = os.getcwd()
-    while True:
-        if any(os.path.exists(os.path.join(folder, name)) for name in ("kernlint.toml", "pyproject.toml", ".git")):
-            return folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return here
-        folder = parent
-
-
-# -- the run ----------------------------------------------------------------------------------------------------------
 
 
 def _targets(
@@ -425,176 +318,6 @@ def _baseline(path: str | None, update: bool) -> Baseline | None:
             raise UsageError("--update-baseline needs --baseline FILE, or `baseline` in the configuration")
         return None
     return Baseline(path) if update and not os.path.exists(path) else read_baseline(path)
-
-
-# -- fixes ------------------------------------------------------------------------------------------------------------
-
-
-def _fixed(
-    ask: Callable[[Mapping[str, bytes]], Outcome],
-    narrowed: Callable[[Outcome], Outcome],
-    targets: list[Target],
-    stdin: bytes | None,
-    unsafe: bool,
-    once: bool,
-) -> tuple[Outcome, Fixes]:
-    """What is found after everything is fixed; where only some lines count, ``once``, for their numbers change."""
-    from kernlint.lint.fixing import MAX_ROUNDS, apply_fixes
-    from kernlint.lint.reading import read_bytes
-
-    paths = {target.shown: target.path for target in targets}
-    read = (lambda shown: read_bytes(paths[shown])) if stdin is None else (lambda shown: stdin)
-    return apply_fixes(ask, narrowed, read, unsafe, 1 if once else MAX_ROUNDS)
-
-
-def _deliver(outcome: Outcome, fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: bool) -> Outcome:
-    """Write the changed files, or show the changes; ``outcome`` with what was found before in files that could not be
-    written."""
-    from dataclasses import replace
-
-    from kernlint.fix import diff_of
-    from kernlint.syntax.source import decode_source
-    from kernlint.write import leads_out, write_whole
-
-    paths = {target.shown: target.path for target in targets}
-    outside = {target.shown: target.outside for target in targets}
-    output = sys.stdout.buffer
-    for shown, data in sorted(fixes.changed.items()):
-        before = fixes.original[shown]
-        if diff:
-            text = diff_of(decode_source(before, shown).text, decode_source(data, shown).text, shown)
-            output.write(text.encode("utf-8", "backslashreplace"))
-        elif stdin is None:
-            try:
-                if outside.get(shown):
-                    raise UsageError(leads_out(outside[shown]))
-                write_whole(paths[shown], data, expected=before)
-            except UsageError as error:
-                fixes.unwritten[shown] = str(error).removeprefix(f"{paths[shown]}: ")
-                others = [finding for finding in outcome.findings if finding.file != shown]
-                found = sorted([*others, *fixes.forget(shown)], key=lambda finding: finding.key)
-                outcome = replace(outcome, findings=tuple(found))
-    if stdin is not None and not diff:
-        output.write(next(iter(fixes.changed.values()), stdin))
-    output.flush()
-    return outcome
-
-
-def _tell_of_files(messages: Iterable[tuple[str, str]]) -> None:
-    """A line a file on standard error."""
-    for file, message in sorted(messages):
-        click.echo(encodable(f"kernlint: {' '.join(f'{file}: {message}'.split())}", sys.stderr), err=True)
-
-
-def _tell_fixes(fixes: Fixes, diff: bool) -> None:
-    done = "would fix" if diff else "fixed"
-    made = [(file, f"{done} {_fix_made(finding)}") for file, findings in fixes.fixed.items() for finding in findings]
-    refused = [(file, f"{code} not fixed: {why}") for file, whys in fixes.refused.items() for code, why in whys.items()]
-    _tell_of_files([*made, *refused, *fixes.unwritten.items()])
-    count, files = len(made), len(fixes.changed)
-    verb = "could be" if diff else "was" if count == 1 else "were"
-    parts = [f"{_counted(count, 'finding')} in {_counted(files, 'file')} {verb} fixed"]
-    if fixes.unsafe:
-        parts.append(f"{fixes.unsafe} more with --unsafe-fixes")
-    click.echo(f"kernlint: {'; '.join(parts)}.", err=True)
-
-
-def _fix_made(finding: Finding) -> str:
-    cell = "" if finding.place.cell is None else f"cell {finding.place.cell}, "
-    what = f": {finding.fix.message}" if finding.fix is not None else ""
-    return f"{finding.code} {finding.name} at {cell}line {finding.place.line}{what}"
-
-
-# -- the answer -------------------------------------------------------------------------------------------------------
-
-
-def _write_baseline(baseline: Baseline, outcome: Outcome) -> None:
-    from kernlint.lint.baseline import write_baseline
-
-    noted, kept = write_baseline(baseline, outcome.findings, outcome.files)
-    others = f", {kept} of other files and rules kept" if kept else ""
-    click.echo(f"{baseline.path}: {_counted(noted, 'finding')} noted{others}.", err=True)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _with_ignores(outcome: Outcome, targets: list[Target], reason: str) -> Outcome:
-    from dataclasses import replace
-
-    from kernlint.lint.add_ignore import add_ignores
-    from kernlint.write import leads_out
-
-    outside = {target.shown: leads_out(target.outside) for target in targets if target.outside}
-    added, left, unwritten = add_ignores(outcome.findings, reason, outside)
-    _tell_of_files(unwritten.items())
-    click.echo(f"{_counted(added, 'finding')} suppressed, {len(left)} left.", err=True)
-    return replace(outcome, findings=tuple(left))
-
-
-def _report(outcome: Outcome) -> LintReport:
-    from kernlint.lint.diff import repository_root
-    from kernlint.report.lint_report import LintReport
-
-    here = os.getcwd()
-    return LintReport(outcome.findings, len(outcome.files), repository_root(here) or here)
-
-
-def _print(report: LintReport, output_format: str, output_file: str | None, stream: TextIO, statistics: bool) -> None:
-    text = _renderer(output_format, statistics, stream if output_file is None else None)(report)
-    if output_file is None and output_format in _FOR_PEOPLE:
-        stream.write(encodable(text, stream))
-        stream.flush()
-    elif output_file is None:
-        # Programs read UTF-8, whatever the terminal's encoding.
-        stream.flush()
-        stream.buffer.write(text.encode("utf-8", "backslashreplace"))
-        stream.buffer.flush()
-    else:
-        from kernlint.write import write_output
-
-        write_output(output_file, text.encode("utf-8", "backslashreplace"))
-
-
-def _renderer(output_format: str, statistics: bool, stream: TextIO | None) -> Callable[[LintReport], str]:
-    from importlib import import_module
-
-    if statistics:
-        from kernlint.report.statistics import render as counted
-
-        return lambda report: counted(report, output_format)
-    if output_format == "text":
-        from kernlint.report.look import PLAIN
-        from kernlint.report.text_findings import render
-
-        look = PLAIN if stream is None else look_of(stream)
-        return lambda report: render(report, look)
-    module, function = {
-        "json": ("findings_json", "render"),
-        "json-lines": ("findings_json", "render_lines"),
-    }.get(output_format, (output_format, "render"))
-    renderer: Callable[[LintReport], str] = getattr(import_module(f"kernlint.report.{module}"), function)
-    return renderer
-
-
-def _tell(outcome: Outcome, report: LintReport, settings: Settings) -> None:
-    """What is not about a finding goes to standard error."""
-    for entry in outcome.stale:
-        place = encodable(f"{entry.file}: {entry.code} {entry.message}", sys.stderr)
-        click.echo(f"kernlint: baseline {settings.baseline}: no longer found: {place}", err=True)
-    if outcome.stale:
-        click.echo("kernlint: --update-baseline removes such entries", err=True)
-    if not outcome.files:
-        click.echo("kernlint: no Python files, notebooks or Markdown to check here", err=True)
-
-
-def _show_settings(configurations: Configurations, path: str | None) -> None:
-    import json
-
-    absolute = os.path.abspath(path or ".")
-    folder = absolute if os.path.isdir(absolute) else os.path.dirname(absolute)
-    click.echo(json.dumps(configurations.of(folder).to_json(), indent=2))
 
 
 def _fails(findings: tuple[Finding, ...], fail_on: str) -> bool:

@@ -12,12 +12,12 @@ import click
 from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options, trace_option
 from kernlint.cli.streams import encodable, look_of
 from kernlint.errors import KernlintError, UsageError
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 
 if TYPE_CHECKING:
     from kernlint.report.budget import Budget
     from kernlint.report.sweep import Sweep
-    from kernlint.syntax.source import SourceText
+    from kernlint.request import Request
     from kernlint.verdict.model import Verdict
 
 
@@ -89,33 +89,34 @@ class _Point:
 def _run(call: Any, task: TaskInput, point: _Point, trace: bool = False) -> Any:
     from kernlint.cli import worker
 
-    options: dict[str, Any] = {"overrides": dict(point.overrides), "assumptions": point.assumptions}
-    options["project"] = task.project
+    request = replace(
+        task.request, overrides=dict(point.overrides), assumptions=tuple(point.assumptions), project=task.project
+    )
     if trace:
         from kernlint.cli.tracing import traced
 
-        options |= traced(task, point.overrides)
-    return worker.run_on_task(call, task, options)
+        request = traced(request)
+    return worker.run_on_task(call, request)
 
 
-def _budget(source: SourceText, options: dict[str, Any]) -> Budget:
+def _budget(request: Request) -> Budget:
     from kernlint.analysis import analysis
     from kernlint.report.budget import budget
 
-    return budget(analysis(source.text, path=source.path, **options))
+    return budget(analysis(request))
 
 
-def _budget_with_refusals(source: SourceText, options: dict[str, Any]) -> Budget:
+def _budget_with_refusals(request: Request) -> Budget:
     from kernlint.analysis import analysis
     from kernlint.report.budget import budget
 
-    return budget(analysis(source.text, path=source.path, **options), refusals=True)
+    return budget(analysis(request), refusals=True)
 
 
-def _verdict(source: SourceText, options: dict[str, Any]) -> Verdict:
-    from kernlint.analysis import analyze
+def _verdict(request: Request) -> Verdict:
+    from kernlint.analysis import answer
 
-    return analyze(source.text, path=source.path, **options)
+    return answer(request)
 
 
 def _sweep(task: TaskInput, points: list[_Point]) -> Sweep:
@@ -137,7 +138,7 @@ def _sweep(task: TaskInput, points: list[_Point]) -> Sweep:
                 answers.append(SizeAnswer(settings, None, str(error)))
     if first is not None and all(answer.verdict is None for answer in answers):
         raise first
-    return Sweep(task.source.path, task.options["device"], task.options["scope"], tuple(answers))
+    return Sweep(task.source.path, task.request.device or DEFAULT_DEVICE, task.request.scope, tuple(answers))
 
 
 def _show(result: Budget | Sweep, render: Callable[..., str], as_json: bool) -> None:

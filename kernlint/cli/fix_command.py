@@ -11,9 +11,11 @@ import click
 from kernlint.cli.options import TaskInput, fix_options, list_devices, read_task_input, task_options
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
+from kernlint.records import replace
 
 if TYPE_CHECKING:
     from kernlint.fix import Applied, Fixed, Refused
+    from kernlint.request import Request
     from kernlint.syntax.source import SourceText
 
 _NOT_FIXED = 1
@@ -59,10 +61,9 @@ def fix(
         raise UsageError(f"{task.source.path}: a Markdown task file is not rewritten; name a file with -o")
     if output is None and not diff and task.source.path != STDIN_NAME:
         refuse_link_out_of(task.source.path, os.getcwd(), os.path.dirname(task.source.path))
-    options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
-    options |= {"unsafe": unsafe_fixes, "overrides": overrides}
+    wanted = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune, "unsafe": unsafe_fixes}
     patience = _PATIENCE if follow_ups or rules else 1
-    result: Fixed = worker.run_on_task(_fix, task, options, patience)
+    result: Fixed = worker.run_on_task(_fix, replace(task.request, overrides=overrides), patience, **wanted)
     if result.applied:
         _deliver(task, result, diff, output)
     _tell(task.source, result, diff)
@@ -70,10 +71,10 @@ def fix(
         raise click.exceptions.Exit(_NOT_FIXED)
 
 
-def _fix(source: SourceText, options: dict[str, Any]) -> Fixed:
+def _fix(request: Request, **wanted: Any) -> Fixed:
     from kernlint.fix import fix_source
 
-    return fix_source(source.text, path=source.path, **options)
+    return fix_source(request, **wanted)
 
 
 def _deliver(task: TaskInput, result: Fixed, diff: bool, output: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,13 +12,13 @@ import click
 from kernlint.cli.completion import complete_device, complete_rule
 from kernlint.cli.streams import look_of
 from kernlint.errors import UsageError
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
+from kernlint.request import DEFAULT_DEVICE, Request
 
 if TYPE_CHECKING:
     from kernlint.lint.settings import Settings
     from kernlint.syntax.source import SourceText
 
-DEFAULT_DEVICE = "h100-sxm"
 #: Where a context keeps what is to be said on standard error once the answer is out.
 NOTE = "kernlint.note"
 
@@ -107,12 +107,11 @@ def fix_options(command: _Function) -> _Function:
 
 @dataclass(frozen=True)
 class TaskInput:
-    """What the options name, read: the sources, and the keyword arguments of :func:`kernlint.analyze` but
-    ``overrides``."""
+    """What the options name, read: the sources, and what is asked about them but for ``overrides``."""
 
     source: SourceText
     reference: SourceText | None
-    options: Mapping[str, Any]
+    request: Request
     #: Whether other files of the project may be asked for facts, by the commands that do.
     project: bool = True
 
@@ -159,22 +158,18 @@ def read_task_input(
     if reference is None and path != "-":
         reference = configured.of_file(os.path.abspath(path)).reference
     scope = scope or configured.scope
-    options: dict[str, Any] = {
-        "device": None if device is None else device_id(device),
-        "scope": scope,
-        "entry": entry,
-        "assumptions": list(assumptions),
-    }
+    known = None if device is None else device_id(device)
     source = read_source(path)
     reference_source = None if reference is None else read_source(reference)
+    request = Request(source.text, source.path, device=known, scope=scope, entry=entry, assumptions=tuple(assumptions))
     if reference_source is not None:
-        options |= {"reference": reference_source.text, "reference_path": reference_source.path}
+        request = replace(request, reference=reference_source.text, reference_path=reference_source.path)
     if perf is not None:
         from kernlint.perf.read import read_performance_file
 
         data = read_performance_file(perf)
-        options |= {"performance": data.text, "performance_path": data.path}
-    return TaskInput(source, reference_source, options, not no_project)
+        request = replace(request, performance=data.text, performance_path=data.path)
+    return TaskInput(source, reference_source, request, not no_project)
 
 
 def device_id(name: str) -> str:

@@ -9,8 +9,10 @@ import click
 
 from kernlint.cli.options import list_devices, read_task_input, task_options, trace_option
 from kernlint.cli.streams import encodable, look_of
+from kernlint.records import replace
 
 if TYPE_CHECKING:
+    from kernlint.request import Request
     from kernlint.syntax.source import SourceText
     from kernlint.verdict.model import Verdict
 
@@ -34,22 +36,22 @@ def verdict(device: str | None, settings: tuple[str, ...], details: bool, trace:
 
     overrides = parse_overrides(settings)
     task = read_task_input(device=device, **given)
-    options: dict[str, Any] = {"overrides": overrides, "project": task.project}
+    request = replace(task.request, overrides=overrides, project=task.project)
     if trace:
         from kernlint.cli.tracing import traced
 
-        options |= traced(task, overrides)
-    result = worker.run_on_task(_analyze, task, options)
+        request = traced(request)
+    result = worker.run_on_task(_answer, request)
     sys.stdout.write(json_.render(result, details))
     sys.stdout.flush()
     if sys.stderr.isatty():
         sys.stderr.write(encodable(_findings(result, task.sources), sys.stderr))
 
 
-def _analyze(source: SourceText, options: dict[str, Any]) -> Verdict:
-    from kernlint.analysis import analyze
+def _answer(request: Request) -> Verdict:
+    from kernlint.analysis import answer
 
-    return analyze(source.text, path=source.path, **options)
+    return answer(request)
 
 
 def _findings(result: Verdict, sources: list[SourceText]) -> str:

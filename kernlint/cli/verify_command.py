@@ -9,9 +9,10 @@ import click
 
 from kernlint.cli.options import DEFAULT_DEVICE, fix_options, list_devices, read_task_input, task_options
 from kernlint.cli.streams import encodable
+from kernlint.records import replace
 
 if TYPE_CHECKING:
-    from kernlint.syntax.source import SourceText
+    from kernlint.request import Request
     from kernlint.verify.plan import NothingToProve, Plan
 
 _NOT_PROVEN = 1
@@ -83,17 +84,20 @@ def verify(
         raise UsageError(
             "--fixed names the changed version; --rule, --follow-ups, --autotune and --unsafe-fixes make one"
         )
-    options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
-    options |= {"unsafe": unsafe_fixes, "overrides": parse_overrides(settings), "numerics": numerics}
+    wanted: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
+    wanted |= {"unsafe": unsafe_fixes, "numerics": numerics}
+    overrides = parse_overrides(settings)
     task = read_task_input(device=device, default_device=DEFAULT_DEVICE, **given)
     if fixed is not None:
         changed = read_source(fixed)
-        options |= {"fixed": changed.text, "fixed_path": changed.path}
+        wanted |= {"fixed": changed.text, "fixed_path": changed.path}
     _tell("reading the kernel and its change")
-    plan: Plan | NothingToProve = worker.run_on_task(_plan, task, options, _PATIENCE)
+    plan: Plan | NothingToProve = worker.run_on_task(
+        _plan, replace(task.request, overrides=overrides), _PATIENCE, **wanted
+    )
     if isinstance(plan, NothingToProve):
         raise UsageError(f"{task.source.path}: no change to prove: {'; '.join(plan.reasons)}")
-    found = prove(plan, backend, task.options["scope"], timeout, memory, _tell)
+    found = prove(plan, backend, task.request.scope, timeout, memory, _tell)
     if as_json or update:
         sys.stdout.write(json_.render(with_verification(plan.verdict, found, update)))
     else:
@@ -108,7 +112,7 @@ def _tell(what: str) -> None:
     print(encodable(f"verify: {what}", sys.stderr), file=sys.stderr, flush=True)
 
 
-def _plan(source: SourceText, options: dict[str, Any]) -> Plan | NothingToProve:
+def _plan(request: Request, **wanted: Any) -> Plan | NothingToProve:
     from kernlint.verify.plan import make_plan
 
-    return make_plan(source.text, path=source.path, **options)
+    return make_plan(request, **wanted)

@@ -129,7 +129,9 @@ def mapped(function: Callable[..., Any], *columns: Column) -> Column:
 
 def _bounded(numbers: Any) -> Any:
     """``numbers``, which no integer of 64 bits is beyond: so many digits are no work of a kernel."""
-    if any(isinstance(x, int) and not -_LARGEST <= x < 2 * _LARGEST for x in numbers):
+    kinds = set(map(type, numbers))
+    whole = numbers if kinds <= _WHOLE else [x for x in numbers if isinstance(x, int)] if kinds & _WHOLE else ()
+    if whole and (min(whole) < -_LARGEST or max(whole) >= 2 * _LARGEST):
         raise NotCompared("an integer of more than 64 bits")
     return numbers
 
@@ -222,6 +224,7 @@ def _power(a: float, b: float) -> float:
 #: Functions of which integers can get ever longer.
 _GROWS = frozenset({operator.mul, _shifted})
 _LARGEST = 1 << 63
+_WHOLE = {int, bool}
 
 
 _exp = _guarded(math.exp)

@@ -47,6 +47,8 @@ class Elements:
         self.reads: dict[str, set[int]] = {}
         #: Whether something looked at what nobody has written.
         self.undefined = False
+        #: Some of it is left as it was for what the kernel reads.
+        self.spared = False
         self._known: dict[tuple[int, int], tuple[Value, Points, Column]] = {}
 
     def at(self, value: Value, points: Points) -> Column:
@@ -175,6 +177,11 @@ class Elements:
         column = listed(mapped(ARITHMETIC["*"], x, y), wide.count)
         made = [sum(part) for part in chunks(column, size)]
         return made if points.count > 1 else made[0]
+
+    def _attention(self, value: Value, points: Points) -> Column:
+        if "product" not in value.attributes:
+            raise NotCompared("attention by groups of heads")
+        return self.at(value.attributes["product"], points)
 
     def _choose(self, value: Value, points: Points) -> Column:
         made: list[Any] = [math.nan] * points.count

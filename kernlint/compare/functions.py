@@ -8,7 +8,6 @@ from typing import Any
 
 from kernlint.generate.calls import table
 from kernlint.generate.calls.convolutions import per_axis
-from kernlint.generate.calls.losses import loss_settings, reduced_loss
 from kernlint.generate.calls.norms import affine, standardised
 from kernlint.generate.calls.writer import Writer, per_channel
 from kernlint.generate.values import CannotGenerate, Value, View, lane, looked_through
@@ -188,17 +187,7 @@ def _prod(w: Writer) -> Value:
     return Value("reduce", made.shape, w.dtype, made.operands, {**made.attributes, "kind": "prod"})
 
 
-# -- norms and losses --------------------------------------------------------------------------------------------------
-
-
-def _instance_norm(w: Writer) -> Value:
-    x = w.tensor(0, "input")
-    rank = len(w.shape)
-    made = standardised(w, x, list(range(2, rank)), w.kwargs.get("eps", w.argument(7, "eps", 1e-5)))
-    if w.kwargs.get("use_input_stats", True) is not True or isinstance(w.argument(1, "running_mean"), Tensor):
-        raise CannotGenerate("an instance norm of kept statistics")
-    weight, bias = (per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias")))
-    return affine(w, made, weight, bias)
+# -- norms --------------------------------------------------------------------------------------------------------------
 
 
 def _batch_norm(w: Writer) -> Value:
@@ -210,34 +199,6 @@ def _batch_norm(w: Writer) -> Value:
     made = standardised(w, x, axes, w.argument(7, "eps", 1e-5))
     weight, bias = (per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias")))
     return affine(w, made, weight, bias)
-
-
-def _kl_div(w: Writer) -> Value:
-    x, y = w.tensor(0, "input"), w.tensor(1, "target")
-    shape, given = x.shape or (), loss_settings(w)
-    if shape != y.shape or given.get("log_target", False) is not False:
-        raise CannotGenerate("a divergence of other tensors")
-    log = w.map("log", y, shape=shape)
-    terms = w.map("mul", y, w.map("sub", log, x, shape=shape), shape=shape)
-    known = w.map("where", w.map("gt", y, 0.0, shape=shape), terms, 0.0, shape=shape)
-    if given.get("reduction") == "batchmean":
-        return w.map("div", w.reduce("sum", known, list(range(len(shape))), False), shape[0])
-    return reduced_loss(w, known)
-
-
-def _triplet(w: Writer) -> Value:
-    anchor, positive, negative = (w.tensor(i, n) for i, n in enumerate(("anchor", "positive", "negative")))
-    given = loss_settings(w)
-    if given.get("p", 2.0) not in (2, 2.0) or given.get("swap") or len(anchor.shape or ()) != 2:
-        raise CannotGenerate("a triplet loss of another norm")
-    shape, margin, eps = anchor.shape or (), given.get("margin", 1.0), given.get("eps", 1e-6)
-
-    def distance(other: Tensor) -> Value:
-        apart = w.map("add", w.map("sub", anchor, other, shape=shape), eps, shape=shape)
-        return w.map("sqrt", w.reduce("sum", w.map("square", apart, shape=shape), [1], False), shape=shape[:1])
-
-    apart = w.map("sub", distance(positive), distance(negative), shape=shape[:1])
-    return reduced_loss(w, w.map("maximum", w.map("add", apart, margin, shape=shape[:1]), 0.0, shape=shape[:1]))
 
 
 def _attention(w: Writer) -> Value:
@@ -331,8 +292,8 @@ _OWN: Mapping[str, Callable[[Writer], Value]] = {
     **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d"), _pool(True)),
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _pool(False)),
     "cumsum": _scan("sum"), "cumprod": _scan("prod"), "argmax": _place_of("argmax"), "argmin": _place_of("argmin"),
-    "prod": _prod, "instance_norm": _instance_norm, "batch_norm": _batch_norm, "kl_div": _kl_div,
-    "triplet_margin_loss": _triplet, "scaled_dot_product_attention": _attention, "selu": _selu, "mish": _mish, "pow": _power,
+    "prod": _prod, "batch_norm": _batch_norm,
+    "scaled_dot_product_attention": _attention, "selu": _selu, "mish": _mish, "pow": _power,
     "rand": _draw("uniform", 0.0, 1.0), "rand_like": _draw("uniform", 0.0, 1.0), "randn": _draw("normal", 0.0, 1.0),
     "randn_like": _draw("normal", 0.0, 1.0), "randint": _draw_integers, "diag": _diagonal,
 }  # fmt: skip

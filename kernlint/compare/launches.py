@@ -10,12 +10,13 @@ from kernlint.compare.columns import ARITHMETIC, Column, NotCompared, Points, li
 from kernlint.compare.elements import Elements, extents
 from kernlint.compare.kernels import Lanes, Reading
 from kernlint.compare.operations import held
-from kernlint.compare.solve import bounds, solutions
+from kernlint.compare.solve import solutions
 from kernlint.generate.values import Value
 from kernlint.records import dataclass
 from kernlint.workload import Access, Atomic, Lane, Launch, Loop, Store, Tensor
 from kernlint.workload import values as ssa
 from kernlint.workload.expr import Atom, LoopIndex, ProgramId, lift
+from kernlint.workload.ranges import bounds
 
 #: Programs that may write one element: more than one for atomics, and for what writes the same twice.
 _MOST_WRITERS = 1 << 12
@@ -61,6 +62,7 @@ class Launched:
                 raise NotCompared("a store to what is not known")
             self.accesses.append((node, tensor, loops))
         self._programs: dict[tuple[Elements, tuple[int, ...]], Lanes] = {}
+        self._reads = 0  # how often its programs have looked at memory
 
     @property
     def written(self) -> set[int]:
@@ -82,6 +84,7 @@ class Launched:
     def _read(
         self, load: ssa.Value, base: str, offsets: list[int], program: tuple[int, ...], elements: Elements
     ) -> list[Any]:
+        self._reads += 1
         tensor = self.launch.tensor(base)
         if tensor is None or tensor.storage.id not in self.memory:
             raise NotCompared(f"`{base}`, which is not known")
@@ -111,9 +114,11 @@ class Launched:
             target = flat - (lift(tensor.offset).value or 0)
             assert access.offset is not None
             for at in solutions(access.offset, target, box, elements.effort, _MOST_WRITERS):
-                write = Write(access, at)
+                write, reads = Write(access, at), self._reads
                 if self._happens(write, loops, elements):
                     found.append(write)
+                elif self._reads > reads:
+                    elements.spared = True
         return found
 
     def _box(self, access: Access, loops: Sequence[Loop]) -> dict[Atom, tuple[int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernlint.cost.traffic import Traffic
+from kernlint.cost.traffic.model import Traffic
 from kernlint.workload import Atomic, Compute, Launch, Loop, Reduce, Scan
 
 #: In the order in which they are asked.

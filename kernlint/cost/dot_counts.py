@@ -20,7 +20,7 @@ from kernlint.cost.dot_lowering import (
     warps_of,
 )
 from kernlint.cost.dot_occupancy import resident_programs, spilled_bytes
-from kernlint.cost.traffic import SECTOR_BYTES
+from kernlint.cost.traffic.model import SECTOR_BYTES
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class StepCounts:
     b_shuffle_key: str
     tensor_cycles: float
     fma_cycles: float
+    operand_cycles: float
     accumulators_per_thread: float
     a_convert_cycles: float
     b_convert_cycles: float
@@ -57,8 +58,9 @@ class LoopCounts:
     """The loop around the steps: waves, depth of the pipeline, and bytes that no single step owns.
 
     ``idle_quarters`` is how much longer a program with fewer than four warps takes alone: each warp reaches only the
-    tensor core and lanes of its own quarter of the SM. ``refills`` is how many times an iteration, in the mean, the pipeline
-    starts anew: an innermost loop that is entered again drains it.
+    tensor core and lanes of its own quarter of the SM. ``scarce_cycles`` is what an operation on each element waits for where there are
+    fewer fp32 lanes than threads that issue together. ``refills`` is how many times an iteration, in the mean, the pipeline
+    starts anew: an innermost loop that is entered again drains it. ``native``: mma.sync is the widest instruction.
     """
 
     iterations: float
@@ -80,6 +82,7 @@ class LoopCounts:
     staged_cycles: float
     excess_iterations: float
     alu_cycles: float
+    scarce_cycles: float
     special_cycles: float
     spill_cycles: float
     epilogue_cycles: float
@@ -87,6 +90,7 @@ class LoopCounts:
     launch_rate_us: float
     clock_mhz: float
     refills: float
+    native: float
 
 
 #: Bytes that one SM takes from shared memory in a cycle, and the unit in which L2 traffic is counted.
@@ -99,8 +103,8 @@ _L2_ANSWER_BYTES = 64
 _LANES = 128
 #: Transcendental results of an SM in a cycle (CUDA C++ Programming Guide, arithmetic throughput, sm_80 to sm_90).
 _SPECIAL_PER_CYCLE = 16
-#: Time of the whole card to start one program, measured with empty programs on an H100.
-_LAUNCH_NS_PER_PROGRAM = 0.65
+#: Time of the whole card to start one program, measured with empty programs on an H100, and its clock.
+_LAUNCH_NS_PER_PROGRAM, _MEASURED_MHZ = 0.65, 1980
 #: Share of the data sheet's bandwidth that streaming kernels reach.
 _DRAM_EFFICIENCY = 0.9
 #: Times the L2 that are as good as any more: everything comes from DRAM.
@@ -141,6 +145,7 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
         b_shuffle_key=b_shuffle,
         tensor_cycles=products.tensor_cycles,
         fma_cycles=products.fma_cycles,
+        operand_cycles=products.operand_cycles,
         accumulators_per_thread=step.m * n / (32 * num_warps),
         a_convert_cycles=elements_a / _LANES * (1 if path == "fma" else warps_n),
         b_convert_cycles=elements_b / _LANES * (warps_m if path == "mma" else 1),
@@ -157,10 +162,11 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
 @dataclass(frozen=True)
 class _Products:
     """What the multiplications of a dot take on one SM, on the tensor cores (of which ``tensor_key`` says which rate) or on
-    the FMA units."""
+    the FMA units, whose operands are read at the rate of issue, however many FMA units there are."""
 
     tensor_cycles: float = 0.0
     fma_cycles: float = 0.0
+    operand_cycles: float = 0.0
     tensor_key: str = "none"
 
 
@@ -171,7 +177,8 @@ def _products(step: DotStep, count: int, path: str, fed: str, device: Device) ->
         if step.a.dtype.bits == 64:
             vector = device.peak_fp64_vector_tflops or vector / 64
         # The vector peak is quoted at the boost clock; lanes per SM come out of it.
-        return _Products(fma_cycles=2 * count / (vector * 1e6 / device.sm_count / device.boost_clock_mhz))
+        fma_cycles = 2 * count / (vector * 1e6 / device.sm_count / device.boost_clock_mhz)
+        return _Products(fma_cycles=fma_cycles, operand_cycles=count / _LANES * step.a.dtype.bits / 32)
     rate_class = fed
     if (fed == "fp8" and not native_fp8(path, device)) or peak(fed, device) is None:
         rate_class = "float16"
@@ -233,21 +240,23 @@ def count_loop(loop: DotLoop, device: Device) -> LoopCounts:
         mask_cycles=loop.masked * loaded / 16 / _LANES,
         staged_cycles=0.0 if overlaps(loop, device) else loaded / 16 / _LANES,
         excess_iterations=max(0.0, loop.most_iterations - iterations),
-        alu_cycles=loop.extra_alu_elements_per_iteration / lanes,
+        alu_cycles=loop.extra_alu_elements_per_iteration / _LANES,
+        scarce_cycles=loop.extra_alu_elements_per_iteration * max(0.0, 1 / lanes - 1 / _LANES),
         special_cycles=loop.special_elements_per_iteration / _SPECIAL_PER_CYCLE,
         spill_cycles=spilled_bytes(loop, device) / _SMEM_BYTES_PER_CYCLE,
         epilogue_cycles=loop.epilogue_bytes / programs / _L2_BYTES_PER_CYCLE,
         dram_us=_dram_bytes(loop, slots) / (device.memory_bandwidth_gb_per_s * 1e3 * _DRAM_EFFICIENCY),
-        launch_rate_us=programs * _LAUNCH_NS_PER_PROGRAM * 1e-3 * 132 / device.sm_count,
+        launch_rate_us=programs * _LAUNCH_NS_PER_PROGRAM * 1e-3 * _MEASURED_MHZ / device.boost_clock_mhz,
         clock_mhz=device.boost_clock_mhz,
         refills=(loop.entries - 1) / iterations if iterations else 0.0,
+        native=float(not has_wgmma(device)),
     )
 
 
 #: The dot that is not there, so that loops of one dot and of two fill the same columns.
 NO_STEP = StepCounts(
     *("none", "K", *("none",) * 5),
-    tensor_cycles=0.0, fma_cycles=0.0, accumulators_per_thread=0.0, a_convert_cycles=0.0, b_convert_cycles=0.0,
+    tensor_cycles=0.0, fma_cycles=0.0, operand_cycles=0.0, accumulators_per_thread=0.0, a_convert_cycles=0.0, b_convert_cycles=0.0,
     a_shuffle_cycles=0.0, b_shuffle_cycles=0.0, b_shuffle_columns=64.0, b_shuffle_narrow=0.0, smem_cycles=0.0,
     exchanges=0.0, synchronous=0.0,
 )  # fmt: skip

@@ -22,10 +22,13 @@ from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time, is_chaine
 from kernlint.cost.evaluate import evaluator, origin
 from kernlint.cost.gathers import gather_us, gathered_cycles
 from kernlint.cost.layout import vector_bytes
-from kernlint.cost.programs import SEGMENT_SIGMA, program_time, widen
-from kernlint.cost.programs import constants as program_constants
+from kernlint.cost.programs.constants import constants as program_constants
+from kernlint.cost.programs.price import SEGMENT_SIGMA, program_time
+from kernlint.cost.programs.scale import widen
 from kernlint.cost.result import KernelTime
-from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, put, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic, Traffic
+from kernlint.cost.traffic.probe import put
 from kernlint.records import dataclass
 from kernlint.workload import (
     Branch,
@@ -65,7 +68,7 @@ def kernel_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float]
     """Predicted device time of ``launch``: the dot model where the kernel has a ``tl.dot``, the program model else.
 
     Of an autotuned launch the fastest alternative counts, as the tuner would choose it. Never raises: what is not
-    known is assumed and widens sigma. ``reuse_bytes`` is as in :func:`~kernlint.cost.programs.program_time` (the dot model
+    known is assumed and widens sigma. ``reuse_bytes`` is as in :func:`~kernlint.cost.programs.price.program_time` (the dot model
     takes its operands as replayed alone). Launches of a kernel that differ in nothing the time depends on are priced once.
     """
     best = _one_time(launch, device, reuse_bytes)

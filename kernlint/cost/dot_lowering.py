@@ -91,15 +91,14 @@ def _needs_k_major(fed: str, path: str) -> bool:
 
 def shuffle_key(operand: DotOperand, fed: str, path: str, device: Device) -> str:
     """How an operand that is not K-major reaches the tensor core: ``none`` where the hardware transposes."""
-    if operand.k_major is not False or not operand.reload or operand.again:
+    if operand.k_major or not operand.reload or operand.again:
         return "none"
-    if _needs_k_major(fed, path):
-        return f"wgmma.{memory_class(operand.memory_dtype)}->{fed}"
-    # mma.sync gathers 8-bit fragments byte by byte where ldmatrix cannot transpose them. Only timed on Hopper; the
-    # compiler does better where it plans for mma.sync from the start, so other cards are not charged.
+    # mma.sync gathers 8-bit fragments byte by byte where ldmatrix, which transposes pairs of bytes, cannot.
     as_it_lies = operand.dtype == operand.memory_dtype or operand.memory_dtype.is_fp8
-    if path == "mma" and operand.memory_dtype.bits == 8 and as_it_lies and has_wgmma(device):
+    if path == "mma" and operand.memory_dtype.bits == 8 and as_it_lies:
         return "mma.8"
+    if operand.k_major is False and _needs_k_major(fed, path):
+        return f"wgmma.{memory_class(operand.memory_dtype)}->{fed}"
     return "none"
 
 

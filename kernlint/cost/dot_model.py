@@ -42,6 +42,7 @@ class Constants:
     sharply it ends.
     fill: cycles a program spends before and after its loop; first: tile loads that it waits for there; store: cycles
     per 64 bytes of epilogue. launch_us: the least time of a kernel in a graph.
+    native: what ``exposed`` and ``overlap`` are where the compiler plans for mma.sync as the widest instruction.
     overlap, prefetch, hiding: exponents of the p-norms between units, between a program's chain and the memory latency
     that its stages cover, and between latency and throughput of several programs.
     """
@@ -53,6 +54,7 @@ class Constants:
     step: Mapping[str, float]
     instructions: Mapping[str, float]
     solo: Mapping[str, float]
+    native: Mapping[str, float]
     fma_operands: Mapping[str, float]
     fma_reuse: float
     warps: float
@@ -110,7 +112,7 @@ def cycles_of_step(counts: StepCounts, loop: LoopCounts, constants: Constants) -
     c = constants
     repeat = loop.warp_groups**c.warps
     operands = c.fma_operands[counts.fma_key] * (counts.accumulators_per_thread + 1) ** (-c.fma_reuse)
-    fma = counts.fma_cycles * (1 + operands)
+    fma = counts.fma_cycles + counts.operand_cycles * operands
     convert = (
         counts.a_convert_cycles * c.convert[counts.a_convert_key]
         + counts.b_convert_cycles * c.convert[counts.b_convert_key]
@@ -136,20 +138,22 @@ def cycles_of_step(counts: StepCounts, loop: LoopCounts, constants: Constants) -
 def terms_of_loop(cycles: StepCycles, loop: LoopCounts, constants: Constants) -> dict[str, Any]:
     """Microseconds of the kernel (``us``) and of each term alone. Floats, or columns in the fit."""
     c = constants
+    overlap = c.overlap + loop.native * (c.native["overlap"] - c.overlap)
+    exposed = c.exposed + loop.native * (c.native["exposed"] - c.exposed)
     lines = (loop.load_lines + c.narrow * loop.narrow_lines) * c.line
-    load = ((loop.load_cycles * c.load) ** c.overlap + lines**c.overlap) ** (1 / c.overlap)
+    load = ((loop.load_cycles * c.load) ** overlap + lines**overlap) ** (1 / overlap)
     copies = c.mask * loop.mask_cycles + c.staged * loop.staged_cycles
-    elementwise = c.alu * loop.alu_cycles + c.special * loop.special_cycles
+    elementwise = c.alu * loop.alu_cycles + loop.scarce_cycles + c.special * loop.special_cycles
     issue = cycles.issue + copies + elementwise + c.spill * loop.spill_cycles
     filled = (loop.l2_fill / c.l2_share) ** c.l2_edge
     missed = filled / (1 + filled)
     memory = c.memory + c.memory_crowd * loop.active + c.memory_miss * missed
     load = load * c.load_grouped**loop.grouped * (1 + c.load_crowd * loop.active)
     dram_us = loop.dram_us * missed
-    units = cycles.tensor**c.overlap + issue**c.overlap + cycles.smem**c.overlap + load**c.overlap
-    throughput = units ** (1 / c.overlap)
+    units = cycles.tensor**overlap + issue**overlap + cycles.smem**overlap + load**overlap
+    throughput = units ** (1 / overlap)
     own = loop.idle_quarters * (cycles.tensor + issue) + cycles.stall / loop.warp_groups**2
-    chain = cycles.wait + own + c.exposed * (cycles.smem + load)
+    chain = cycles.wait + own + exposed * (cycles.smem + load)
     overlapped = (1 - cycles.synchronous) * loop.pipelined
     hidden = (chain**c.prefetch + ((memory + load) / loop.depth) ** c.prefetch) ** (1 / c.prefetch)
     refilled = loop.refills * (memory + load)

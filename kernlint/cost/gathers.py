@@ -8,13 +8,14 @@ gathered element, from the ``implicit_gemm_conv`` rows of ``h100-micro-2.csv`` (
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from kernlint.cost.device import Device
 from kernlint.cost.fitted import fitted
-from kernlint.cost.traffic import Traffic
+from kernlint.cost.traffic.model import Traffic
 from kernlint.records import dataclass
-from kernlint.workload import Expr, Lane, Launch, Load, Opaque
+from kernlint.workload import Expr, Lane, Launch, Load, Opaque, Operand
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,14 @@ def constants() -> GatherConstants:
     return GatherConstants(data["cycles_per_element"], data["sigma"], data["broken_cycles"])
 
 
-def gathered_cycles(launch: Launch, moved: Traffic, priced: GatherConstants) -> float:
-    """Cycles that each program of ``launch`` takes to gather for its dots in one run; 0 where operands have fixed strides."""
-    feeding = {
-        id for dot in launch.kernel.dots() for operand in (dot.a, dot.b) if operand.direct for id in operand.loads
-    }
+def gathered_cycles(
+    launch: Launch, moved: Traffic, priced: GatherConstants, operands: Sequence[Operand] | None = None
+) -> float:
+    """Cycles that each program of ``launch`` takes to gather for its dots, or for ``operands`` of these, in one run; 0 where operands
+    have fixed strides."""
+    if operands is None:
+        operands = [operand for dot in launch.kernel.dots() for operand in (dot.a, dot.b)]
+    feeding = {id for operand in operands if operand.direct for id in operand.loads}
     total = 0.0
     for access in moved.accesses:
         load = access.access

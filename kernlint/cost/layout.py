@@ -93,9 +93,9 @@ def _run(offset: Expr, lane: Lane) -> int:
     if step is not None:
         return _ARGUMENT if step.value in (1, -1) else 0
     wrapped = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom)]
-    if len(wrapped) != 1 or wrapped[0].op != "mod" or len(wrapped[0].args) != 2:
+    if len(wrapped) != 1 or wrapped[0].op not in ("mod", "unknown") or len(wrapped[0].args) != 2:
         return 0
-    inner, period = wrapped[0].args
+    inner, period = wrapped[0].args  # of an index that was told to be contiguous, how far it is
     step, factor = inner.coefficient(lane), offset.coefficient(wrapped[0])
     if period.value is None or step is None or factor is None or step.value != 1 or factor.value != 1:
         return 0
@@ -136,5 +136,5 @@ def _opaque_divisor(atom: Opaque, lane: Lane) -> int:
     """1 for a value of unknown divisibility; a modulo or division by a multiple of 16 keeps a vector whole."""
     if not any(lane in arg.atoms() for arg in atom.args):
         return 1
-    period = atom.args[1].value if len(atom.args) == 2 and atom.op in ("mod", "floordiv") else None
+    period = atom.args[1].value if len(atom.args) == 2 and atom.op in ("mod", "floordiv", "unknown") else None
     return _ARGUMENT if period is not None and period % _ARGUMENT == 0 else 1

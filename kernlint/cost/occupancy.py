@@ -5,8 +5,8 @@ from __future__ import annotations
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dot_occupancy import resident_programs
-from kernlint.cost.programs import programs_on_an_sm
-from kernlint.cost.traffic import traffic
+from kernlint.cost.programs.price import programs_on_an_sm
+from kernlint.cost.traffic.accesses import traffic
 from kernlint.records import dataclass
 from kernlint.workload import Launch
 

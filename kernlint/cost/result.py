@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from kernlint.records import dataclass
-from kernlint.workload import Launch
+from kernlint.workload import Launch, Step
 
 
 @dataclass(frozen=True)
@@ -29,3 +29,35 @@ class KernelTime:
     norm: float = 4.0
     #: The class of kernels whose residuals make ``sigma``.
     kind: str = ""
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One step's part in a call.
+
+    ``count`` is how often it runs in one call, ``gpu_us`` and ``host_us`` are microseconds of one run, ``bound`` the
+    deciding term, ``sigma`` the standard deviation of ln(measured / predicted) of ``gpu_us``, ``terms`` the named
+    microseconds behind it, ``family`` the group of steps whose errors move together, ``configuration`` the alternative of
+    an autotuned launch that the time is of, ``kind`` the class of kernels whose residuals make ``sigma``.
+    """
+
+    step: Step
+    count: float
+    gpu_us: float
+    host_us: float
+    bound: str
+    sigma: float
+    terms: Mapping[str, float] = field(default_factory=dict)
+    family: str = ""
+    configuration: Launch | None = None
+    kind: str = ""
+
+    @property
+    def total_gpu_us(self) -> float:
+        """Device microseconds of all runs in one call."""
+        return self.count * self.gpu_us
+
+    @property
+    def total_host_us(self) -> float:
+        """Host microseconds of all runs in one call."""
+        return self.count * self.host_us

@@ -10,6 +10,7 @@ that axis stands for what was read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from kernlint.workload import Expr, Launch, Load, Loop, LoopIndex, Opaque, ProgramId, Size, concrete
@@ -104,8 +105,20 @@ def _along_an_axis(launch: Launch, loop: Loop, bounds: list[Opaque]) -> dict[Ato
         along = [(stride, extent) for stride, extent in axes if stride and extent and extent > 1 and step % stride == 0]
         if along:
             stride, extent = max(along)
-            return {bounds[0]: Expr.constant(extent)} if stride <= abs(step) else {}
+            # Where the trip is a quotient of what was read, that much more than there are steps along the axis.
+            most = extent * _divisor(loop.trip, bounds[0]) * stride // abs(step)
+            return {bounds[0]: Expr.constant(most)} if stride <= abs(step) else {}
     return {}
+
+
+def _divisor(trip: Size | None, bound: Opaque) -> int:
+    """What ``bound`` is divided by in ``trip``."""
+    atoms = trip.atoms() if isinstance(trip, Expr) else ()
+    return math.prod(
+        concrete(atom.args[1]) or 1
+        for atom in atoms
+        if isinstance(atom, Opaque) and atom.op == "floordiv" and bound in atom.args[0].atoms()
+    )
 
 
 def _beyond(load: Load | None, pointer: Load) -> Expr | None:

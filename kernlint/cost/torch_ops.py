@@ -26,7 +26,7 @@ from kernlint.cost.convolutions import Convolution, convolution_of, floor_us, te
 from kernlint.cost.convolutions import rates as convolution_rates
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.fitted import fitted
-from kernlint.cost.programs import ramp, widen
+from kernlint.cost.programs.scale import ramp, widen
 from kernlint.cost.result import KernelTime
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Tensor, TorchOp, concrete
@@ -40,12 +40,15 @@ _BLOCK_BYTES = 4096
 #: Columns up to which torch keeps a softmax row in registers (``softmax_warp_forward`` of ATen).
 _SHORT_ROW = 1024
 #: Tiles cuBLAS picks from and the share of the large tile's rate a smaller one reaches.
-_TILES = ((128, 256, 1.0), (128, 128, 0.92), (64, 128, 0.72), (64, 64, 0.5))
-_SPLITS = (1, 2, 4, 8, 16)
+_TILES = ((128, 256, 1.0), (128, 128, 0.92), (64, 128, 0.72), (64, 64, 0.5), (128, 32, 0.6), (32, 128, 0.6))
+_SPLITS = (1, 2, 4, 8, 16, 32, 64)
+#: Elements that rows of halves are to be multiples of, for cuBLAS to copy them 16 bytes at a time.
+_ALIGNED = 8
+#: The widest head that flash attention takes, and queries of a block.
+_WIDEST_HEAD, _QUERIES = 256, 64
 #: Ops priced by the constants of a measured relative, and how much more sigma that takes (judged, not measured).
 _RELATIVES: Mapping[str, float] = {
-    "normalize": 0.5, "batch_norm": 0.4, "group_norm": 0.4, "instance_norm": 0.4, "cummax": 0.3, "cummin": 0.3,
-    "argsort": 0.3,
+    "normalize": 0.5, "cummax": 0.3, "cummin": 0.3, "argsort": 0.3,
 }  # fmt: skip
 #: Reductions that torch makes in several kernels or in two passes, and ops of one kind with kernels of their own.
 _SPECIAL: Mapping[str, str] = {
@@ -53,10 +56,18 @@ _SPECIAL: Mapping[str, str] = {
     "std_mean": "reduce_var", "amax": "reduce_extreme", "amin": "reduce_extreme", "sort": "sort", "argsort": "sort",
     "topk": "topk", "flip": "flip", "rms_norm": "norm_rms", "index_add_": "scatter_rows", "index_copy_": "scatter_rows",
     "one_hot": "fill", "scatter_add_": "scatter_rows", "scatter_": "scatter_rows", "index_fill_": "scatter_rows",
-    "unfold": "unfold",
+    "unfold": "unfold", "batch_norm": "norm_planes", "instance_norm": "norm_planes", "group_norm": "norm_planes",
 }  # fmt: skip
-#: Norms that reduce over whole planes, not over the last dimension: only their passes over memory are priced.
-_PLANE_NORMS = frozenset({"batch_norm", "group_norm", "instance_norm"})
+#: Losses of two tensors, which torch makes in as many kernels, one element after the other, and then sums up what it wrote (ATen's
+#: ``Loss.cpp``).
+_LOSSES: Mapping[str, int] = {"mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 2, "l1_loss": 3, "kl_div": 4}
+#: Row bytes up to which torch keeps a softmax row in shared memory, and blocks that an SM holds of longer ones, which are read three
+#: times (``cunn_SoftMaxForward`` of ATen).
+_STAGED_ROW, _ROWS_ON_AN_SM, _ROW_READS = 48 << 10, 2, 3
+#: Bytes of a place that pooling for the largest writes beside each value, and elements of a window that it takes as long to find it as.
+_PLACE_BYTES, _PLACED = 8, 8
+#: Threads of an SM that sums along the first axis are dealt out to, where there are fewer results.
+_SUMMING = 1024
 
 
 @dataclass(frozen=True)
@@ -117,6 +128,10 @@ def case_of(op: TorchOp) -> str:
     read = op.reads[0] if op.reads else None
     written = op.writes[0] if op.writes else None
     whole = written is not None and written.numel == 1
+    if op.name in _LOSSES and len(op.reads) > 1:
+        return "loss"
+    if "_pool" in op.name:
+        return "pool"
     if op.name in _SPECIAL and not whole:
         return _SPECIAL[op.name]
     if op.kind == "scan" and op.dims.get("inner", 1) == 0:
@@ -168,23 +183,40 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
     elif op.kind == "cat":
         # Of parts that a loop collected only a few are listed; all that is written is read.
         read = max(read, written)
+    elif name == "loss":
+        # The first reads two tensors, each other what was written before it, and all but the last write one.
+        launches = _LOSSES[op.name]
+        read, written = read / 2 * (launches + 1), read / 2 * (launches - 1)
+    elif name == "pool":
+        outputs = _numel(op.writes[0]) if op.writes else 1.0
+        elements = _dealt(op) * (op.dims.get("taps", max(1.0, elements / max(1.0, outputs))) + _PLACED)
+        written += _PLACE_BYTES * outputs if "max" in op.name else 0.0
     by_writes = op.kind == "gather" and op.writes
     width = _picked(op) if by_writes else _last(op.reads[0] if op.reads else None)
     if op.kind == "norm" and op.reads:
         # A row is all that is normalised together, which the weights are as large as: one block walks along it.
         width = max([width, *(_numel(tensor) for tensor in op.reads[1:])])
+    if name == "norm_planes":
+        # What is normalised together, by one block.
+        width = elements / max(1.0, _groups(op))
     rows = elements / max(1.0, width)
-    if op.name in _PLANE_NORMS:
-        width = rows = 0.0
     speed = _Speed(device)
     cold = _cold(op, read + written, c, speed, reuse)
-    bytes_moved = read * case.passes + written
+    passes = case.passes
+    far = bytes_moved = read * passes + written
+    if name == "softmax_long" and width * _bits(op.reads[0] if op.reads else None) / 8 > _STAGED_ROW:
+        # The rows that are under way come round again, from memory where the L2 does not hold them.
+        held = min(rows, _ROWS_ON_AN_SM * device.sm_count) * read / max(1.0, rows)
+        missed = ramp(held, c.rates["l2_keeps"] * speed.cache, c.rates["l2_drops"] * speed.cache)
+        bytes_moved = read * _ROW_READS + written
+        far = read * (1 + (_ROW_READS - 1) * missed) + written
+    memory = device.memory_bandwidth_gb_per_s * c.rates["dram_efficiency"] / device.factor("memory")
     terms = {
-        "memory": cold * bytes_moved / (device.memory_bandwidth_gb_per_s * c.rates["dram_efficiency"]) / 1000,
+        "memory": cold * far / memory / 1000,
         "l2": bytes_moved / (c.rates["l2_gb_per_s"] * case.l2_share * speed.fabric) / 1000,
         "elements": elements * case.element_ps / 1e6 / speed.fabric,
         "rows": rows * case.row_ns / 1000 / speed.fabric,
-        "chain": _chain(name, elements, width, op) * case.chain_ns / 1000 / speed.clock,
+        "chain": _chain(name, elements, width, op, device) * case.chain_ns / 1000 / speed.clock,
     }
     us = case.floor_us * launches + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
     bound = max(terms, key=lambda term: terms[term])
@@ -201,14 +233,38 @@ def _picked(op: TorchOp) -> float:
     return float(max(1, min(run, _BLOCK_BYTES * 8 // _bits(op.writes[0])))) if run else _last(op.writes[0])
 
 
-def _chain(case: str, elements: float, width: float, op: TorchOp) -> float:
+def _dealt(op: TorchOp) -> float:
+    """Places of the result of a pool that threads are dealt out to: in three dimensions by planes of 32 x 8."""
+    if not op.writes:
+        return 1.0
+    extents = [concrete(extent) or 1 for extent in op.writes[0].shape or ()]
+    if "3d" not in op.name or len(extents) < 3:
+        return _numel(op.writes[0])
+    return float(math.prod(extents[:-2]) * (-(-extents[-2] // 8) * 8) * (-(-extents[-1] // 32) * 32))
+
+
+def _groups(op: TorchOp) -> float:
+    """How many parts of a tensor [N, C, ...] are normalised each for itself."""
+    extents = [concrete(extent) or 1 for extent in (op.reads[0].shape or () if op.reads else ())][:2]
+    if op.name == "batch_norm":
+        return float(math.prod(extents[1:]))
+    return (
+        float(math.prod(extents) if op.name == "instance_norm" else extents[0] * op.dims.get("groups", 1))
+        if extents
+        else 1.0
+    )
+
+
+def _chain(case: str, elements: float, width: float, op: TorchOp, device: Device) -> float:
     """Dependent steps of one block: elements along a row, along the reduced axis, or rounds of a scan."""
     if case == "unfold":
         # im2col's thread loads and stores tap by tap, in a launch for each image (ATen/native/cuda/im2col.cuh).
         return float(op.dims.get("launches", 1) * op.dims.get("taps", 1))
     if case == "reduce_outer":
         outputs = _numel(op.writes[0]) if op.writes else 1.0
-        return elements / max(1.0, outputs)
+        return elements / max(1.0, outputs, _SUMMING * device.sm_count)
+    if case == "norm_planes":
+        return width * max(1.0, elements / width / device.sm_count)
     if case == "scan_outer":
         # A thread walks down its column.
         return elements / max(1.0, width)
@@ -228,6 +284,8 @@ def _matmul(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, float
         m = n = k = max(1, round((op.flops / 2) ** (1 / 3)))
     path = _path(op)
     peak = _peak(path, device) * c.rates[f"{path}_efficiency"]
+    if path == "float16" and (n % _ALIGNED or k % _ALIGNED):
+        peak *= c.rates["unaligned_share"]
     bytes_moved = sum(_bytes(tensor) for tensor in (*op.reads, *op.writes))
     speed = _Speed(device)
     best = math.inf
@@ -277,6 +335,10 @@ def _library(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, floa
             share *= c.rates["attention_causal_share"]
         head = max(1, op.dims.get("k", 128))
         share *= min(1.0, head / 128) ** c.rates["attention_head_exponent"]
+        blocks = op.dims.get("batch", device.sm_count) * math.ceil(op.dims.get("m", _QUERIES) / _QUERIES)
+        share *= min(1.0, blocks / device.sm_count)
+        if head > _WIDEST_HEAD and dtype is not None and dtype.bits <= 16:
+            share *= c.rates["attention_wide_share"]
     speed = _Speed(device)
     cold = _cold(op, bytes_moved, c, speed, reuse)
     terms = {

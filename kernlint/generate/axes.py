@@ -25,6 +25,8 @@ class Output:
     term: Term
     buffer: Buffer
     address: Expr
+    #: Whether it is added to what lies there.
+    added: bool = False
 
 
 class Axes:

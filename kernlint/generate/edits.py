@@ -31,6 +31,7 @@ def edits(text: str, entry: str, kernels: Sequence[str], body: Sequence[str]) ->
     lines = "".join(f"{indent}{line}\n" if line else "\n" for line in body)
     end = function.end_lineno or 0
     made = [TextEdit(starts[begin], _offset(text, starts, end), lines)]
+    made += _imports(tree, top, starts, text)
     place = starts[_first_line(top) - 1]
     made.append(TextEdit(place, place, "".join(f"{kernel}\n\n\n" for kernel in kernels)))
     for node in _unused(tree, function, body):
@@ -39,6 +40,22 @@ def edits(text: str, entry: str, kernels: Sequence[str], body: Sequence[str]) ->
             stop += 1
         made.append(TextEdit(starts[_first_line(node) - 1], stop, ""))
     return made
+
+
+#: What generated code is written with.
+_IMPORTED = {"torch": "import torch", "triton": "import triton", "tl": "import triton.language as tl"}
+
+
+def _imports(tree: ast.Module, before: ast.stmt, starts: Sequence[int], text: str) -> list[TextEdit]:
+    """The imports that generated code needs and the module does not have ``before`` it, behind the last one there."""
+    above = [top for top in tree.body if top.lineno < before.lineno]
+    imports = [top for top in above if isinstance(top, (ast.Import, ast.ImportFrom))]
+    bound = {alias.asname or alias.name for top in imports for alias in top.names}
+    missing = [line for name, line in _IMPORTED.items() if name not in bound]
+    if not missing or not imports:
+        return []
+    place = _offset(text, starts, imports[-1].end_lineno or 0)
+    return [TextEdit(place, place, "".join(f"{line}\n" for line in missing))]
 
 
 def _offset(text: str, starts: Sequence[int], line: int) -> int:

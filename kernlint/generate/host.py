@@ -9,7 +9,7 @@ from typing import Any
 from kernlint.generate.kernel import Kernel, NextPower
 from kernlint.generate.spelling import expression, wrapped
 from kernlint.generate.terms import Buffer
-from kernlint.generate.values import CannotGenerate, Named, Unbound
+from kernlint.generate.values import CannotGenerate, Named, Sized, Unbound
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Monomial, lift
@@ -71,6 +71,9 @@ class Host:
 
     def number(self, value: Named) -> str:
         """An expression for a number that the source has a name for, the number itself where the function cannot see it."""
+        if isinstance(value, Sized):
+            power = f"{wrapped(self.expression(value.size), 8)} ** {value.power!r}"
+            return power if value.times == 1 else f"{value.times!r} * {power}"
         for where, prefix in ((self.arguments, ""), (self.held, "self.")):
             for name, known in where.items():
                 if isinstance(known, Named) and known.name == value.name and float(known) == float(value):
@@ -148,29 +151,43 @@ def allocation(buffer: Buffer, name: str, host: Host, like: Callable[[Dtype], st
     """The line that makes the memory of an intermediate or final result."""
     extents = [wrapped(host.expression(extent), 0) for extent in buffer.value.shape]
     shape = f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
-    return f"{name} = torch.empty({shape}, device={device}, dtype={like(buffer.value.dtype)})"
+    function = "zeros" if buffer.value.op == "added" else "empty"
+    return f"{name} = torch.{function}({shape}, device={device}, dtype={like(buffer.value.dtype)})"
 
 
-def returned(result: Any, spell: Callable[[Tensor], str]) -> str:
+def returned(result: Any, spell: Callable[[Tensor], str], host: Host) -> str:
     """The expression that is returned."""
     if isinstance(result, Tensor):
         return spell(result)
-    if isinstance(result, tuple):
-        return (
-            ", ".join(returned(one, spell) for one in result) if len(result) > 1 else f"({returned(result[0], spell)},)"
-        )
-    if isinstance(result, list):
-        return f"[{', '.join(returned(one, spell) for one in result)}]"
+    if isinstance(result, (tuple, list)):
+        texts = [returned(one, spell, host) for one in result]
+        texts = [f"({text})" if type(one) is tuple and len(one) > 1 else text for text, one in zip(texts, result)]
+        if isinstance(result, list):
+            return f"[{', '.join(texts)}]"
+        return ", ".join(texts) if len(texts) > 1 else f"({''.join(f'{text},' for text in texts)})"
     if isinstance(result, dict):
-        return "{" + ", ".join(f"{key!r}: {returned(one, spell)}" for key, one in result.items()) + "}"
-    raise CannotGenerate("a result that is no tensor")
+        return "{" + ", ".join(f"{key!r}: {returned(one, spell, host)}" for key, one in result.items()) + "}"
+    if isinstance(result, Named):
+        return host.number(result)
+    if isinstance(result, Expr):
+        return host.expression(result)[0]
+    assert is_plain(result)
+    return repr(result)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether ``value`` is one that a function may return as it is."""
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def values_of(result: Any) -> list[Tensor]:
+    """The tensors of ``result``. Raises :class:`CannotGenerate` where it holds what is not known."""
     if isinstance(result, Tensor):
         return [result]
     if isinstance(result, (tuple, list)):
         return [t for one in result for t in values_of(one)]
     if isinstance(result, dict):
         return [t for one in result.values() for t in values_of(one)]
-    raise CannotGenerate("a result that is no tensor")
+    if is_plain(result) or isinstance(result, Expr):
+        return []
+    raise CannotGenerate("a result that is not known")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
-from kernlint.generate.terms import Buffer
+from kernlint.generate.terms import Buffer, Term
 from kernlint.generate.values import CannotGenerate, Named
-from kernlint.interpret.torch_ops import product
-from kernlint.records import dataclass
+from kernlint.interpret.torch.shapes import product
+from kernlint.records import dataclass, replace
 from kernlint.workload import Expr, Size
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -68,15 +69,31 @@ class Kernel:
     #: Sources of functions that it calls, by name.
     helpers: Mapping[str, str] = field(default_factory=dict)
 
-    def check_grid(self, sizes: Mapping[Atom, float]) -> None:
-        """Refuse a grid that CUDA does not launch at ``sizes``. At others it says so itself: a launch that is too large is an error."""
-        for factors in self.grid[1:]:
-            programs = 1.0
-            for total, block in factors:
-                step = self.constants.get(block, 1)
-                programs *= count_at(total, sizes) / (step if isinstance(step, int) else 1)
-            if programs > MOST_BESIDE:
-                raise CannotGenerate("it would take more programs along one axis of a grid than CUDA launches")
+    def launched(self, sizes: Mapping[Atom, float]) -> Kernel:
+        """This kernel with a grid that CUDA launches at ``sizes``: the axis of most programs is the first. Raises
+        :class:`CannotGenerate` where there is none. At other sizes CUDA says so itself: a launch that is too large is an error."""
+        programs = [self._programs(factors, sizes) for factors in self.grid]
+        beside = [axis for axis, count in enumerate(programs) if axis and count > MOST_BESIDE]
+        if not beside:
+            return self
+        (most, *others) = beside
+        if others or programs[0] > MOST_BESIDE:
+            raise CannotGenerate("it would take more programs along two axes of a grid than CUDA launches")
+        order = {0: most, most: 0}
+        grid = tuple(self.grid[order.get(axis, axis)] for axis in range(len(self.grid)))
+        source = re.sub(
+            r"tl\.(program_id|num_programs)\((\d)\)",
+            lambda found: f"tl.{found[1]}({order.get(int(found[2]), int(found[2]))})",
+            self.source,
+        )
+        return replace(self, grid=grid, source=source)
+
+    def _programs(self, factors: Sequence[tuple[Size, str]], sizes: Mapping[Atom, float]) -> float:
+        programs = 1.0
+        for total, block in factors:
+            step = self.constants.get(block, 1)
+            programs *= count_at(total, sizes) / (step if isinstance(step, int) else 1)
+        return programs
 
 
 def count_at(size: Size, sizes: Mapping[Atom, float]) -> float:
@@ -95,6 +112,19 @@ def is_large(elements: float) -> bool:
 def product_of(extents: Iterable[Size]) -> Size:
     """Elements of a space with these extents."""
     return product(tuple(extents))
+
+
+def arguments(text: str, read: Iterable[Buffer], written: Iterable[Buffer]) -> list[tuple[Buffer, bool]]:
+    """The buffers of a kernel whose body is ``text``, each once, with whether it is written."""
+    changed = {buffer.name: buffer for buffer in written}
+    found = [(one, False) for one in read if f"{one.name}_ptr" in text and one.name not in changed]
+    return [*found, *((one, True) for one in changed.values())]
+
+
+def check_in_place(terms: Iterable[Term], name: str, address: Expr) -> None:
+    """Raise :class:`CannotGenerate` where ``terms`` read of the buffer ``name``, which is written at ``address``, other elements."""
+    if any(term.op == "load" and term.buffer == name and term.address != address for term in terms):
+        raise CannotGenerate("an argument that is changed in place while other elements of it are needed")
 
 
 def next_power(total: Size) -> NextPower | int:

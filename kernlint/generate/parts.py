@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kernlint.generate.values import CannotGenerate, Value, View, identity, lane
+import math
+
+from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of
 from kernlint.workload import Size
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -16,6 +18,8 @@ def in_parts(reduction: Value, chunks: int) -> Value:
     """``reduction`` put together of what ``chunks`` programs find of it. Raises :class:`CannotGenerate`."""
     if reduction.op == "product":
         return _planes(reduction, chunks)
+    if reduction.op == "attention":
+        return _attention(reduction, chunks)
     kind = reduction.attributes["kind"]
     if kind in ("sum", "max", "min"):
         return _over_parts(reduction, kind, _state(reduction, kind, chunks), chunks)
@@ -37,6 +41,44 @@ def _planes(product: Value, chunks: int) -> Value:
     rank = len(product.shape)
     view = View(planes, (lane(rank), *identity(product.shape)))
     return Value("reduce", product.shape, product.dtype, (view,), {"kind": "sum", "over": (chunks,)}, product.name)
+
+
+def _attention(attention: Value, chunks: int) -> Value:
+    """Attention put together of what it is over parts of the keys: sums of exponentials below the maximum of each part."""
+    shape, rank = attention.shape, len(attention.shape)
+    scores, _, query, keys = attention.operands
+    rows = lanes_of((*scores.index, *query.index, *keys.index))
+    short = tuple(n if d in rows else 1 for d, n in enumerate(shape))
+
+    def state(name: str, space: tuple[Size, ...]) -> View:
+        view = View(attention, tuple(lane(d + 1) for d in range(rank)))
+        attributes = {"state": name, "chunks": chunks}
+        found = Value("partial", (chunks, *space), dt.FLOAT32, (view,), attributes, f"partial_{name}")
+        return View(found, (lane(rank), *identity(space)))
+
+    def over_parts(kind: str, view: View, space: tuple[Size, ...]) -> Value:
+        return Value("reduce", space, dt.FLOAT32, (view,), {"kind": kind, "over": (chunks,)})
+
+    tops, totals, sums = state("top", short), state("total", short), state("acc", shape)
+    top = over_parts("max", tops, short)
+    space = (*shape, chunks)
+    # Where nothing but minus infinity was met nothing was added up either.
+    low = Value("sub", space, dt.FLOAT32, (tops, View(top, identity(short))))
+    none = View(Value("number", (), dt.FLOAT32, attributes={"value": -math.inf}), ())
+    met = Value("gt", space, dt.BOOL, (tops, none))
+    zero = View(Value("number", (), dt.FLOAT32, attributes={"value": 0.0}), ())
+    own = identity(space)
+    exponential = View(Value("exp", space, dt.FLOAT32, (View(low, own),)), own)
+    scale = View(Value("where", space, dt.FLOAT32, (View(met, own), exponential, zero)), own)
+    added, total = (
+        over_parts("sum", View(Value("mul", space, dt.FLOAT32, (one, scale)), own), shape) for one in (sums, totals)
+    )
+    if attention.attributes["guarded"]:
+        some = Value("gt", shape, dt.BOOL, (View(total, identity(shape)), zero))
+        one = View(Value("number", (), dt.FLOAT32, attributes={"value": 1.0}), ())
+        total = Value("where", shape, dt.FLOAT32, (View(some, identity(shape)), View(total, identity(shape)), one))
+    views = View(added, identity(shape)), View(total, identity(shape))
+    return Value("div", shape, attention.dtype, views, name=attention.name)
 
 
 def _moments(reduction: Value, chunks: int) -> Value:

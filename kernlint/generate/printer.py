@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from math import prod
 
+from kernlint.generate.precision import is_single
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
-from kernlint.generate.values import CannotGenerate, Named
-from kernlint.workload import Expr, Lane, Opaque, Size, Symbol
+from kernlint.generate.values import CannotGenerate, Named, lanes_of
+from kernlint.workload import Dtype, Expr, Lane, Opaque, Size, Symbol
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Monomial, lift
 
@@ -29,6 +29,7 @@ class Names:
         self.taken: set[str] = {"tl", "triton", "torch"}
         #: Sizes, and products of sizes: each is an argument, so that Triton sees what it is a multiple of.
         self.sizes: dict[Expr, str] = {}
+        #: Numbers that the source has names for, by the parameters that take them.
         self.numbers: dict[str, Named] = {}
 
     def new(self, wish: str) -> str:
@@ -49,10 +50,12 @@ class Names:
         return self.sizes[size]
 
     def number(self, value: Named) -> str:
-        if value.name not in self.numbers:
-            self.numbers[value.name] = value
-            self.taken.add(value.name.lower())
-        return value.name.lower()
+        for name, known in self.numbers.items():
+            if (known.name, float(known)) == (value.name, float(value)):
+                return name
+        name = self.new(value.name)
+        self.numbers[name] = value
+        return name
 
 
 class Printer:
@@ -82,6 +85,8 @@ class Printer:
         self.reciprocals = False
         #: How far lanes reach, where a mask sees to it.
         self.extents: Mapping[int, Size] = {}
+        #: Lanes that are numbers among blocks: conditions on them alone do not mix with masks in Triton's interpreter (3.9).
+        self.single: frozenset[int] = frozenset()
         self.lines: list[str] = []
         self.known: dict[int, Spelled] = {}
         self.conditions: dict[str, str] = {}
@@ -90,7 +95,7 @@ class Printer:
         """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
         inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified, self.reduce)
         inner.known, inner.conditions = dict(self.known), dict(self.conditions)
-        inner.reciprocals, inner.extents = self.reciprocals, self.extents
+        inner.reciprocals, inner.extents, inner.single = self.reciprocals, self.extents, self.single
         return inner
 
     def factors(self, monomial: Monomial) -> list[str]:
@@ -155,7 +160,7 @@ class Printer:
             assert term.address is not None
             return self.expression(term.address)
         if term.op == "load":
-            return self._load(term), 9
+            return self.load(term), 9
         if term.op == "choose" and _is_zero_outside(term):
             return self.spell(term.operands[0])
         if term.op == "choose":
@@ -173,17 +178,22 @@ class Printer:
             raise CannotGenerate("a reduction inside another")
         if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
             # One division for each row, and a multiplication for each element.
-            over = self.terms.new("reciprocal", term.dtype, (term.operands[1],))
+            over = self._reciprocal(term.operands[1], term.dtype)
             return operation("mul", [self._converted(one, term) for one in (term.operands[0], over)], term.dtype)
         operands = [self._converted(one, term) for one in term.operands]
         if term.op in REPEATS and operands[0][1] < 9:
             operands[0] = self.bind(term.operands[0], operands[0][0])
         return operation(term.op, operands, term.dtype)
 
+    def _reciprocal(self, term: Term, dtype: Dtype) -> Term:
+        if term.op == "number" and type(term.number) in (int, float) and term.number:
+            return self.terms.new("number", dtype, number=1.0 / term.number)
+        return self.terms.new("reciprocal", dtype, (term,))
+
     def _converted(self, operand: Term, term: Term) -> Spelled:
         """``operand`` as arithmetic of the result's type takes it."""
         is_double = term.dtype == dt.FLOAT64 and operand.op == "number" and isinstance(operand.number, float)
-        if is_double and (isinstance(operand.number, Named) or not _is_single(operand.number)):
+        if is_double and (isinstance(operand.number, Named) or not is_single(operand.number)):
             raise CannotGenerate("a number in float64, of which Triton keeps float32")
         if operand.op == "number" and not isinstance(operand.number, (Named, Expr)) and term.op not in _COMPARISONS:
             wide = term.dtype if not (term.op == "where" and operand is term.operands[0]) else operand.dtype
@@ -191,6 +201,7 @@ class Printer:
         spelled = self.spell(operand)
         if (
             term.dtype.is_float
+            and term.op != "of_bits"
             and not operand.dtype.is_float
             and operand.dtype.kind != "bool"
             and operand.op not in ("number", "place")
@@ -200,7 +211,7 @@ class Printer:
             return f"({spelled[0]}).to(tl.{term.dtype})", 9
         return spelled
 
-    def _load(self, term: Term, raw: bool = False) -> str:
+    def load(self, term: Term, raw: bool = False) -> str:
         """A load, converted to what is computed in unless ``raw``."""
         assert term.address is not None
         address = self.expression(term.address)[0]
@@ -220,6 +231,8 @@ class Printer:
         found = []
         for low, place, high in bounds:
             at = self.expression(place)[0]
+            if self.single and lanes_of((place,)) <= self.single:
+                at = f"tl.full((1, 1), {at}, dtype=tl.int64)"
             if not (place - low).is_natural:
                 found.append(f"{at} >= {self.expression(low)[0]}")
             if high is not None and not self._below(place, high):
@@ -244,14 +257,6 @@ def _is_zero_outside(term: Term) -> bool:
         first = first.operands[0]
     guarded = first.op == "load" and set(term.bounds) <= set(first.bounds)
     return guarded and second.op == "number" and not isinstance(second.number, (Named, Expr)) and second.number == 0
-
-
-def _is_single(value: float) -> bool:
-    """Whether float32 holds ``value`` as it is."""
-    try:
-        return bool(struct.unpack("f", struct.pack("f", value))[0] == value)
-    except OverflowError:
-        return False
 
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})

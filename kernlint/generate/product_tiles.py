@@ -55,3 +55,23 @@ def default_tile(m: float, n: float, k: float, batch: float, bits: int) -> Tile:
     depth = {8: 128, 16: 64}.get(bits, 32)
     depth = max(16, min(depth, 1 << max(4, int(k - 1).bit_length())))
     return Tile(best[0], best[1], depth, best[2], 3, best[3])
+
+
+def attention_tile(m: float, keys: float, held: float, bits: int) -> Tile:
+    """A tile of attention: rows, keys of a step, and the elements of a row that a program has. On an H200, 64 rows with 64 keys and one
+    warp group were the fastest for rows of 64, 128 and 256 halves, causal and not, and half as many keys where 64 hold them all."""
+    rows = 64
+    while rows > 16 and rows >= 2 * m:
+        rows //= 2
+    step = 64 if keys > 64 and (bits == 16 or held <= 128) else 32
+    return Tile(rows, int(held), step, 4, 3 if bits == 16 else 2, 1)
+
+
+#: Parts of the keys at most, so that one kernel puts them together, and keys of a part at least.
+_PARTS, _KEYS = 16, 512
+
+
+def attention_parts(programs: float, keys: float) -> int:
+    """Into how many parts the keys had better be cut where there are so many programs, 0 where they need not be."""
+    parts = int(min(2 * _SMS // programs, _PARTS, keys // _KEYS))
+    return parts if parts > 1 else 0

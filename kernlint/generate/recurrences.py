@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kernlint.generate.kernel import function_text
 from kernlint.generate.printer import Printer
+from kernlint.generate.spelling import extreme
 from kernlint.generate.terms import Recurrence, Term, Terms
 from kernlint.generate.values import CannotGenerate
 
@@ -61,24 +61,26 @@ class Recurrences:
         kind, factor, added = form
         mask = self._mask(printer, one)
         names = self.tile.names
-        if kind == "linear":
+        if kind in ("linear", "reset"):
             assert factor is not None and added is not None
             keep, add = names.new("keep"), names.new("add")
             printer.lines.append(f"{keep} = tl.where({mask}, {printer.spell(factor)[0]}, 1.0)")
             printer.lines.append(f"{add} = tl.where({mask}, {printer.spell(added)[0]}, 0.0)")
             reverse = ", reverse=True" if one.backwards else ""
-            combine = self._helper(kind)
+            combine = self.tile.helper(kind)
             printer.lines.append(f"{keep}, {add} = tl.associative_scan(({keep}, {add}), 1, {combine}{reverse})")
-            printer.bind(term, f"{add} + {keep} * {state}", term.name or "state")
+            whole = f"{add} + {keep} * {state}"
+            text = f"tl.where({keep} == 0.0, {add}, {whole})" if kind == "reset" else whole
+            printer.bind(term, text, term.name or "state")
         else:
             body = added if kind != "product" else factor
             assert body is not None
             text = f"tl.where({mask}, {printer.spell(body)[0]}, {_NEUTRAL[kind] if term.dtype.is_float else 0})"
             reverse = ", reverse=True" if one.backwards else ""
             whole = f"tl.{_SCANS[kind]}({text}, axis=1{reverse})" if kind in _SCANS else \
-                f"tl.associative_scan({text}, 1, {self._helper(kind)}{reverse})"  # fmt: skip
+                f"tl.associative_scan({text}, 1, {self.tile.helper(kind)}{reverse})"  # fmt: skip
             joined = {"sum": f"{whole} + {state}", "product": f"{whole} * {state}"}
-            printer.bind(term, joined.get(kind, f"tl.{kind}({whole}, {state})"), term.name or "state")
+            printer.bind(term, joined.get(kind) or extreme(kind, whole, state, term.dtype), term.name or "state")
         name = printer.known[id(term)][0]
         end = "start" if one.backwards else "start + BLOCK - 1"
         zero = "0.0" if term.dtype.is_float else "0"
@@ -115,24 +117,9 @@ class Recurrences:
         parts = [self.tile.mask(lanes), *printer.bounds(one.bounds)]
         return " & ".join(part for part in parts if part)
 
-    def _helper(self, kind: str) -> str:
-        """The name of the function that puts two neighbouring parts together."""
-        name, parameters, body = _HELPERS[kind]
-        self.tile.helpers[name] = function_text(name, parameters, [body])
-        return name
-
 
 _SCANS = {"sum": "cumsum", "product": "cumprod"}
 _NEUTRAL = {"sum": "0.0", "product": "1.0", "maximum": 'float("-inf")', "minimum": 'float("inf")'}
-_HELPERS = {
-    "linear": (
-        "two_linear_steps",
-        ("keep", "add", "next_keep", "next_add"),
-        "return keep * next_keep, add * next_keep + next_add",
-    ),
-    "maximum": ("larger_of_two", ("a", "b"), "return tl.maximum(a, b)"),
-    "minimum": ("smaller_of_two", ("a", "b"), "return tl.minimum(a, b)"),
-}
 
 #: How a state becomes the next: kind, what it is multiplied by and what is added to it.
 Form = tuple[str, "Term | None", "Term | None"]
@@ -146,7 +133,8 @@ def _form(terms: Terms, one: Recurrence, k: int) -> Form | None:
             rest = [operand for operand in update.operands if operand is not before]
             if len(rest) == 1 and not _holds(rest[0], one.carried):
                 return kind, None, rest[0]
-    found = _Linear(terms, one, k).of(update)
+    linear = _Linear(terms, one, k)
+    found = linear.of(update)
     if found is None:
         return None
     factor, added = found
@@ -156,9 +144,10 @@ def _form(terms: Terms, one: Recurrence, k: int) -> Form | None:
         return None  # made anew at each place: nothing is handed on
     if _is(factor, 1):
         return "sum", None, added if added is not None else terms.new("number", before.dtype, number=0.0)
-    if added is None:
+    if added is None and not linear.resets:
         return "product", factor, None
-    return "linear", factor, added
+    added = terms.new("number", before.dtype, number=0.0) if added is None else added
+    return "reset" if linear.resets else "linear", factor, added
 
 
 def _holds(term: Term, states: Sequence[Term]) -> bool:
@@ -180,6 +169,8 @@ class _Linear:
 
     def __init__(self, terms: Terms, one: Recurrence, k: int) -> None:
         self.terms, self.one, self.before = terms, one, one.carried[k]
+        #: Whether a condition leaves nothing of the state, however large it is.
+        self.resets = False
 
     def of(self, term: Term) -> tuple[Term | None, Term | None] | None:
         """None where ``term`` is not of that form."""
@@ -247,6 +238,7 @@ class _Linear:
         first, second = (self.of(one) for one in ways)
         if first is None or second is None or _holds(test, self.one.carried):
             return None
+        self.resets |= (first[0] is None) != (second[0] is None)
         zero = self.terms.new("number", term.dtype, number=0.0)
         factor, added = (
             None if a is None and b is None else self.terms.new("where", term.dtype, (test, a or zero, b or zero))

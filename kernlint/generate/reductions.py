@@ -1,24 +1,21 @@
-"""How reductions are written: over columns that a program holds, and in a loop over those that it does not."""
+"""How reductions are written over columns that a program holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kernlint.generate.axes import Output
-from kernlint.generate.kernel import RESERVED, product_of
+from kernlint.generate.kernel import product_of
 from kernlint.generate.printer import Printer
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
 from kernlint.generate.values import CannotGenerate
-from kernlint.workload import Expr, Lane
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
 if TYPE_CHECKING:
     from kernlint.generate.tile_kernel import TileWriter
 
-_LEAST, _MOST = 'float("-inf")', 'float("inf")'
+LEAST, _MOST = 'float("-inf")', 'float("inf")'
 
 
 class Whole:
@@ -28,7 +25,22 @@ class Whole:
         self.tile = tile
 
     def over_columns(self, function: str, text: str) -> str:
-        return f"tl.{function}({text}, axis=0)" if self.tile.flat else f"tl.{function}({text}, axis=1)[:, None]"
+        return self._reduced(f"tl.{function}({text}, axis=%d)")
+
+    def _reduced(self, call: str) -> str:
+        return call % 0 if self.tile.flat else f"{call % 1}[:, None]"
+
+    def extreme(self, term: Term, text: str) -> str:
+        """The largest or smallest of ``text``, NaN where one is; sums of exponentials beside it say that themselves."""
+        if not term.dtype.is_float or self._is_level(term):
+            return self.over_columns(term.kind, text)
+        return self._reduced(f"tl.reduce({text}, %d, {self.tile.helper(f'{term.kind}imum')})")
+
+    def _is_level(self, term: Term) -> bool:
+        """Whether each result that ``term`` goes into holds the sum of exponentials below it too."""
+        total = self.beside(term, "expsum")
+        parts = [{id(t) for t in one.term.walk(set())} for one in self.tile.outputs]
+        return all(id(total) in part or id(term) not in part for part in parts)
 
     def body(self, printer: Printer, term: Term, outside: str) -> str:
         """What is reduced, ``outside`` where there are no columns."""
@@ -52,7 +64,7 @@ class Whole:
         if kind == "sum":
             printer.bind(term, self.over_columns("sum", self.body(printer, term, "0.0")), term.name or "total")
         elif kind in ("max", "min"):
-            printer.bind(term, self.over_columns(kind, self.body(printer, term, worst(term))), term.name or kind)
+            printer.bind(term, self.extreme(term, self.body(printer, term, worst(term))), term.name or kind)
         elif kind == "m2":
             total = self.beside(term, "sum")
             count = wrapped(printer.expression(lift(product_of(term.over))), 7)
@@ -66,6 +78,11 @@ class Whole:
             low = f"tl.exp({wrapped(printer.spell(body), 5)} - {top})"
             text = f"tl.where({self.tile.column_masks[region]}, {low}, 0.0)"
             printer.bind(term, self.over_columns("sum", text), term.name or "exponentials")
+        elif kind == "below":
+            top = printer.spell(self.top_of(term))[0]
+            text = printer.bind_text(f"{wrapped(printer.spell(body), 5)} - {top}", "below")
+            text = f"tl.where({self.tile.column_masks[region]}, tl.exp({text}) * {text}, 0.0)"
+            printer.bind(term, self.over_columns("sum", text), term.name or "weighted")
         elif kind == "weighted":
             top = printer.spell(self.top_of(term))[0]
             score, weight = (wrapped(printer.spell(one), 6) for one in term.operands)
@@ -92,270 +109,7 @@ def worst(term: Term) -> str:
         return str(-half if term.kind == "max" else half - 1)
     if not term.dtype.is_float:
         raise CannotGenerate("an extreme of integers")
-    return _LEAST if term.kind == "max" else _MOST
-
-
-class Loop:
-    """The main columns of a kernel in a loop, once for each level of reductions and once for what is stored along them."""
-
-    def __init__(self, tile: TileWriter, whole: Whole) -> None:
-        self.tile, self.whole = tile, whole
-        #: The parts of what a loop has found of a reduction, by the reduction and the name of the part.
-        self.states: dict[tuple[int, str], str] = {}
-        #: What is to be written down behind the loop that is being written.
-        self.last: list[str] = []
-
-    def write(self, printer: Printer) -> None:
-        tile, done = self.tile, set[int]()
-        waiting = [term for term in tile.reductions if tile.region(term) == tile.main]
-        if tile.work.chunks:
-            if any(self._before(term) for term in waiting):
-                raise CannotGenerate("reductions that need one another, in parts")
-            self._pass(printer, waiting)
-            self._store_states(printer)
-            return
-        rest = [one for one in tile.outputs if self._has_columns(one)]
-        ends = self._ends(waiting, rest)
-        waiting = [term for term in waiting if term not in ends]
-        while waiting:
-            ready = [term for term in waiting if self._before(term) <= done]
-            if not ready:
-                raise CannotGenerate("reductions that need one another")
-            self._pass(printer, ready)
-            done |= {id(term) for term in ready}
-            waiting = [term for term in waiting if id(term) not in done]
-        late = [one for one in tile.outputs if one not in rest and any(t in ends for t in one.term.walk(set()))]
-        tile.store(printer, [one for one in tile.outputs if one not in rest and one not in late])
-        if rest:
-            self._spell_rows(printer, [one.term for one in rest])
-            tile.recurrences.begin(printer, [one.term for one in rest] + [t for one in ends for t in one.operands])
-            updates = [self._to_the_end(printer, term) for term in ends]
-            inner = self._open(printer)
-            tile.store(inner, rest)
-            for update in updates:
-                update(inner)
-            tile.recurrences.end(inner)
-            self._close(printer, inner)
-        tile.store(printer, late)
-
-    def _ends(self, waiting: Sequence[Term], rest: Sequence[Output]) -> list[Term]:
-        """The states that recurrences leave and that nothing in a loop needs: the loop of what is stored along the columns finds
-        them on its way."""
-        if not rest:
-            return []
-        needed = {key for term in waiting for key in self._before(term)}
-        needed |= {id(t) for one in rest for t in one.term.walk(set())}
-        return [term for term in waiting if term.kind == "last" and id(term) not in needed]
-
-    def _store_states(self, printer: Printer) -> None:
-        tile = self.tile
-        for output in tile.outputs:
-            (term,) = output.term.operands
-            name = self.states.get((id(term), output.term.kind))
-            value = printer.known[id(term)][0] if name is None else name
-            address = printer.expression(output.address)[0]
-            mask = "" if tile.flat else ", mask=row_mask"
-            printer.lines.append(f"tl.store({output.buffer.name}_ptr + {address}, {value}{mask})")
-
-    def _has_columns(self, output: Output) -> bool:
-        lanes = {a.dim for a in output.address.atoms() if isinstance(a, Lane)} | output.term.lanes
-        return any(dim >= COLUMNS and self.tile.axes.region(dim) == self.tile.main for dim in lanes)
-
-    def _before(self, term: Term) -> set[int]:
-        """The reductions over the main columns that ``term`` needs."""
-        seen: set[int] = set()
-        inner = (t for operand in term.operands for t in operand.walk(seen) if t.op == "reduce")
-        return {id(t) for t in inner if self.tile.region(t) == self.tile.main}
-
-    def _spell_rows(self, printer: Printer, terms: Iterable[Term]) -> None:
-        """Write down before a loop what stays the same in it."""
-        seen: set[int] = set()
-        for term in (t for one in terms for t in one.walk(seen)):
-            if not term.in_columns and term.op not in ("number", "place"):
-                text = printer.spell(term)[0]
-                if id(term) not in printer.known and not text.isidentifier():
-                    printer.bind(term, text)
-
-    def _open(self, printer: Printer) -> Printer:
-        total = printer.expression(lift(self.tile.axes.total(self.tile.main)))[0]
-        first, last = ("chunk * length", "last") if self.tile.work.chunks else ("0", total)
-        inner = printer.scope()
-        if self.tile.recurrences.backwards:
-            printer.lines.append(f"for step in range(0, tl.cdiv({total}, BLOCK)):")
-            inner.lines.append(f"start = (tl.cdiv({total}, BLOCK) - 1 - step) * BLOCK")
-        else:
-            printer.lines.append(f"for start in range({first}, {last}, BLOCK):")
-        self.tile.place_columns(inner, self.tile.main, "start")
-        return inner
-
-    @staticmethod
-    def _close(printer: Printer, inner: Printer) -> None:
-        printer.lines += [f"    {line}" for line in inner.lines]
-        # What a loop has called its own the next one may call so too.
-        assigned = {line.split(" = ")[0] for line in inner.lines if " = " in line}
-        outer = {line.split(" = ")[0] for line in printer.lines if not line.startswith(" ")}
-        printer.names.taken -= assigned - outer - RESERVED
-
-    def _pass(self, printer: Printer, ready: Sequence[Term]) -> None:
-        """One loop over the columns for the reductions that are ``ready``."""
-        tile, names = self.tile, self.tile.names
-        self._spell_rows(printer, [operand for term in ready for operand in term.operands])
-        shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
-        online = {term.operands for term in ready if term.kind == "expsum"}
-        moments = {term.operands for term in ready if term.kind == "m2"}
-        after: list[tuple[Term, str]] = []
-        updates: list[Callable[[Printer], None]] = []
-        for term in ready:
-            if term.kind == "max" and term.operands in online and not tile.work.chunks:
-                continue  # which comes with the sum of exponentials
-            if tile.bins is not None and is_count(term, tile.bins):
-                updates.append(self._count(printer, term))
-            elif term.kind == "sum" and term.operands in moments and term.dtype == dt.FLOAT32:
-                continue  # which comes with the mean
-            elif term.kind in ("sum", "max", "min"):
-                name = names.new(f"{term.name or term.kind}_acc")
-                start = "tl.zeros(" if term.kind == "sum" else "tl.full("
-                value = "" if term.kind == "sum" else f"{worst(term)}, "
-                printer.lines.append(f"{name} = {start}{shape}, {value}dtype=tl.{term.dtype})")
-                updates.append(self._accumulation(term, name))
-                after.append((term, self.whole.over_columns(term.kind, name)))
-            elif term.kind == "expsum":
-                weighted = [one for one in ready if one.kind == "weighted" and one.operands[0] is term.operands[0]]
-                updates.append(self._online(printer, term, weighted))
-            elif term.kind == "weighted" and term.operands[:1] in online:
-                continue  # which comes with it too
-            elif term.kind == "m2":
-                updates.append(self._moments(printer, term))
-            elif term.kind == "last":
-                updates.append(self._to_the_end(printer, term))
-            else:
-                raise CannotGenerate(f"a reduction {term.kind}")
-        tile.recurrences.begin(printer, [operand for term in ready for operand in term.operands])
-        inner = self._open(printer)
-        for update in updates:
-            update(inner)
-        tile.recurrences.end(inner)
-        self._close(printer, inner)
-        printer.lines += self.last
-        self.last = []
-        for term, text in after:
-            printer.bind(term, text, term.name or ("total" if term.kind == "sum" else term.kind))
-
-    def _accumulation(self, term: Term, name: str) -> Callable[[Printer], None]:
-        def update(inner: Printer) -> None:
-            if term.kind == "sum":
-                inner.lines.append(f"{name} += {self.whole.body(inner, term, '0.0')}")
-            else:
-                inner.lines.append(f"{name} = tl.{term.kind}imum({name}, {self.whole.body(inner, term, worst(term))})")
-
-        return update
-
-    def _count(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
-        """How many columns there are of each row, as a histogram of those of a step."""
-        assert self.tile.bins is not None
-        name, index = self.tile.names.new("counts"), counted_of(term, self.tile.bins)
-        assert index is not None
-        printer.lines.append(f"{name} = tl.zeros((ROWS, 1), dtype=tl.int32)")
-
-        def update(inner: Printer) -> None:
-            total = "last" if self.tile.work.chunks else inner.expression(lift(self.tile.axes.total(self.tile.main)))[0]
-            found, beyond = self.tile.names.new("found"), self.tile.names.new("beyond")
-            mask = self.tile.column_masks[self.tile.main]
-            inner.lines += [
-                f"{found} = tl.where({mask}, {inner.spell(index)[0]}, 0).to(tl.int32)",
-                f"{beyond} = tl.maximum(start + BLOCK - {wrapped((total, 5), 6)}, 0)",
-                f"{name} += tl.histogram(tl.reshape({found}, (BLOCK,)), ROWS)[:, None]",
-                f"{name} -= tl.where(row == 0, {beyond}, 0)",
-            ]
-
-        text = name if term.dtype == dt.INT32 else f"{name}.to(tl.{term.dtype})"
-        printer.known[id(term)] = (text, 9)
-        return update
-
-    def _to_the_end(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
-        """The state that a recurrence leaves."""
-        (body,) = term.operands
-        if body.op != "scan":
-            raise CannotGenerate("the end of what is no recurrence")
-
-        def update(inner: Printer) -> None:
-            inner.spell(body)
-            printer.known[id(term)] = (self.tile.recurrences.states[body.number, int(body.kind)], 9)
-
-        return update
-
-    def _row(self, value: str = "0.0") -> str:
-        """A number for each row."""
-        if self.tile.flat:
-            return value
-        return f"tl.full((ROWS, 1), {value}, dtype=tl.float32)"
-
-    def _online(self, printer: Printer, term: Term, weighted: Sequence[Term]) -> Callable[[Printer], None]:
-        """The sum of exponentials and the maximum together: what was summed so far is scaled when the maximum rises. ``weighted`` are
-        sums of the same exponentials, each times something."""
-        top, total, new = (self.tile.names.new(word) for word in ("top", "total", "new_top"))
-        others = [(one, self.tile.names.new("weighted")) for one in weighted]
-        printer.lines += [f"{name} = {self._row()}" for _, name in others]
-        printer.lines += [f"{top} = {self._row(_LEAST)}", f"{total} = {self._row()}"]
-
-        def update(inner: Printer) -> None:
-            low, shift = self.tile.names.new("scores"), self.tile.names.new("shift")
-            inner.lines.append(f"{low} = {self.whole.body(inner, term, _LEAST)}")
-            inner.lines.append(f"{new} = tl.maximum({top}, {self.whole.over_columns('max', low)})")
-            # Where nothing but minus infinity was met yet there is nothing to subtract.
-            inner.lines.append(f"{shift} = tl.where({new} > {_LEAST}, {new}, 0.0)")
-            scale, above = f"tl.exp({top} - {shift})", f"tl.exp({low} - {shift})"
-            if others:
-                scale, above = (inner.bind_text(text, wish) for text, wish in ((scale, "scale"), (above, "above")))
-            inner.lines.append(f"{total} = {total} * {scale} + {self.whole.over_columns('sum', above)}")
-            for one, name in others:
-                part = f"{above} * {wrapped(inner.spell(one.operands[1]), 6)}"
-                inner.lines.append(f"{name} = {name} * {scale} + {self.whole.over_columns('sum', part)}")
-            inner.lines.append(f"{top} = {new}")
-
-        printer.known[id(term)] = (total, 9)
-        printer.known |= {id(one): (name, 9) for one, name in others}
-        if not self.tile.work.chunks:
-            printer.known[id(self.whole.beside(term, "max"))] = (top, 9)
-        self.states |= {(id(term), "top"): top, (id(term), "total"): total}
-        return update
-
-    def _moments(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
-        """The sum of squared deviations: each lane of the tile keeps its own mean as Welford (1962) does, and in the end they are put
-        together as Chan, Golub and LeVeque do (1983)."""
-        tile, names = self.tile, self.tile.names
-        mean, squares = names.new("mean_acc"), names.new("squares_acc")
-        shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
-        printer.lines += [f"{name} = tl.zeros({shape}, dtype=tl.float32)" for name in (mean, squares)]
-        first = "chunk * length" if tile.work.chunks else ""
-
-        def update(inner: Printer) -> None:
-            share, far = names.new("share"), names.new("centred")
-            text = wrapped(inner.spell(term.operands[0]), 5)
-            mask = tile.column_masks[tile.region(term)]
-            inner.lines += [
-                f"{share} = 1.0 / ({f'(start - {first})' if first else 'start'} // BLOCK + 1.0)",
-                f"{far} = tl.where({mask}, {text} - {mean}, 0.0)",
-                f"{mean} += {far} * {share}",
-                f"{squares} += {far} * tl.where({mask}, {text} - {mean}, 0.0)",
-            ]
-
-        total = printer.expression(lift(product_of(term.over)))[0]
-        here = f"last - {first}" if first else total
-        count = f"tl.maximum({here}, 1)" if first else wrapped((total, 5), 7)
-        lanes = "tl.arange(0, BLOCK)" if tile.flat else "tl.arange(0, BLOCK)[None, :]"
-        seen, whole, all_squares = names.new("seen"), names.new("mean"), names.new("squares")
-        self.last += [
-            # How often a lane of the tile met an element.
-            f"{seen} = tl.maximum({here} - {lanes} + (BLOCK - 1), 0) // BLOCK",
-            f"{whole} = {self.whole.over_columns('sum', f'{mean} * {seen}')} / {count}",
-            f"{mean} -= {whole}",
-            f"{all_squares} = {self.whole.over_columns('sum', f'{squares} + {seen} * {mean} * {mean}')}",
-        ]
-        printer.known[id(term)] = (all_squares, 9)
-        printer.known[id(self.whole.beside(term, "sum"))] = (f"{whole} * {count}", 6)
-        self.states |= {(id(term), "mean"): whole, (id(term), "m2"): all_squares}
-        return update
+    return LEAST if term.kind == "max" else _MOST
 
 
 def _zero_outside(term: Term, region: int) -> bool:
@@ -377,27 +131,3 @@ def _is_finite(term: Term) -> bool:
     """Whether ``term`` is a number wherever its loads are: no division and no function that could overflow on zero."""
     plain = ("square", "abs", "neg", "cast", "narrow", "mul", "add", "sub", "relu")
     return term.op in ("load", "number") or (term.op in plain and all(map(_is_finite, term.operands)))
-
-
-def counted_of(term: Term, row: int) -> Term | None:
-    """What the sum ``term`` holds against the places of the axis ``row``: its elements count where they are equal."""
-    (body,) = term.operands
-    while body.op == "cast":
-        (body,) = body.operands
-    if term.kind != "sum" or body.op != "where" or body.operands[0].op != "eq":
-        return None
-    first, second = body.operands[0].operands
-    is_place = second.op == "place" and second.address == Expr.atom(Lane(row))
-    return first if is_place and row not in first.lanes else None
-
-
-def is_count(term: Term, row: int) -> bool:
-    """Whether ``term`` counts the elements that are equal to the places of the axis ``row``, of those of whole columns."""
-    index = counted_of(term, row)
-    if index is None or any(dim < CHUNK for dim in index.lanes if dim == row):
-        return False
-    body = term.operands[0]
-    while body.op == "cast":
-        (body,) = body.operands
-    _, one, none = body.operands
-    return all(t.op == "number" and t.number == n for t, n in ((one, 1), (none, 0)))

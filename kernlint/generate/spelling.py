@@ -22,11 +22,16 @@ _ATOM, _UNARY, _COMPARE = 9, 7, 0
 _CALLS = {
     "abs": "tl.abs({})", "exp": "tl.exp({})", "exp2": "tl.exp2({})", "log": "tl.log({})", "log2": "tl.log2({})", "sqrt": "tl.sqrt({})",
     "rsqrt": "tl.rsqrt({})", "sin": "tl.sin({})", "cos": "tl.cos({})", "sigmoid": "tl.sigmoid({})", "erf": "tl.erf({})",
-    "floor": "tl.floor({})", "ceil": "tl.ceil({})", "maximum": "tl.maximum({}, {})", "minimum": "tl.minimum({}, {})",
-    "where": "tl.where({}, {}, {})", "relu": "tl.maximum({}, 0.0)",
+    "floor": "tl.floor({})", "ceil": "tl.ceil({})", "fmax": "tl.maximum({}, {})", "fmin": "tl.minimum({}, {})",
+    "where": "tl.where({}, {}, {})",
 }  # fmt: skip
 
 Spelled = tuple[str, int]
+
+
+def extreme(op: str, first: str, second: str, dtype: Dtype) -> str:
+    """The larger (``maximum``) or smaller (``minimum``) of two, NaN where one is, as torch has it."""
+    return f"tl.{op}({first}, {second}{', propagate_nan=tl.PropagateNan.ALL' if dtype.is_float else ''})"
 
 
 def wrapped(one: Spelled, binds: int) -> str:
@@ -45,6 +50,10 @@ def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
         inner = binds if binds else 1
         left, right = wrapped(operands[0], inner), wrapped(operands[1], inner + 1)
         return f"{left} {sign} {right}", binds
+    if op in ("maximum", "minimum"):
+        return extreme(op, texts[0], texts[1], dtype), _ATOM
+    if op == "relu":
+        return extreme("maximum", texts[0], "0.0" if dtype.is_float else "0", dtype), _ATOM
     if op in _CALLS:
         return _CALLS[op].format(*texts), _ATOM
     made = _SHAPED.get(op)
@@ -75,6 +84,7 @@ _SHAPED: Mapping[str, Callable[[list[Spelled]], Spelled]] = {
     "bitwise_not": _one("~{}", _UNARY, _UNARY),
     "isnan": _one("{0} != {0}", _COMPARE, _ATOM),
     "bits": _one("{}.to(tl.int32, bitcast=True)", _ATOM, _ATOM),
+    "of_bits": _one("{}.to(tl.float32, bitcast=True)", _ATOM, _ATOM),
     "isinf": _one("tl.abs({}) == float('inf')", _COMPARE),
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from kernlint.generate.precision import rounded
 from kernlint.generate.values import CannotGenerate, Value, View, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
@@ -101,8 +102,8 @@ class Terms:
         #: Loads that nothing guards, by buffer and address.
         self._free: dict[tuple[str, Expr], Term] = {}
         self.loaded: dict[int, Term] = {}
-        #: Products that are made here, by value and place: the accumulator.
-        self.products: dict[tuple[int, tuple[Expr, ...]], Term] = {}
+        #: What stands for the values that this kernel is built around, by identity: each is looked at from one place.
+        self.accumulators: dict[int, Term] = {}
         self.buffers: dict[str, Buffer] = {}
         self.recurrences: list[Recurrence] = []
         #: The number of a recurrence, by what stands for its states and its place.
@@ -127,8 +128,8 @@ class Terms:
         if buffer is not None:
             return self._load(buffer, index, bounds)
         op = value.op
-        if op == "product" and (id(value), index) in self.products:
-            return self.products[id(value), index]
+        if id(value) in self.accumulators:
+            return self.accumulators[id(value)]
         if op == "number":
             return self.new("number", register_type(value.dtype), number=value.attributes["value"])
         if op == "place":
@@ -150,7 +151,7 @@ class Terms:
             # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
             term = self.view(value.operands[0], index[:-1])
             return self.new("state", value.dtype, (term,), lanes=term.lanes, kind=value.attributes["state"])
-        if op in ("product", "library", "input"):
+        if op in ("product", "attention", "scores", "added", "library", "input"):
             raise CannotGenerate(f"a {op} inside another kernel")
         operands = tuple(self.view(one, index, bounds) for one in value.operands)
         if op == "cast":
@@ -163,6 +164,8 @@ class Terms:
             source = value.operands[0].value.dtype
             if source == target or (term.op == "load" and term.kind == str(target)):
                 return term
+            if term.op == "number" and type(term.number) in (int, float):
+                return self.new("number", dt.FLOAT32, number=rounded(float(term.number), target))
             # Rounded as the source asks for, and computed with in fp32 from there.
             return self.new("narrow", dt.FLOAT32, (term,), kind=str(target), name=value.name)
         if register_type(target) == term.dtype:
@@ -259,10 +262,23 @@ class Terms:
 
     def _pick(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         table, *others = value.operands
+        values = self._told(others, index, bounds, table if value.attributes["wraps"] else None)
+        places = [place.substitute(values) for place in looked_through(table.index, index)]
+        return self.at(table.value, places, bounds)
+
+    def told(self, at: Sequence[Expr], views: Sequence[View], index: Sequence[Expr]) -> list[Expr]:
+        """The places ``at``, which elements of ``views`` tell, as they are looked at from ``index``."""
+        values = self._told(views, index, (), None)
+        return [place.substitute(values) for place in looked_through(at, index)]
+
+    def _told(
+        self, views: Sequence[View], index: Sequence[Expr], bounds: Bounds, table: View | None
+    ) -> dict[Atom, Size]:
+        """What the elements of ``views`` are called in places; those below zero count from the end of ``table``, where there is one."""
         values: dict[Atom, Size] = {}
-        for number, view in enumerate(others, 1):
+        for number, view in enumerate(views, 1):
             term = self.view(view, index, bounds)
-            if value.attributes["wraps"]:
+            if table is not None:
                 (axis,) = (d for d, place in enumerate(table.index) if Opaque("load", (), number) in place.atoms())
                 extent = self.new("place", dt.INT32, address=lift(table.value.shape[axis]))
                 zero = self.new("number", term.dtype, number=0)
@@ -271,8 +287,7 @@ class Terms:
             key = -1 - id(term)
             self.loaded[key] = term
             values[Opaque("load", (), number)] = Expr.atom(Opaque("load", (), key))
-        places = [place.substitute(values) for place in looked_through(table.index, index)]
-        return self.at(table.value, places, bounds)
+        return values
 
     def _lanes(self, *exprs: Any) -> frozenset[int]:
         found: set[int] = set()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
+from kernlint.generate.column_loops import Loop
+from kernlint.generate.forms import bins_of, form_of
+from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import (
     RESERVED,
     WIDE,
     Kernel,
     NextPower,
+    arguments,
+    check_in_place,
     count_at,
     function_text,
     is_large,
@@ -18,15 +22,15 @@ from kernlint.generate.kernel import (
     product_of,
 )
 from kernlint.generate.parts import GRAIN
-from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.recurrences import Recurrences
-from kernlint.generate.reductions import Loop, Whole, counted_of, is_count
-from kernlint.generate.spelling import SIGNS, wrapped
+from kernlint.generate.reductions import Whole
+from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
-from kernlint.generate.tiles import HELD_ROW, Form, extents_of, parts_of
+from kernlint.generate.tiles import HELD_ROW, extents_of, parts_of
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.generate.weighted import beside
+from kernlint.generate.work import Work
 from kernlint.records import replace
 from kernlint.workload import Lane, Size
 from kernlint.workload.expr import Atom, lift
@@ -50,10 +54,13 @@ class TileWriter:
         for root in work.roots:
             buffer = buffer_of(root.target)
             assert buffer is not None
+            places = [place + shift for place, shift in zip(root.index, root.shift)]
+            if root.at:
+                places = self.terms.told(root.at, root.target.operands[1:], root.index)
             address = lift(0)
-            for place, shift, stride in zip(root.index, root.shift, buffer.strides):
-                address = address + (place + shift) * stride
-            self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address))
+            for place, stride in zip(places, buffer.strides):
+                address = address + place * stride
+            self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address, bool(root.at)))
         if not self.terms.recurrences and any(self._extent(over) > HELD_ROW for over in self.terms.regions):
             made: dict[int, Term] = {}
             self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
@@ -62,6 +69,8 @@ class TileWriter:
         roots = [*(one.term for one in self.outputs), *self.terms.loaded.values()]
         self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs], self.terms.loaded)
         self.all_terms = self._all_terms()
+        for output in self.outputs:
+            check_in_place(self.all_terms, output.buffer.name, output.address)
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
         self.helpers: dict[str, str] = {}
         self.recurrences = Recurrences(self)
@@ -121,14 +130,14 @@ class TileWriter:
             # Neighbouring rows of a tile shall be neighbours in memory.
             across = axes.contiguous(axes.rows)
             best = max(range(len(axes.rows)), key=lambda i: across[axes.rows[i][0]])
-            bins = self._bins() if self.reduces and not across[axes.rows[best][0]] else None
+            bins = bins_of(self) if self.reduces and not across[axes.rows[best][0]] else None
             best = best if bins is None else bins
             if across[axes.rows[best][0]] or bins is not None:
                 axes.rows.append(axes.rows.pop(best))
                 if self.reduces and len(axes.rows) > 1:
                     self.inner = axes.rows[-1]
                 self.bins = axes.rows[-1][0] if bins is not None else None
-        self.form = self._form()
+        self.form = form_of(self)
         if self.inner is None and self.form.shared and len(axes.rows) > 1 and not self.reduces:
             self.inner = axes.rows[-1]
             self.form = replace(self.form, reach=self.count(self.inner[1]))
@@ -142,56 +151,16 @@ class TileWriter:
         guarded = any(term.bounds for term in self.all_terms)
         self.flat = self.rows == 1 and self.inner is None and not guarded and not self.recurrences.all
 
-    def _form(self) -> Form:
-        axes = self.axes
-        loads = [t for t in self.all_terms if t.op == "load" and self._in_main(t)]
-        whole = [t for t in loads if any(dim < CHUNK for dim in t.lanes)]
-        stored = [one.buffer.value.dtype.bits / 8 for one in self.outputs]
-        reach = self.count(self.inner[1]) if self.inner is not None else self.row_count
-        last = axes.columns[self.main][-1:] if self.main else []
-        return Form(
-            rows=self.row_count,
-            columns=self.column_count,
-            reach=reach,
-            tiles=len(whole),
-            reduces=self.reduces,
-            online=any(t.kind in ("m2", "expsum") for t in self.reductions if self.region(t) == self.main),
-            again=self._again(),
-            down=max(axes.contiguous(axes.rows).values(), default=0) > 0,
-            along=max(axes.contiguous(last).values(), default=0) > 0,
-            shared=len(loads) - len(whole) > 1,
-            scans=bool(self.recurrences.all),
-            in_turn=self.recurrences.in_turn,
-            bins=self.bins is not None,
-            counts=self.bins is not None and all(is_count(term, self.bins) for term in self.reductions),
-            slots=sum(slots_of(SIGNS.get(t.op, t.op), t.dtype) for t in self.all_terms if self._in_main(t)),
-            bytes=max(
-                (self.terms.buffers[t.buffer].value.dtype.bits / 8 for t in whole), default=max(stored, default=4.0)
-            ),
-        )
-
     @property
     def over(self) -> tuple[Size, ...]:
         """The extents that the reductions over the main columns go over."""
         return next((over for over, first in self.terms.regions.items() if first == self.main), ())
 
-    def _bins(self) -> int | None:
-        """The row axis that nothing lies along: its places are held against elements of the columns. By its number."""
-        loads = [t.address for t in self.all_terms if t.op == "load" and t.address is not None]
-        for number, (dim, _) in enumerate(self.axes.rows):
-            lying = any(Lane(dim) in address.atoms() for address in loads)
-            if not lying and any(counted_of(term, dim) is not None for term in self.reductions):
-                return number
-        return None
-
-    def _in_main(self, term: Term) -> bool:
-        return any(dim >= COLUMNS and self.axes.region(dim) == self.main for dim in term.lanes)
-
-    def _again(self) -> bool:
-        """Whether elements are needed again once they are reduced."""
-        first = [t for t in self.reductions if self.region(t) == self.main]
-        inner = {id(t) for one in first for o in one.operands for t in o.walk(set()) if t.op == "reduce"}
-        return any(id(t) in inner for t in first) or any(self._in_main(one.term) for one in self.outputs)
+    def helper(self, kind: str) -> str:
+        """The name of a function that the kernel calls."""
+        name, source = helper(kind)
+        self.helpers[name] = source
+        return name
 
     def region(self, term: Term) -> int:
         """The first lane of the columns that a reduction goes over."""
@@ -306,18 +275,25 @@ class TileWriter:
         return " & ".join(parts)
 
     def store(self, printer: Printer, outputs: Sequence[Output]) -> None:
+        stores = []
         for output in outputs:
             term = output.term
             if term.op == "narrow" and term.kind == str(output.buffer.value.dtype):
                 term = term.operands[0]  # which storing does
             value = printer.spell(term)[0]
-            lanes = frozenset(a.dim for a in self.axes.simplified(output.address).atoms() if isinstance(a, Lane))
+            atoms = self.axes.simplified(output.address).atoms()
+            lanes = frozenset(a.dim for a in atoms if isinstance(a, Lane))
+            if output.added:
+                lanes = lanes.union(term.lanes, *(one.lanes for one in self.terms.loaded.values()))
             address = printer.expression(output.address)[0]
             pointer = f"{output.buffer.name}_ptr" if address == "0" else f"{output.buffer.name}_ptr + {address}"
             mask = self.mask(lanes)
             if not self.flat and not mask:
                 raise CannotGenerate("a result of one element from a tile")
-            printer.lines.append(f"tl.store({pointer}, {value}{f', mask={mask}' if mask else ''})")
+            call = "atomic_add" if output.added else "store"
+            order = ', sem="relaxed"' if output.added else ""
+            stores.append(f"tl.{call}({pointer}, {value}{f', mask={mask}' if mask else ''}{order})")
+        printer.lines += stores  # behind all loads: what is stored may be read by another result
 
     def _kernel(self, body: Sequence[str]) -> Kernel:
         text = "\n".join(body)
@@ -344,10 +320,9 @@ class TileWriter:
             grid.append(((self.work.chunks, ""),))
         elif across and self.inner is None:
             grid.append((across[0],))
-        buffers = [(buffer, False) for buffer in self.terms.buffers.values() if f"{buffer.name}_ptr" in text]
-        buffers += [(one, True) for one in {one.buffer.name: one.buffer for one in self.outputs}.values()]
+        buffers = arguments(text, self.terms.buffers.values(), (one.buffer for one in self.outputs))
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
-        parameters += [*self.names.sizes.values(), *(name.lower() for name in self.names.numbers)]
+        parameters += [*self.names.sizes.values(), *self.names.numbers]
         parameters += [f"{name}: tl.constexpr" for name in constants]
         source = function_text(self.name, parameters, body)
         return Kernel(self.name, source, tuple(grid) or (((1, ""),),), tuple(buffers), self.names.sizes, self.names.numbers,

@@ -28,6 +28,14 @@ class Unbound(Exception):
         self.name = name
 
 
+class Divided(Exception):
+    """The size ``name`` is divided into equal parts: it had better be written as ``whole``, a product."""
+
+    def __init__(self, name: str, whole: Expr) -> None:
+        super().__init__(name)
+        self.name, self.whole = name, whole
+
+
 class Named(float):
     """A number that the source calls ``name``: a constant of the module, or an argument of the constructor."""
 
@@ -36,6 +44,19 @@ class Named(float):
     def __new__(cls, value: float, name: str) -> Named:
         number = super().__new__(cls, value)
         number.name = name
+        return number
+
+
+class Sized(Named):
+    """A number that is ``times`` a power of a size."""
+
+    size: Expr
+    power: float
+    times: float
+
+    def __new__(cls, value: float, name: str, size: Expr, power: float, times: float) -> Sized:
+        number = float.__new__(cls, value)
+        number.name, number.size, number.power, number.times = name, size, power, times
         return number
 
 
@@ -58,10 +79,13 @@ class Value:
     below the maximum, last: of a scan; over the extents ``attributes["over"]``), ``scan`` (state ``attributes["state"]`` of a recurrence
     along the last axis, after the update at each place: the first half of the operands are what the states begin with, over the other
     axes, the second half what they become; ``attributes["carried"]`` stand for them before that), ``carried``,
-    ``product`` (operands 0 and 1 multiplied and summed over
-    ``attributes["over"]``), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that do), ``pick``
-    (operand 0 at a place that the other operands tell), ``partial`` (the ``attributes["state"]`` of the reduction that is its
-    operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along a last axis), ``library`` (what
+    ``product`` (operands 0 and 1 multiplied and summed over ``attributes["over"]``), ``attention``
+    (:mod:`kernlint.generate.shares`), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that
+    do), ``pick``
+    (operand 0 at a place that the other operands tell), ``added`` (zero, and what is added of the elements of operand 0 over
+    ``attributes["space"]`` at the places ``attributes["at"]``, which the other operands tell), ``partial`` (the
+    ``attributes["state"]`` of the reduction that is its operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along
+    a last axis), ``library`` (what
     ``attributes["call"]`` returns) or the name of an elementwise function of torch's. ``dtype`` is torch's for it.
     """
 

@@ -2,7 +2,8 @@
 
 An entropy is the sum of ``exp(z - log s) * (z - log s)`` for a sum ``s`` of exponentials. Written out as products of what belongs to
 the row and what belongs to the columns, it is made of sums of ``exp(z - top) * weight``, which a loop keeps as it keeps ``s``: what was
-summed is scaled when the maximum ``top`` rises.
+summed is scaled when the maximum ``top`` rises. Where the weight is ``z`` itself, it is kept as ``z - top``, so that nothing is lost
+where all ``z`` are far from zero.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.generate.terms import Term, Terms
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import dtype as dt
 
 #: Products that a sum is written out as.
@@ -66,7 +67,9 @@ def _sums(terms: Terms, term: Term) -> Term | None:
 def _reduced(terms: Terms, total: Term, product: _Product) -> Term:
     """The sum of ``product`` over the columns."""
     part = total
-    if product.column is not None:
+    if product.column is not None and product.column.op == "sub" and product.column.operands[1].op == "reduce":
+        part = terms.new("reduce", dt.FLOAT32, total.operands, lanes=total.lanes, kind="below", over=total.over)
+    elif product.column is not None:
         operands = (total.operands[0], product.column)
         part = terms.new("reduce", dt.FLOAT32, operands, lanes=total.lanes, kind="weighted", over=total.over)
     return part if product.row is None else terms.new("mul", dt.FLOAT32, (product.row, part))
@@ -85,13 +88,17 @@ class _Expansion:
     def __init__(self, terms: Terms, total: Term) -> None:
         self.terms, self.score = terms, total.operands[0]
         self.top = terms.new("reduce", total.dtype, total.operands, lanes=total.lanes, kind="max", over=total.over)
+        #: How far the score lies below the maximum.
+        self.below = terms.new("sub", dt.FLOAT32, (self.score, self.top))
         self.columns = self.score.lanes - total.lanes
 
     def of(self, term: Term) -> list[_Product] | None:
         """The products whose sum ``term`` is; None where it is none, or of too many."""
         if not term.lanes & self.columns:
             return [_Product(row=term)]
-        if term is self.score or not any(t.op == "reduce" for t in term.walk()):
+        if term is self.score:
+            return [_Product(column=self.below), _Product(row=self.top)]
+        if term is self.below or not any(t.op == "reduce" for t in term.walk()):
             return [_Product(column=term)]
         parts = [self.of(one) for one in term.operands]
         known = [one for one in parts if one is not None]
@@ -110,7 +117,7 @@ class _Expansion:
         if term.op == "mul":
             if any(one.exponential and other.exponential for one in parts[0] for other in parts[1]):
                 return None
-            return [self._times(one, other) for one in parts[0] for other in parts[1]]
+            return [made for one in parts[0] for other in parts[1] for made in self._multiplied(one, other)]
         if term.op == "div" and len(parts[1]) == 1 and parts[1][0].column is None and not parts[1][0].exponential:
             (divisor,) = parts[1]
             assert divisor.row is not None
@@ -121,12 +128,24 @@ class _Expansion:
         return None
 
     def _exponential(self, parts: list[_Product]) -> list[_Product] | None:
-        """``exp(score + rows)`` as ``exp(score - top) * exp(top + rows)``."""
+        """``exp(score - top + rows)`` as ``exp(score - top) * exp(rows)``."""
         scores = [one for one in parts if one.column is not None or one.exponential]
-        if len(scores) != 1 or scores[0] != _Product(column=self.score):
+        if len(scores) != 1 or scores[0] != _Product(column=self.below):
             return None
         rows = [one.row for one in parts if one.column is None and one.row is not None]
-        return [_Product(self.terms.new("exp", dt.FLOAT32, (_added(self.terms, [self.top, *rows]),)), None, True)]
+        return [_Product(self.terms.new("exp", dt.FLOAT32, (_added(self.terms, rows),)) if rows else None, None, True)]
+
+    def _multiplied(self, one: _Product, other: _Product) -> list[_Product]:
+        if one.column is None or other.column is None:
+            return [self._times(one, other)]
+        return [self._times(a, b) for a in self._apart(one) for b in self._apart(other)]
+
+    def _apart(self, product: _Product) -> list[_Product]:
+        """``product`` with the score and the maximum in the place of their difference."""
+        if product.column is not self.below:
+            return [product]
+        top = self._negative(_Product(row=self.top))
+        return [replace(product, column=self.score), self._times(replace(product, column=None), top)]
 
     def _negative(self, product: _Product) -> _Product:
         row = product.row or self.terms.new("number", dt.FLOAT32, number=1.0)

@@ -7,14 +7,15 @@ from dataclasses import field
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
-from kernlint.cost.estimate import Estimate, StepTime
-from kernlint.cost.traffic import traffic
+from kernlint.cost.estimate import Estimate
+from kernlint.cost.result import StepTime
+from kernlint.cost.traffic.accesses import traffic
 from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, Use, graph_of
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
-from kernlint.workload import HostSync, Launch, Repeat, Span, Step, TorchOp, Workload
+from kernlint.workload import HostSync, Launch, Repeat, Span, Step, Store, TorchOp, Workload
 
 #: The category of the remedy of each facet of a kernel.
 _CATEGORY = {
@@ -181,8 +182,18 @@ def _dead(graph: Graph, node: Node) -> bool:
     values = {use.value for use in node.writes}
     return (
         isinstance(node.step, TorchOp) and bool(values)
-        and not any(graph.readers.get(value) or value in graph.kept for value in values)
+        and not any(graph.readers.get(value) or value in graph.kept or _shows_through(graph, *value) for value in values)
     )  # fmt: skip
+
+
+def _shows_through(graph: Graph, storage: int, version: int) -> bool:
+    """Whether the launch that writes the storage next picks the elements by what it reads, so that others may stay."""
+    writer = graph.makers.get((storage, version + 1))
+    if writer is None or not isinstance(writer.step, Launch):
+        return False
+    stores = (node for node, _ in writer.step.kernel.walk(Store) if isinstance(node, Store))
+    own = (s for s in stores if (t := writer.step.tensor(s.base)) is not None and t.storage.id == storage)
+    return any(s.through or s.tested or s.offset is None or not s.offset.is_followed for s in own)
 
 
 def _moves(node: Node) -> bool:

@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from kernlint.cost.traffic import ASSUMED_TRIP, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.probe import ASSUMED_TRIP
 from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Expr, Launch, Repeat, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload import dtype as dt

@@ -8,6 +8,7 @@ Library work and Triton kernels of unknown form stay alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, MAP, PRODUCT, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use
 from kernlint.records import dataclass
@@ -62,7 +63,7 @@ class Group:
         node = self.products[0] if self.products else self.nodes[-1]
         return node.step.span, node.step.function
 
-    @property
+    @cached_property
     def elements(self) -> float:
         """Points of the iteration space of one round."""
         return max(node.elements for node in self.nodes)
@@ -135,20 +136,37 @@ class _Grouping:
 
     def _compatible(self, early: list[Node], late: list[Node]) -> bool:
         """Whether one kernel can do both, some of ``late`` reading what ``early`` makes."""
+        # What stays alone never joined others, and the nodes of a group make as many rounds as each other.
+        one, other = early[0], late[0]
+        if {one.form, other.form} & {LIBRARY, KERNEL} or (one.count, one.serial) != (other.count, other.serial):
+            return False
+        if self._behind_barrier(early, late):
+            return False
+        products = [node for node in (*early, *late) if node.form == PRODUCT]
+        if not products:
+            return True
         together = sorted((*early, *late), key=lambda node: node.index)
-        if any(node.form in (LIBRARY, KERNEL) for node in together):
-            return False
-        rounds = {(node.count, node.serial) for node in together}
-        if len(rounds) > 1:
-            return False
         made = {use.value: node for node in together for use in node.writes}
-        for node in together:
-            if any(use.value in made and self._is_barrier(made[use.value]) for use in node.reads):
-                return False
-        products = [node for node in together if node.form == PRODUCT]
+        products.sort(key=lambda node: node.index)
         if len(products) > 1:
             return self._is_attention(together, products, made)
-        return not products or self._suits_product(together, products[0], made)
+        return self._suits_product(together, products[0], made)
+
+    def _behind_barrier(self, early: list[Node], late: list[Node]) -> bool:
+        """Whether a node of one group reads behind a barrier what the other makes; within either none does."""
+        few, home = (late, self.home[early[0].index]) if len(late) <= len(early) else (early, self.home[late[0].index])
+        for node in few:
+            for use in node.reads:
+                maker = self.maker.get(use.value)
+                if maker is not None and self.home.get(maker.index) == home and self._is_barrier(maker):
+                    return True
+            if self._is_barrier(node):
+                readers = (
+                    self.home.get(reader) for use in node.writes for reader in self.graph.readers.get(use.value, ())
+                )
+                if home in readers:
+                    return True
+        return False
 
     def _suits_product(self, together: list[Node], product: Node, made: Mapping[tuple[int, int], Node]) -> bool:
         before = _ancestors(product, made)
@@ -209,6 +227,8 @@ class _Grouping:
 
     def _cyclic(self, early: int, late: int) -> bool:
         """Whether a third group needs what ``early`` makes and makes what ``late`` needs."""
+        if self._feeders(late) <= {early, late}:
+            return False
         seen: set[int] = set()
         waiting = [home for home in self._followers(early) if home != late]
         while waiting:
@@ -219,6 +239,10 @@ class _Grouping:
                 seen.add(home)
                 waiting += self._followers(home)
         return False
+
+    def _feeders(self, home: int) -> set[int]:
+        reads = (self.maker.get(use.value) for node in self.members[home] for use in node.reads)
+        return {self.home[maker.index] for maker in reads if maker is not None and maker.index in self.home}
 
     def _followers(self, home: int) -> list[int]:
         readers = {

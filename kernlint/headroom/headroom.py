@@ -12,7 +12,7 @@ from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.fitted import fitted
 from kernlint.cost.host import host_time
-from kernlint.cost.programs import INTERVAL_80
+from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.headroom import kernels
 from kernlint.headroom.bound import Bound, bound_of
 from kernlint.headroom.causes import Cause, causes_of
@@ -21,9 +21,6 @@ from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.witness import Witness, side_by_side, witness_of
 from kernlint.records import dataclass, replace
 from kernlint.workload import Launch, TorchOp, Workload
-
-#: The part of the way, in the logarithm, that removing a cause alone has in the speedup of a change made for its sake.
-_SHARE_ALONE = 0.15
 
 
 @lru_cache(maxsize=1)
@@ -64,12 +61,12 @@ class Headroom:
     def without(self, cause: Cause) -> tuple[float, float, float]:
         """(middle, low, high) of the speedup of device time from removing ``cause`` in a well-written way.
 
-        An expert who rewrites a kernel for one reason mends most of the others on the way (on the development sets the time after
-        lies nearest to 85 % of the way, in the logarithm, from the cause removed alone to the achievable), so that both ends count.
+        An expert who rewrites a kernel for one reason mends most of the others on the way, so that both ends count, in the share that
+        errs least on the development sets.
         The spread is what such promises missed by on these sets (``data/headroom.json``): the more, the more they promise.
         """
-        alone, whole = self.alone(cause), self.now_us / self._goal(cause)
-        middle = alone**_SHARE_ALONE * whole ** (1 - _SHARE_ALONE)
+        share = _data()["share_alone"]
+        middle = self.alone(cause) ** share * self.whole(cause) ** (1 - share)
         sigma = _data()["floor"] + _data()["slope"][cause.name] * math.log(max(1.0, middle))
         width = math.exp(INTERVAL_80 * sigma)
         local = min(1.0, self.local_us / self.now_us)
@@ -84,6 +81,10 @@ class Headroom:
     def alone(self, cause: Cause) -> float:
         """The speedup of device time from removing ``cause`` and nothing else."""
         return self.now_us / max(self.now_us - cause.alone_us, self._goal(cause))
+
+    def whole(self, cause: Cause) -> float:
+        """The speedup of device time from closing the whole gap, in the way that removes ``cause``."""
+        return self.now_us / self._goal(cause)
 
     @property
     def ratio(self) -> float:

@@ -14,8 +14,12 @@ from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
-from kernlint.cost.programs import constants, launch_floor_us, program_time
-from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Probe, Traffic, active_fraction, traffic
+from kernlint.cost.programs.constants import constants, launch_floor_us
+from kernlint.cost.programs.price import program_time
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.masks import active_fraction
+from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
+from kernlint.cost.traffic.probe import Probe
 from kernlint.records import replace
 from kernlint.workload import Compute, Dot, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
 from kernlint.workload import dtype as dt

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from kernlint.cost.device import Device
-from kernlint.cost.traffic import Traffic, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import Traffic
 from kernlint.headroom.graph import COLUMN, ROW, SCAN, SPECIAL, TOTAL, Node, Use
 from kernlint.headroom.groups import LONGEST_ROW, Group
 from kernlint.records import replace
@@ -18,9 +19,11 @@ from kernlint.workload import (
     Launch,
     Load,
     Loop,
+    ProgramId,
     Reduce,
     Scan,
     Span,
+    Storage,
     Store,
     Tensor,
     TorchOp,
@@ -193,7 +196,7 @@ def kernel_streams(group: Group, device: Device) -> Iterator[Version]:
             Compute(kind, max(1, round(amount / shares)), dt.FLOAT32, span)
             for kind, amount in (("arith", arithmetic), ("special", special)) if amount
         ]  # fmt: skip
-        yield (one_pass(group, shares, (block,), None, work),), "stream"
+        yield (one_pass(group, shares, (block,), None, work), *_partial_sums(node.step, group, device)), "stream"
 
 
 def plain(launch: Launch, found: Traffic) -> bool:
@@ -201,7 +204,28 @@ def plain(launch: Launch, found: Traffic) -> bool:
     kernel = launch.kernel
     if not kernel.complete or found.unknown_trips or any(not access.known for access in found.accesses):
         return False
-    return not any(True for _ in kernel.walk((Dot, Scan, Atomic)))
+    if any(True for _ in kernel.walk((Dot, Scan))):
+        return False
+    return all(isinstance(node, Atomic) and _by_all_alike(node) for node, _ in kernel.walk(Atomic))
+
+
+def _by_all_alike(update: Atomic) -> bool:
+    """Whether all programs update the same elements, in an order that does not matter: each can sum up on its own first."""
+    mixes = update.op in ("add", "max", "min") and update.offset is not None
+    return mixes and not any(isinstance(atom, ProgramId) for atom in update.offset.atoms())  # type: ignore[union-attr]
+
+
+def _partial_sums(launch: Launch, group: Group, device: Device) -> tuple[TorchOp, ...]:
+    """The sums over what programs as many as the SMs would leave of each tensor that ``launch`` updates by atomics."""
+    span, function = group.place
+    found = []
+    for base in dict.fromkeys(node.base for node, _ in launch.kernel.walk(Atomic)):  # type: ignore[union-attr]
+        target = launch.arguments.get(base)
+        if isinstance(target, Tensor) and target.numel is not None:
+            shape = (device.sm_count, target.numel)
+            parts = Tensor("parts", target.dtype, shape, (target.numel, 1), Storage(-1, "empty"))
+            found.append(TorchOp("sum", "reduce", (parts,), (target,), span, function, 0, {"inner": 0}))
+    return tuple(found)
 
 
 def executed(launch: Launch, found: Traffic) -> Iterator[tuple[KernelNode, float]]:

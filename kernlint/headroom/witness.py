@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
-from kernlint.cost.programs import constants, launch_floor_us
+from kernlint.cost.programs.constants import constants, launch_floor_us
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph

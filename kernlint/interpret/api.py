@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class Target:
     arch: str = "90"
     #: Whether somebody asked for this release; else it is only the newest one, and the code may be for an older.
     named: bool = True
+    #: What the project asks for, where that is older than all releases that are known: what it refuses is not known.
+    asked: str = ""
 
     @property
     def release(self) -> str:
@@ -107,11 +109,11 @@ class Target:
 
     def builtins(self) -> frozenset[str]:
         """Python's built-in functions that kernels may call."""
-        return frozenset(name for name, row in _table()["builtins"].items() if self._within(row))
+        return _builtins_within(self)
 
     def options_of_all(self) -> frozenset[str]:
         """Launch options of every vendor's back end: code for one of them passes its own."""
-        return frozenset(n for rows in _table()["options"].values() for n, row in rows.items() if self._within(row))
+        return _options_within(self)
 
     def has_fp8(self, name: str) -> bool:
         """Whether the back end has the fp8 format that torch calls ``name``."""
@@ -154,6 +156,17 @@ class Target:
             if self.version >= parse_version(first):
                 value = one
         return value
+
+
+@lru_cache(maxsize=16)
+def _options_within(target: Target) -> frozenset[str]:
+    rows = (row for rows in _table()["options"].values() for row in rows.items())
+    return frozenset(name for name, row in rows if target._within(row))
+
+
+@lru_cache(maxsize=16)
+def _builtins_within(target: Target) -> frozenset[str]:
+    return frozenset(name for name, row in _table()["builtins"].items() if target._within(row))
 
 
 def keywords(name: str, args: Sequence[Any], kwargs: dict[str, Any], first: int) -> dict[str, Any]:

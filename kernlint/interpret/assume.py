@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kernlint.errors import UsageError
-from kernlint.interpret.program import Fact
+from kernlint.interpret.question import Fact
 from kernlint.workload import dtype as dt
 
 _NAME = r"(?:(?P<function>[A-Za-z_][\w.]*)\.)?(?P<name>[A-Za-z_]\w*)"

@@ -14,7 +14,21 @@ from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.workload import Access, Dot, Dtype, Expr, Launch, Loop, Opaque, Symbol, Tensor, Workload, concrete
+from kernlint.workload import (
+    Access,
+    Dot,
+    Dtype,
+    Expr,
+    HostSync,
+    Launch,
+    Loop,
+    Opaque,
+    Symbol,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
 from kernlint.workload import dtype as dt
 
 #: Where a clue is from, the weightiest first.
@@ -83,9 +97,8 @@ def _derived(workload: Workload, tensor: Tensor) -> bool:
     """Whether the type of something launched may follow from that of ``tensor``: a step reads it, or something launched has no
     type of its own."""
     for step, _ in workload.first_call().walk():
-        if isinstance(step, Launch):
-            continue
-        if any(t.storage.id == tensor.storage.id for t in getattr(step, "reads", ()) or () if isinstance(t, Tensor)):
+        read = step.reads if isinstance(step, TorchOp) else (step.reads,) if isinstance(step, HostSync) else ()
+        if any(one is not None and one.storage.id == tensor.storage.id for one in read):
             return True
     return False
 
@@ -96,6 +109,21 @@ def clues(program: Program, workload: Workload, tensor: Tensor) -> list[Clue]:
     found = [*_checked(workload, tensor), *_written(program.kernel, workload, tensor), *named]
     found += _used(workload, tensor, named[-1].source == "usual")
     return sorted(found, key=lambda clue: SOURCES.index(clue.source))
+
+
+#: What states a type, where others only speak for one.
+_STATED = ("check", "annotation", "docstring", "comment")
+
+
+def stated(program: Program, workload: Workload) -> dict[str, Clue]:
+    """The untyped arguments whose element types the code or the prose beside it states, as far as that matters for speed, with
+    what states them."""
+    found = {}
+    for tensor in untyped(workload):
+        clue = clues(program, workload, tensor)[0]
+        if clue.source in _STATED and len({(dtype.bits, dtype.kind) for dtype in clue.dtypes}) == 1:
+            found[tensor.name] = clue
+    return found
 
 
 def is_data(found: Sequence[Clue]) -> bool:
@@ -289,10 +317,10 @@ def _upcast(module: Module, workload: Workload, tensor: Tensor) -> bool:
 
 
 def open_names(workload: Workload, missing: Sequence[str]) -> list[str]:
-    """The open sizes that have to be given: those that times miss, and those that launches get."""
-    names = dict.fromkeys((*missing, *workload.symbols))
-    for tensor in workload.inputs:
-        for extent in tensor.shape or ():
-            if isinstance(extent, Expr) and concrete(extent) is None:
-                names.update(dict.fromkeys(atom.name for atom in extent.atoms() if isinstance(atom, Symbol)))
+    """The open sizes that have to be given: those that times miss, and those of grids and tensors."""
+    names = dict.fromkeys(missing)
+    grids = (extent for launch in workload.first_call().distinct_launches() for extent in launch.grid)
+    for extent in (*grids, *(extent for tensor in workload.inputs for extent in tensor.shape or ())):
+        if isinstance(extent, Expr) and concrete(extent) is None:
+            names.update(dict.fromkeys(atom.name for atom in extent.atoms() if isinstance(atom, Symbol)))
     return list(names)

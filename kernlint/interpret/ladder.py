@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kernlint.workload import Expr, Size, Symbol, Tensor, Workload
+from kernlint.workload import Expr, Repeat, Size, Symbol, Workload
 from kernlint.workload.expr import Atom, lift
 
 RUNGS = ("decode", "medium", "large")
@@ -76,6 +76,9 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
     ranks = {tensor.name: len(tensor.shape) for tensor in workload.inputs if tensor.shape is not None}
     called = workload.hints.names
     roles = {name: _role(name, called.get(name, ()), ranks) for name in names if not _STRIDE.fullmatch(name)}
+    for name in _looped(workload) & roles.keys():
+        if not called.get(name):
+            roles[name] = "few"  # problems of a list that the host goes through
     outer = [name for name in (*called, *names) if name.endswith(".shape[0]")]
     stacked = {name.partition(".")[0] for name in outer if _role(name, called.get(name, ()), ranks) == "experts"}
     for name in roles:
@@ -93,8 +96,15 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
             sizes[Symbol(name)] = min(allowed, key=lambda one: abs(one - value)) if allowed else value
         if not _within(sizes, workload, frozenset(workload.hints.values)):
             return None
-        found.append(sizes | _dense(workload.inputs))
+        found.append(sizes | _dense(workload, sizes, _SIZES["features"][rung]))
     return found
+
+
+def _looped(workload: Workload) -> set[str]:
+    """The sizes that loops of the host run over."""
+    counts = (step.count for step, _ in workload.first_call().walk() if isinstance(step, Repeat))
+    atoms = (atom for count in counts if isinstance(count, Expr) for atom in count.atoms())
+    return {atom.name for atom in atoms if isinstance(atom, Symbol)}
 
 
 def _role(name: str, called: Sequence[str], ranks: Mapping[str, int]) -> str | None:
@@ -134,10 +144,22 @@ def _by_name(name: str) -> list[str]:
     return [role for role, pattern in _PATTERNS if pattern.fullmatch(name)][:1]
 
 
-def _dense(inputs: Sequence[Tensor]) -> dict[Symbol, Size]:
-    """The strides of tensors of which nothing tells the layout, as those of contiguous ones."""
+def _dense(workload: Workload, sizes: Mapping[Symbol, Size], usual: int) -> dict[Symbol, Size]:
+    """The strides of tensors of which nothing tells the layout, as those of contiguous ones; ``usual`` is the size of an axis of
+    which nothing at all is known."""
     found: dict[Symbol, Size] = {}
-    for tensor in inputs:
+    asked: dict[str, list[int]] = {}
+    for name in workload.symbols:
+        if place := _STRIDE.fullmatch(name):
+            asked.setdefault(place["tensor"], []).append(int(place["axis"]))
+    for name, axes in asked.items():
+        # As many axes as anybody asks about: the last of them is the innermost.
+        step: Size = 1
+        for axis in range(max(axes), -1, -1):
+            found[Symbol(f"{name}.stride({axis})")] = step
+            extents = (Symbol(f"{name}.shape[{number}]") for number in (axis, axis - max(axes) - 1))
+            step = step * next((sizes[extent] for extent in extents if extent in sizes), usual)
+    for tensor in workload.inputs:
         if tensor.shape is None or tensor.strides is not None:
             continue
         stride: Size = 1

@@ -1,7 +1,7 @@
 """A workload with a few launches exchanged for what edits make of them, without following the program again.
 
 Where an edit is a number in a function, or an option of a launch, the calls of that function (or the launch alone) are
-followed again as they were, see :mod:`~kernlint.interpret.journal`. That answers for the program if each call gives back what it
+followed again as they were, see :mod:`~kernlint.interpret.host.journal`. That answers for the program if each call gives back what it
 gave before, learns nothing else, changes nothing that outlives it, and makes the same steps but for launches of the same
 kernels on the same arguments. Calls on arguments that look alike are followed once.
 """
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.first_call import Recorded, bare
-from kernlint.interpret.journal import Entry, Journal, OutOfReach, alike
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised
+from kernlint.interpret.host.first_call import Recorded, bare
+from kernlint.interpret.host.journal import Entry, Journal, OutOfReach, alike
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised
 from kernlint.records import dataclass, replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Launch, Repeat, Span, Step, Workload
 from kernlint.workload.span import Nest
 
 if TYPE_CHECKING:
-    from kernlint.interpret.host import HostEvaluator
+    from kernlint.interpret.host.evaluator import HostEvaluator
 
 #: What an evaluation may add to, by the names of the host's attributes.
 _LEARNED = (
@@ -75,7 +75,7 @@ class Substitution:
         first = _with(first, exchanged) if first is not None else None
         changed = replace(before, steps=steps, first_steps=first, reference=None)
         if before.symbols or any(_is_open(launch) for launch in exchanged.values()):
-            from kernlint.interpret.program import open_symbols
+            from kernlint.interpret.reading.calls import open_symbols
 
             changed = replace(changed, symbols=open_symbols(changed.first_call()))
         return changed
@@ -217,6 +217,8 @@ class Substitution:
         yielded tells what it has learned since."""
         host = self.host
         saved = dict(vars(host))
+        if entry.following:
+            host.turn_to(entry.following)
         known = {name: getattr(host, name) for name in _LEARNED}
         vars(host).update({name: value.copy() for name, value in known.items()})
         host.numbers = {entry.function: dict(entry.numbers)} if entry.function is not None else {}

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.kernel import read_kernel
+from kernlint.interpret.triton.reading import read_kernel
 from kernlint.interpret.values import Function, Jit, Scope
 from kernlint.records import dataclass, replace
 from kernlint.syntax.dialect import is_triton_jit
@@ -37,7 +37,7 @@ class KernelCall:
         kernel = read_kernel(jit, self.inside, self.constexprs, grid)
         if self.target is None or not checked:
             return kernel
-        from kernlint.interpret.frontend import check_kernel  # most programs are read without a target
+        from kernlint.interpret.frontend.check import check_kernel
 
         refused = check_kernel(jit, self.arguments, self.told, self.target, self.bare)
         return replace(kernel, faults=(*kernel.faults, *refused))

@@ -1,14 +1,15 @@
 """Which modules are for devices whose compiler is a fork of Triton's: what NVIDIA's and AMD's back ends refuse may pass there.
 
 Told by what a module cannot do without (an unconditional import of a vendor's package, tensors made on its device) or by the
-packages around it, whose ``__init__`` registers them for a vendor or a device. Names of files and folders say nothing.
+packages around it, whose ``__init__`` registers them, or functions that import them, for a vendor or a device. Names of files and
+folders say nothing.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -57,9 +58,11 @@ def _other_vendor(module: Module) -> str:
     if not os.path.isfile(module.path):
         return ""
     for file in package_files(module.path):
-        registered = _registered(file)
-        if registered:
-            return f"its package `{file.parent.name}` is registered for `{registered}`"
+        registrations = _registered(file)
+        part = Path(os.path.realpath(module.path)).relative_to(file.parent).parts[0].removesuffix(".py")
+        for name, registered in ((file.parent.name, registrations.get("")), (part, registrations.get(part))):
+            if registered:
+                return f"its package `{name}` is registered for `{registered}`"
     return ""
 
 
@@ -95,36 +98,43 @@ def _devices(module: Module) -> set[str]:
     return found
 
 
-def _registered(file: Path) -> str:
-    """The vendor, or the device, for which the ``__init__.py`` of a package registers it; empty where there is none, or one
-    that Triton itself compiles for."""
+def _registered(file: Path) -> Mapping[str, str]:
+    """The vendor, or the device, for which the ``__init__.py`` of a package registers it (by an empty name), or the parts of it that
+    functions import which it registers; none that Triton itself compiles for."""
     try:
         status = file.stat()
         return _registered_at(str(file), status.st_mtime_ns, status.st_size)
     except OSError:
-        return ""
+        return {}
 
 
 @lru_cache(maxsize=256)
-def _registered_at(path: str, mtime_ns: int, size: int) -> str:
+def _registered_at(path: str, mtime_ns: int, size: int) -> Mapping[str, str]:
     """As :func:`_registered`; time and size are there to tell apart what is not the same file any more."""
     try:
         tree = python_tree(read_source(path).text)
     except SourceError:
-        return ""
-    vendors: set[str] = set()
-    devices: set[str] = set()
-    for statement in tree.body if tree is not None else ():
-        value = getattr(statement, "value", None)
-        for call in ast.walk(value) if isinstance(statement, (ast.Assign, ast.Expr)) and value is not None else ():
-            for keyword in call.keywords if isinstance(call, ast.Call) else ():
-                words = (keyword.arg or "").lower().split("_")
-                if "vendor" in words:
-                    vendors |= _strings(keyword.value)
-                elif words[0] in ("device", "devices"):
-                    devices |= _strings(keyword.value)
-    named = vendors or devices & (_DEVICES | _OWN)
-    return min(named) if named and not named & _OWN else ""
+        return {}
+    statements = tree.body if tree is not None else []
+    imported = {one.name: _parts(one) for one in statements if isinstance(one, ast.FunctionDef)}
+    found: dict[str, tuple[set[str], set[str]]] = {"": (set(), set())}
+    for statement in statements:
+        value = getattr(statement, "value", None) if isinstance(statement, (ast.Assign, ast.Expr)) else None
+        nodes = list(ast.walk(value)) if value is not None else []
+        parts = {part for node in nodes if isinstance(node, ast.Name) for part in imported.get(node.id, ())}
+        for keyword in (keyword for call in nodes if isinstance(call, ast.Call) for keyword in call.keywords):
+            words = (keyword.arg or "").lower().split("_")
+            which = 0 if "vendor" in words else 1 if words[0] in ("device", "devices") else None
+            for part in ("", *parts) if which is not None else ():
+                found.setdefault(part, (set(), set()))[which or 0].update(_strings(keyword.value))
+    named = {part: vendors or devices & (_DEVICES | _OWN) for part, (vendors, devices) in found.items()}
+    return {part: min(names) for part, names in named.items() if names and not names & _OWN}
+
+
+def _parts(function: ast.FunctionDef) -> set[str]:
+    """What of its own package a function imports: the first name of each module."""
+    imports = (node for node in ast.walk(function) if isinstance(node, ast.ImportFrom) and node.level == 1)
+    return {node.module.partition(".")[0] for node in imports if node.module}
 
 
 def _strings(node: ast.expr) -> set[str]:

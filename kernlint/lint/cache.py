@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kernlint.files import read_regular
-from kernlint.lint.check_file import Result
+from kernlint.lint.job import Result
 from kernlint.lint.known_files import KnownFiles, content_of
 from kernlint.lint.model import Finding
 from kernlint.lint.selection import Entry
@@ -142,7 +142,7 @@ def _entry(item: dict[str, Any]) -> Entry:
 
 def job_key(shown: str, digest: str, reference: tuple[str, bytes] | None, fixes: bool, settings: FileSettings) -> str:
     """A hash of all that the findings of a file depend on, kernlint itself excepted: those of a
-    :class:`~kernlint.lint.check_file.Job` for a file of that ``digest``."""
+    :class:`~kernlint.lint.job.Job` for a file of that ``digest``."""
     other = None if reference is None else [reference[0], content_of(reference[1]).digest]
     key = json.dumps([shown, digest, other, fixes])
     return hashlib.blake2b(f"{key}\0{settings.key}".encode(), digest_size=20).hexdigest()

@@ -51,11 +51,12 @@ class Overrides:
     reference: str | None = None
     assumptions: tuple[str, ...] = ()
     constants: tuple[tuple[str, int | float | bool], ...] = ()
+    project: bool | None = None
 
     def apply(self, settings: Settings) -> Settings:
         """``settings`` with these on top."""
         names = ("device", "target_triton", "respect_gitignore", "force_exclude", "timeout_s", "baseline", "fail_on",
-                 "output_format")  # fmt: skip
+                 "output_format", "project")  # fmt: skip
         changed = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         changed |= {"device_named": True} if self.device is not None else {}
         if self.choice is not None:
@@ -184,6 +185,7 @@ class _Reader:
             "extend-exclude": self._patterns,
             "respect-gitignore": self._flag,
             "force-exclude": self._flag,
+            "project": self._flag,
             "timeout": self._seconds,
             "baseline": self._path_below,
             "fail-on": lambda value: self._one_of(value, SEVERITIES),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kernlint.crew import Begun, Crew, Failure, Trade
-from kernlint.lint.check_file import Job, Result, check_file
+from kernlint.lint.check_file import check_file
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
+from kernlint.lint.job import Job, Result
 from kernlint.lint.model import Finding
 
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from kernlint.errors import SourceError
 from kernlint.lint.baseline import Baseline, Known, Ran, apply_baseline
 from kernlint.lint.cache import Cache, job_key
-from kernlint.lint.check_file import Job, Result
 from kernlint.lint.config import Configurations
 from kernlint.lint.diff import ChangedLines
 from kernlint.lint.discovery import Target, shown_name
 from kernlint.lint.fingerprint import fingerprinted
+from kernlint.lint.job import Job, Result
 from kernlint.lint.known_files import Content, content_of
 from kernlint.lint.model import Finding
 from kernlint.lint.reading import concerns_us, read_bytes, unreadable

@@ -14,8 +14,8 @@ from typing import Any
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.selection import Choice, asked_for, codes_of, entries, parse_selector, selected_codes
 from kernlint.records import dataclass
+from kernlint.request import DEFAULT_DEVICE
 
-DEFAULT_DEVICE = "h100-sxm"
 DEFAULT_TIMEOUT_S = 60.0
 
 #: What a folder is searched for.
@@ -54,8 +54,8 @@ class Settings:
     ``root`` is the folder that patterns are relative to, ``source`` the file they came from. ``choices`` select the
     rules; ``severity`` maps selectors to levels, ``rules`` holds selectors with an option and its value, ``references``
     maps patterns of kernel files to the absolute path of their PyTorch reference, ``reference`` is that of all files; ``scope`` is
-    that of verdicts; ``assumptions`` and ``constants`` are what the command line says of programs; ``timeout_s`` is the limit for
-    one file.
+    that of verdicts; ``project`` says that calls in other files give facts; ``assumptions`` and ``constants`` are what the command
+    line says of programs; ``timeout_s`` is the limit for one file.
     """
 
     root: str
@@ -76,6 +76,7 @@ class Settings:
     exclude: tuple[tuple[str, tuple[str, ...]], ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
+    project: bool = False
     timeout_s: float = DEFAULT_TIMEOUT_S
     baseline: str | None = None
     fail_on: str = "warning"
@@ -163,6 +164,7 @@ class Settings:
             self._asked,
             self.assumptions,
             self.constants,
+            self.project,
         )
 
     def _options_of(self, code: str) -> dict[str, float]:
@@ -185,6 +187,7 @@ class Settings:
             "exclude": [pattern for _, patterns in self.exclude for pattern in patterns],
             "respect-gitignore": self.respect_gitignore,
             "force-exclude": self.force_exclude,
+            "project": self.project,
             "timeout": self.timeout_s,
             "baseline": self.baseline,
             "fail-on": self.fail_on,
@@ -196,7 +199,8 @@ class Settings:
 class FileSettings:
     """What bears on the findings of one file; ``options`` are set options of rules, by code and name; ``reference``
     is the path of its PyTorch reference; ``asked`` are the codes that a selector names; ``assumptions`` and ``constants`` are what
-    the user says of arguments and module-level constants, of those that a file has."""
+    the user says of arguments and module-level constants, of those that a file has; ``project`` says that calls in other files of
+    the project give facts."""
 
     codes: frozenset[str]
     severity: Mapping[str, str] = field(default_factory=dict)
@@ -209,6 +213,7 @@ class FileSettings:
     asked: frozenset[str] = frozenset()
     assumptions: tuple[str, ...] = ()
     constants: tuple[tuple[str, int | float | bool], ...] = ()
+    project: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -218,5 +223,5 @@ class FileSettings:
         asked = sorted(self.asked)
         device = [self.device, self.device_named]
         facts = [list(self.assumptions), [list(pair) for pair in self.constants]]
-        limits = [self.target_triton, self.timeout_s]
+        limits = [self.target_triton, self.timeout_s, self.project]
         return json.dumps([sorted(self.codes), asked, severity, options, *device, *limits, *facts])

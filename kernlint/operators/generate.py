@@ -1,4 +1,4 @@
-"""Generate: the computation written anew from the reference, in kernels of known good forms."""
+"""Generate: the computation written anew, from the reference or from what the program does itself, in kernels of known good forms."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from kernlint.syntax.tree import check_syntax
 
 #: What everybody is told who takes generated kernels.
 UNPROVEN = "the kernels are written anew from the reference and not proven (kernlint verify does it)"
+FROM_ITSELF = "the kernels are written anew from what the program computes and not proven (kernlint verify does it)"
 
 #: And who takes those that are written for some extents alone.
 FIXED = "they serve only the extents that they assert"
@@ -77,9 +78,18 @@ _ATTEMPTS: WeakKeyDictionary[Program, dict[str, Attempt]] = WeakKeyDictionary()
 
 
 def _attempt(program: Program, entry: str) -> Attempt:
+    """From the reference, else from what the program does itself."""
+    first = _written(program, entry, program.reference is None)
+    if first.rewriting is not None or program.reference is None:
+        return first
+    other = _written(program, entry, True)
+    return other if other.rewriting is not None else first
+
+
+def _written(program: Program, entry: str, itself: bool) -> Attempt:
     module = program.kernel
     try:
-        made = rewritten(program, entry)
+        made = rewritten(program, entry, itself)
         sources = _with_helpers(made.kernels, module.text)
         changes = edits(module.text, entry, sources, made.body)
         check_syntax(module, apply_edits(module.text, changes))
@@ -87,5 +97,10 @@ def _attempt(program: Program, entry: str) -> Attempt:
         return Attempt(None, f"no kernels can be written for it: {error}")
     except SourceError as error:
         return Attempt(None, f"the kernels written for it would not parse ({error})")
-    notes = (UNPROVEN, *((FIXED,) if any(line.startswith("assert ") for line in made.body) else ()))
+    unproven = FROM_ITSELF if itself else UNPROVEN
+    notes = (unproven, *((FIXED,) if any(map(_is_of_extents, made.body)) else ()))
     return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", notes)))
+
+
+def _is_of_extents(line: str) -> bool:
+    return line.startswith("assert ") and ("shape" in line or "%" in line)

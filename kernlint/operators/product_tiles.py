@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from kernlint.cost.device import Device
+from kernlint.cost.retiled import Retiled
 from kernlint.interpret.edits import Edits
 from kernlint.operators.operator import WhyNot
 from kernlint.records import dataclass, replace
@@ -23,6 +25,10 @@ _MAX_ACCUMULATORS = 128
 STAGES = (3, 4)
 #: Output tiles that are tried with other K extents and stages as well.
 _REFINED = 2
+#: What a tile would take, as far as that can be told without reading the program again.
+Foreseen = Callable[[Tile], float]
+#: How much longer than the best so far a tile may take by what is foreseen and be looked at all the same.
+_FORESEEN = 1.4
 _EXTENTS = {"m": "the rows", "n": "the columns", "k": "the depth"}
 
 
@@ -127,34 +133,80 @@ def priced_tiles(
         time, found = context.gpu_us(variant(tile)), counterpart(context, variant(tile), launch)
         return time if time is not None and suits(context, found, launch, dot) else None
 
-    return {tile: (time, variant(tile)) for tile, time in searched_tiles(us, dot, names, num_stages).items()}
+    foreseen = _foreseen(context, base, launch)
+    return {tile: (time, variant(tile)) for tile, time in searched_tiles(us, dot, names, num_stages, foreseen).items()}
+
+
+def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | None:
+    """What the launches at the place of ``launch`` would take; None where that cannot be told."""
+    workload = context.after(base)
+    rows = context.estimate(workload).steps if workload is not None else ()
+    counts: dict[object, float] = {}
+    launches: dict[object, Launch] = {}
+    for row in rows:
+        one = row.configuration or row.step
+        if isinstance(one, Launch) and row.step.span == launch.span:
+            launches[one.work] = one
+            counts[one.work] = counts.get(one.work, 0.0) + row.count
+    return foreseen_for([(one, counts[kind]) for kind, one in launches.items()], context.device)
+
+
+def foreseen_for(launches: Sequence[tuple[Launch, float]], device: Device) -> Foreseen | None:
+    """What ``launches`` would take, each so often as it says; None where that cannot be told of one."""
+    found = [(Retiled.of(launch, device), count) for launch, count in launches]
+    told = [(retiled, count) for retiled, count in found if retiled is not None]
+    if not told or len(told) < len(found):
+        return None
+
+    def us(tile: Tile) -> float:
+        extents = tile.m, tile.n, tile.k, tile.num_warps, tile.num_stages
+        return sum(count * retiled.us(*extents) for retiled, count in told)
+
+    return us
 
 
 def searched_tiles(
-    us: Callable[[Tile], float | None], dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
+    us: Callable[[Tile], float | None],
+    dot: Dot,
+    names: TileNames,
+    num_stages: tuple[int, ...] = STAGES,
+    foreseen: Foreseen | None = None,
+    kept: int = _REFINED,
 ) -> dict[Tile, float]:
-    """The tiles worth trying for ``dot``, each with the time that ``us`` gives it, without those for which that is None.
+    """The tiles worth trying for ``dot``, each with the time that ``us`` gives it, without those for which that is None, and without
+    those that by what is ``foreseen`` are not among the best ``kept``.
 
     First every output tile with the usual K extent, then the best few of them with other K extents and stages: time
     depends on the output tile far more than on the rest.
     """
-    priced: dict[Tile, float] = {}
-
-    def price(tile: Tile) -> None:
-        if tile not in priced:
-            found = us(tile)
-            if found is not None:
-                priced[tile] = found
-
     usual, *other = (dot.k,) if "k" in names.bound else _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
-    for tile in _tiles(names, dot, usual, num_stages[0]):
-        price(tile)
-    for near in sorted(priced, key=lambda tile: priced[tile])[:_REFINED]:
-        for stages in num_stages:
-            for k in (usual, *other):
-                if _consistent(names, near.m, near.n, k):
-                    price(replace(near, k=k, num_stages=stages))
-    return priced
+    priced = _best_of(us, [*_tiles(names, dot, usual, num_stages[0])], foreseen, kept)
+    near = [
+        replace(tile, k=k, num_stages=stages)
+        for tile in sorted(priced, key=lambda tile: priced[tile])[:_REFINED]
+        for stages in num_stages
+        for k in (usual, *other)
+        if _consistent(names, tile.m, tile.n, k)
+    ]
+    return priced | _best_of(us, [tile for tile in near if tile not in priced], foreseen, 1)
+
+
+def _best_of(
+    us: Callable[[Tile], float | None], tiles: Sequence[Tile], foreseen: Foreseen | None, kept: int
+) -> dict[Tile, float]:
+    """The times of ``tiles``, in their order: of those that fit the ``kept`` fastest, and some others."""
+    if foreseen is None:
+        return {tile: time for tile in tiles if (time := us(tile)) is not None}
+    told = {tile: foreseen(tile) for tile in tiles}
+    priced: dict[Tile, float] = {}
+    for tile in sorted(told, key=lambda tile: told[tile]):
+        best = sorted(priced, key=lambda tile: priced[tile])[:kept]
+        if len(best) == kept and told[tile] > _FORESEEN * max(told[one] for one in best):
+            break
+        time = us(tile)
+        if time is not None:
+            priced[tile] = time
+    return {tile: priced[tile] for tile in tiles if tile in priced}
 
 
 def suits(context: Context, changed: Launch | None, launch: Launch, dot: Dot) -> bool:

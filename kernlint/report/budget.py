@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from kernlint.cost.estimate import MODEL_VERSION, Estimate, StepTime
+from kernlint.cost.estimate import MODEL_VERSION, Estimate
+from kernlint.cost.result import StepTime
 from kernlint.records import dataclass
 from kernlint.report.operations import operations
 from kernlint.report.roofs import Roof, roofs

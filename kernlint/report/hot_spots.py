@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kernlint.cost.estimate import Estimate
-from kernlint.cost.traffic import Traffic, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import Traffic
 from kernlint.records import dataclass
 from kernlint.workload import Branch, Dot, Launch, Loop, Node
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from kernlint.cost.traffic import Traffic, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import Traffic
 from kernlint.records import dataclass
 from kernlint.workload import Branch, Compute, Dot, Dtype, Launch, Loop, Node, Reduce, Scan, Step, Tensor, TorchOp
 

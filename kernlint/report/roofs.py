@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kernlint.cost.device import Device
-from kernlint.cost.programs import constants
+from kernlint.cost.programs.constants import constants
 from kernlint.records import dataclass
 from kernlint.report.operations import FMA
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import FunctionSource, LaunchSource

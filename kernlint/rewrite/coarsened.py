@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from kernlint.interpret.values import Block, Function, Jit
+from kernlint.interpret.triton.values import Block
+from kernlint.interpret.values import Function, Jit
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import LaunchSource, argument, callee, parameters

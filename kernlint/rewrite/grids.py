@@ -10,8 +10,9 @@ from kernlint.rewrite.mended_faults import mends
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.correctness.bounds import CoveringGrid, Shortfall, shortfalls
+from kernlint.rules.correctness.shortfalls import CoveringGrid
 from kernlint.rules.faults import MendedFault
+from kernlint.rules.proofs.bounds import Shortfall, shortfalls
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import walk
 from kernlint.workload.expr import Expr, ProgramId, lift

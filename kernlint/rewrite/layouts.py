@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Question
+from kernlint.interpret.question import Question
 from kernlint.rewrite.addresses import moved_wrongly
 from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.bindings import keeps_value, suite
 from kernlint.rewrite.conversions import origin_expression
 from kernlint.rewrite.effects import Effects
@@ -15,8 +15,8 @@ from kernlint.rewrite.masked_values import with_fitting_other
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.correctness.bounds import overshoots
 from kernlint.rules.correctness.tails import Masked
+from kernlint.rules.proofs.bounds import overshoots
 from kernlint.rules.proofs.iteration_domain import last_element, sites
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import parameters, walk

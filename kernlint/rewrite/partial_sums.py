@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import LaunchSource, Line, argument, callee, parameters

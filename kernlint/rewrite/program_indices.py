@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.function import FunctionSource, callee
 from kernlint.rewrite.text import CannotRewrite

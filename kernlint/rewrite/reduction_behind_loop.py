@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource
 from kernlint.rewrite.names import fresh_name, names_in_use

@@ -11,7 +11,7 @@ import libcst as cst
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Question
+from kernlint.interpret.question import Question
 from kernlint.records import dataclass
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.comments import text_of
 from kernlint.rewrite.editor import Editor

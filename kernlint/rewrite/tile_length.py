@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.function import FunctionSource
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite

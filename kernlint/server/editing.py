@@ -15,8 +15,9 @@ from kernlint.lint.model import Edit, Finding, Place
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
-    from kernlint.lint.check_file import Job
+    from kernlint.interpret.earlier import Earlier
     from kernlint.lint.config import Configurations
+    from kernlint.lint.job import Job
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def findings(text: str, asked: Asked, fixes: bool = False, reference: str | None
         return Found(())
     if reference is not None:
         job = replace(job, reference=("reference.py", encoded(reference)))
-    result = check_file(job)
+    result = check_file(job, earlier=_earlier())
     beside = {path for path, _ in result.helpers}
     if job.settings.reference is not None:
         beside.add(os.path.abspath(job.settings.reference))
@@ -135,8 +136,8 @@ def edits_between(before: str, after: str) -> tuple[Edit, ...]:
 
 def _job(text: str, asked: Asked, fixes: bool) -> Job | None:
     """The question as one for the linter; None where the file is excluded."""
-    from kernlint.lint.check_file import Job
     from kernlint.lint.discovery import is_excluded
+    from kernlint.lint.job import Job
     from kernlint.lint.reading import read_bytes
 
     configurations = _configurations(asked)
@@ -165,6 +166,14 @@ def _configurations_of(said: tuple[Any, ...], generation: int, isolated: bool) -
         parse_selector(selector)
     choice = Choice(select, extend_select, ignore) if select is not None or extend_select or ignore else None
     return Configurations(Overrides(choice=choice, device=device and device_id(device)), isolated=isolated)
+
+
+@lru_cache(maxsize=1)
+def _earlier() -> Earlier:
+    """What this process knows of kernels from earlier versions of documents."""
+    from kernlint.interpret.earlier import Earlier
+
+    return Earlier()
 
 
 def _all(groups: Iterable[Iterable[str]]) -> list[str]:

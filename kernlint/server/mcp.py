@@ -23,9 +23,10 @@ from mcp.shared.exceptions import MCPError
 
 from kernlint.errors import KernlintError
 from kernlint.records import dataclass
+from kernlint.request import Request
 from kernlint.schema import load
 from kernlint.server import tools
-from kernlint.server.tools import Answer, Task
+from kernlint.server.tools import Answer
 from kernlint.server.worker import Lane
 from kernlint.version import __version__
 
@@ -135,16 +136,16 @@ _TASK = {
 }
 
 
-def _task(given: Mapping[str, Any], source: str = "source") -> Task:
-    return Task(
+def _task(given: Mapping[str, Any], source: str = "source") -> Request:
+    return Request(
         given[source],
         given.get("filename", "kernel.py"),
         given.get("reference"),
-        given.get("device"),
-        given.get("scope", "gpu"),
-        given.get("entry"),
-        given.get("set"),
-        tuple(given.get("assume", ())),
+        device=given.get("device"),
+        scope=given.get("scope", "gpu"),
+        entry=given.get("entry"),
+        overrides=given.get("set") or {},
+        assumptions=tuple(given.get("assume", ())),
     )
 
 

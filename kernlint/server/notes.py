@@ -53,6 +53,7 @@ def kernel_notes(text: str, asked: Asked) -> tuple[KernelNote, ...]:
     from kernlint.errors import AnalysisError
     from kernlint.headroom.headroom import headroom_of
     from kernlint.lint.reading import read_bytes
+    from kernlint.request import Request
     from kernlint.syntax.source import decode_source
     from kernlint.verdict.words import headroom_report
 
@@ -61,9 +62,8 @@ def kernel_notes(text: str, asked: Asked) -> tuple[KernelNote, ...]:
     if reference_path:
         reference = decode_source(read_bytes(reference_path), reference_path).text
     try:
-        reading = read_program(
-            text, path=asked.path, reference=reference, reference_path=reference_path, device=settings["device"]
-        )
+        request = Request(text, asked.path, reference, reference_path, settings["device"])
+        reading = read_program(request)
     except AnalysisError:  # no kernel, no launch, another dialect: nothing to show
         return ()
     best: dict[str, tuple[float, KernelNote]] = {}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernlint.records import dataclass
+from kernlint.request import Request
 from kernlint.verdict.speedup import format_factor, format_us
 
 if TYPE_CHECKING:
@@ -31,36 +32,11 @@ class Answer:
     text: str
 
 
-@dataclass(frozen=True)
-class Task:
-    """What the tools about one program are asked of; the fields are those of :func:`kernlint.analysis.analyze`."""
-
-    source: str
-    filename: str = "kernel.py"
-    reference: str | None = None
-    device: str | None = None
-    scope: str = "gpu"
-    entry: str | None = None
-    overrides: Mapping[str, Any] | None = None
-    assumptions: tuple[str, ...] = ()
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {
-            "path": self.filename,
-            "reference": self.reference,
-            "device": self.device,
-            "entry": self.entry,
-            "overrides": self.overrides,
-            "assumptions": self.assumptions,
-        }
-
-
-def analyze(task: Task) -> Answer:
+def analyze(task: Request) -> Answer:
     """The verdict. Raises as :func:`kernlint.analysis.analyze` does, and so do the other tools."""
     from kernlint import analysis
 
-    verdict = analysis.analyze(task.source, scope=task.scope, project=False, **task.options)
+    verdict = analysis.answer(task)
     data = verdict.to_json()
     lines = [f"worth optimizing: {data['worth_optimizing']}", f"reason: {data['reason']}"]
     if verdict.worth_optimizing:
@@ -78,14 +54,14 @@ def analyze(task: Task) -> Answer:
     return Answer(data, "\n".join(lines))
 
 
-def headroom(task: Task) -> Answer:
+def headroom(task: Request) -> Answer:
     """How far the call is from a well-written version of the same computation, and why: of several public functions, of that with
     the most to gain."""
     from kernlint.analysis import read_program
     from kernlint.verdict.speedup import round_ratio, round_us
     from kernlint.verdict.words import headroom_report
 
-    reading = read_program(task.source, **task.options)
+    reading = read_program(task)
     judged = max((_judged(reading, workload) for workload in reading.workloads), key=_to_gain_us)
     workload, now, found, ratio = judged.workload, judged.before, judged.headroom, _ratio(judged)
     kernels = _kernels(workload, now)
@@ -132,7 +108,7 @@ def explain_rule(rule: str) -> Answer:
     return Answer({**data, "page": page}, page)
 
 
-def check_source(task: Task, select: Sequence[str] | None, ignore: Sequence[str]) -> Answer:
+def check_source(task: Request, select: Sequence[str] | None, ignore: Sequence[str]) -> Answer:
     """What the linter finds, under no configuration but what is given."""
     found = _findings(task, tuple(select) if select else None, tuple(ignore), fixes=True)
     counts = {level: sum(f.severity == level for f in found) for level in ("error", "warning", "info")}
@@ -150,14 +126,12 @@ def check_source(task: Task, select: Sequence[str] | None, ignore: Sequence[str]
     return Answer(data, "\n".join(lines) or "nothing found")
 
 
-def fix_source(task: Task, rules: Sequence[str], follow_ups: bool, unsafe: bool) -> Answer:
+def fix_source(task: Request, rules: Sequence[str], follow_ups: bool, unsafe: bool) -> Answer:
     """The source with the change of the verdict made, or those of ``rules``."""
     from kernlint import fix
     from kernlint.verdict.speedup import round_ratio, round_us
 
-    fixed = fix.fix_source(
-        task.source, scope=task.scope, rules=rules, follow_ups=follow_ups, unsafe=unsafe, **task.options
-    )
+    fixed = fix.fix_source(task, rules=rules, follow_ups=follow_ups, unsafe=unsafe)
     applied, refused, lines = [], [], []
     for one in fixed.applied:
         gain = None
@@ -197,14 +171,14 @@ def fix_source(task: Task, rules: Sequence[str], follow_ups: bool, unsafe: bool)
     return Answer(data, "\n".join(lines) or "nothing to fix")
 
 
-def compare(before: Task, after: Task) -> Answer:
+def compare(before: Request, after: Request) -> Answer:
     """Whether the second version is predicted to be faster, and what is left to gain then."""
     from kernlint.analysis import read_program
-    from kernlint.cost.estimate import speedup
+    from kernlint.cost.comparing import speedup
     from kernlint.verdict.speedup import round_ratio, round_us
 
     scope = before.scope
-    old, new = (read_program(task.source, **task.options) for task in (before, after))
+    old, new = (read_program(task) for task in (before, after))
     old_call, new_call = _same_call(old, new)
     old_judged, new_judged = _judged(old, old_call), _judged(new, new_call)
     old_time, new_time = old_judged.before, new_judged.before
@@ -318,15 +292,15 @@ def _same_outputs(old: Workload, new: Workload) -> bool | None:
 
 
 def _findings(
-    task: Task, select: tuple[str, ...] | None = None, ignore: tuple[str, ...] = (), fixes: bool = False
+    task: Request, select: tuple[str, ...] | None = None, ignore: tuple[str, ...] = (), fixes: bool = False
 ) -> tuple[Finding, ...]:
     from kernlint.server.editing import Asked, findings
 
-    asked = Asked(task.filename, task.device, select, (), ignore, isolated=True)
+    asked = Asked(task.path, task.device, select, (), ignore, isolated=True)
     return findings(task.source, asked, fixes, task.reference).findings
 
 
-def _new_errors(before: Task, after: Task) -> list[str]:
+def _new_errors(before: Request, after: Request) -> list[str]:
     """What the linter is sure is wrong in the second version, but for what was wrong in the first as often: the wording tells
     lines and names, which may change."""
     old, new = ([f for f in _findings(task) if f.severity == "error"] for task in (before, after))

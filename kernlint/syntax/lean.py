@@ -36,11 +36,13 @@ def _import_libcst() -> None:
 
     dataclasses.dataclass = dataclass
     try:
-        import libcst  # noqa: F401
+        import libcst
     finally:
         dataclasses.dataclass = standard
     for cls in nodes:  # what asks whether a class may be derived from it
         cls.__dataclass_params__.frozen = True
+    # By identity, as ever, but without running Python each time that a node is looked up.
+    libcst.CSTNode.__eq__, libcst.CSTNode.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
 class _Abstract(ABCMeta):

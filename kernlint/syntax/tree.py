@@ -22,7 +22,8 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from kernlint.errors import SourceError
 from kernlint.syntax.guard import check_depth
-from kernlint.syntax.light import LightTree, Unusual
+from kernlint.syntax.light import LightTree
+from kernlint.syntax.light_expressions import Unusual
 from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import line_starts, split_lines
@@ -206,9 +207,18 @@ class Module:
             near = self._near_span(node)
             if near == span:
                 return node
-            if near is None:
+            if near is None and self._may_hold(node, span):
                 unsure.append(node)
         return next((node for node in unsure if self._far_span(node) == span), None)
+
+    def _may_hold(self, node: libcst.CSTNode, span: Span) -> bool:
+        """Whether what is around ``node``, the innermost of it whose place costs little to tell, covers ``span``."""
+        number = self._numbers[id(node)]
+        for around in self.nodes[number - 1 :: -1] if number else ():
+            near = self._near_span(around)
+            if near is not None and self._run(around)[1] > number:
+                return near.contains(span)
+        return True
 
     def _lines_of(self, kind: type[_Node]) -> Mapping[int | None, list[tuple[int, _Node]]]:
         """The nodes of ``kind``, numbered in source order, by the line that they begin on; None where that takes more to tell."""

@@ -53,10 +53,17 @@ class Candidate:
     entry: str = ""
     bare: bool = False
     device_named: bool = True
+    #: What it rests on that is no proof; such a finding is a remark, and its change is not made.
+    assumed: tuple[str, ...] = ()
     #: Whether there was no work left to price it.
     unfinished: bool = False
     #: The speedup of device time from this alone, where a cause proposes it.
     alone: float = 1.0
+
+    @property
+    def anew(self) -> bool:
+        """Whether kernels written anew are the remedy: for a cause, or for what a rule sees that no local change expresses."""
+        return self.finding.cause is not None or self.finding.rule.operator == "generate"
 
     @cached_property
     def attempt(self) -> Attempt:
@@ -64,7 +71,7 @@ class Candidate:
         variant = self.finding.change.variant if self.finding.change is not None else None
         if self.program is None:
             return Attempt(None, NO_REWRITE)
-        if self.finding.cause is not None:
+        if self.anew:
             return written_anew(self.program, self.entry)
         made = attempt(self.program, self.entry, variant, self.bare)
         doubts = self._doubts() if self.finding.rule.tuning else ()

@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TypeVar
 
 from kernlint import work
+from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
-from kernlint.cost.estimate import Comparison, Estimate, Estimator, estimate
+from kernlint.cost.estimate import Estimate, Estimator, estimate
 from kernlint.headroom.headroom import Headroom
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
@@ -22,6 +23,7 @@ from kernlint.verdict.model import Scenario
 from kernlint.verdict.proposals import gains_of, proposals
 from kernlint.work import OutOfWork
 from kernlint.workload import Workload
+from kernlint.workload.kernel import BEHIND_ADDRESSES
 
 _T = TypeVar("_T")
 
@@ -89,6 +91,12 @@ class Judgement:
     @property
     def worth(self) -> bool:
         return self.chosen is not None and self.chosen.worth(self.scope) is True
+
+    @property
+    def behind_addresses(self) -> tuple[str, ...]:
+        """The kernels that work on memory of which only the addresses are loaded, so that no time predicted of them means much."""
+        names = (launch.kernel.name for launch in self.workload.launches() if BEHIND_ADDRESSES in launch.kernel.notes)
+        return tuple(dict.fromkeys(names)) if self.measured is None else ()
 
     @property
     def saving_us(self) -> float:

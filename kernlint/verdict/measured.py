@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kernlint.cost.device import Device, UnknownDevice, find_device
-from kernlint.cost.estimate import Estimate, StepTime
-from kernlint.cost.programs import launch_floor_us
+from kernlint.cost.estimate import Estimate
+from kernlint.cost.programs.constants import launch_floor_us
+from kernlint.cost.result import StepTime
 from kernlint.errors import UsageError
 from kernlint.perf.model import KernelMeasurement, Performance
 from kernlint.records import dataclass

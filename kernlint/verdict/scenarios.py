@@ -12,11 +12,12 @@ from typing import Any
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.api import Target
+from kernlint.interpret.callers import CallSite, Nothing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder
-from kernlint.interpret.program import Fact, Program
-from kernlint.interpret.project import CallSite, Nothing
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
@@ -128,6 +129,10 @@ class Planner:
             return None
         told = [AssumedFact(fact.name, _said(fact), "call", f"the call at {site.place}") for fact in facts]
         return replace(plan, name=f"call at {site.place}", facts=(*told, *plan.facts))
+
+    def called(self) -> Plan | None:
+        """The largest of the calls; None where there is none that can be followed."""
+        return self._of_site(self.sites[0]) if self.sites else None
 
     def assignments(self) -> list[dict[str, Dtype]]:
         """Types for all untyped arguments, the likeliest first; those that Triton's front end refuses are left out."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kernlint.cost.classes import unmeasured
 from kernlint.cost.device import Device
-from kernlint.cost.traffic import assumed_trips
+from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom, described
 from kernlint.rules.finding import Finding
@@ -211,6 +211,12 @@ def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgemen
 def _why_not(judgement: Judgement, device: Device) -> str:
     before = judgement.before.total_us(judgement.scope)
     chosen = judgement.chosen
+    if judgement.behind_addresses and before is not None and judgement.certainty == "unknown":
+        names = _listed([f"`{name}`" for name in judgement.behind_addresses])
+        return (
+            f"Not decided: what {names} reads and writes lies behind addresses that are loaded, and times of that are no more "
+            "than guesses; measured ones, given with --perf, would decide it."
+        )
     if before is None or judgement.certainty == "unknown":
         wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:6])
         missing = ", ".join(judgement.before.missing[:4])
@@ -238,11 +244,17 @@ def _why_not(judgement: Judgement, device: Device) -> str:
     )
 
 
+#: How much faster a well-written version has to be to be another one.
+_AS_GOOD = 1.02
+
+
 def _closeness(judgement: Judgement) -> str:
     """How near the call is to what a well-written version would take."""
     found = judgement.headroom
     if found is None:
         return ""
+    if found.ratio < _AS_GOOD:
+        return " (a well-written version would take as long)"
     return f" (a well-written version would take about {format_us(found.achievable_us)} us of device time, {found.ratio:.2f}x less)"
 
 

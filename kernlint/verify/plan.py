@@ -8,14 +8,16 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from kernlint.analysis import DEFAULT_DEVICE, Analysis, analysis, host_facts
-from kernlint.cost.device import Device, find_device
+from kernlint.analysis import Analysis, analysis, host_facts
+from kernlint.cost.device import Device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError, KernlintError
 from kernlint.fix import Fixed, fix_source
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.program import Program, Question
-from kernlint.records import dataclass
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.records import dataclass, replace
+from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.rewrite.effects import NUMERICS
 from kernlint.syntax.source import STDIN_NAME, SourceText
 from kernlint.syntax.task import read_task
@@ -74,18 +76,8 @@ class NothingToProve:
 
 
 def make_plan(
-    source: str,
+    request: Request,
     *,
-    path: str = "kernel.py",
-    reference: str | None = None,
-    reference_path: str = "reference.py",
-    device: str = DEFAULT_DEVICE,
-    scope: str = "gpu",
-    entry: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    assumptions: Iterable[str] = (),
-    performance: str | None = None,
-    performance_path: str = "performance data",
     fixed: str | None = None,
     fixed_path: str = "fixed.py",
     numerics: str | None = None,
@@ -94,45 +86,26 @@ def make_plan(
     unsafe: bool = False,
     autotune: bool = False,
 ) -> Plan | NothingToProve:
-    """The plan for ``source`` and ``fixed``, the changed version (None: the one that :func:`kernlint.fix.fix_source` makes).
+    """The plan for what ``request`` is about and ``fixed``, the changed version (None: the one that :func:`kernlint.fix.fix_source` makes).
 
     The other arguments are those of :func:`kernlint.fix.fix_source`; ``numerics`` overrides the class of rounding
     differences that is allowed, or names the format that the changed version computes in. Raises what
     :func:`kernlint.analysis.analyze` raises, for either version.
     """
-    settings: dict[str, Any] = {
-        "device": device,
-        "scope": scope,
-        "entry": entry,
-        "overrides": overrides or {},
-        "assumptions": tuple(assumptions),
-        "performance": performance,
-        "performance_path": performance_path,
-    }
-    read = analysis(
-        source,
-        path=path,
-        reference=reference,
-        reference_path=reference_path,
-        autotune=autotune,
-        assume=False,
-        **settings,
-    )
+    request = replace(request, device=request.device or DEFAULT_DEVICE)
+    read = analysis(request, autotune, assume=False)
+    reference = request.reference
     if reference is None and read.task.reference is not None:
         reference = read.task.reference.text
     notes: list[str] = []
     if fixed is None:
         made = fix_source(
-            source,
-            path=path,
-            reference=reference,
-            reference_path=reference_path,
+            replace(request, reference=reference),
             rules=rules,
             follow_ups=follow_ups,
             unsafe=unsafe,
             autotune=autotune,
             analysed=read,
-            **settings,
         )
         report = _made_change(made, numerics, compared=reference is not None)
         if isinstance(report, NothingToProve):
@@ -142,12 +115,12 @@ def make_plan(
         # What a user has changed may round differently; how much the errors grew is reported.
         change, after = ChangeReport(fixed_path, (), *_class_and_format(numerics or "changed")), fixed
     workload = read.judgement.workload
-    changed = _changed_workload(after, fixed_path if fixed is not None else path, workload, read, settings, notes)
-    gpu = find_device(device)
+    changed = _changed_workload(after, fixed_path if fixed is not None else request.path, workload, read, notes)
+    gpu = read.reading.device
     before_jobs, uncompiled = compile_jobs(workload)
     after_jobs, uncompiled_after = compile_jobs(changed) if changed is not None else ([], [])
     changed_sizes = _Varied(read, reference, after)
-    afford = _Affordable(read, settings, changed_sizes)
+    afford = _Affordable(read, changed_sizes)
     return Plan(
         verdict=read.verdict,
         change=change,
@@ -155,10 +128,10 @@ def make_plan(
         after=changed_sizes.after,
         reference=changed_sizes.reference,
         entry=workload.entry,
-        given=SizeCase("as given", dict(overrides or {}), timed=True),
-        small=afford.case(dict(overrides or {})),
+        given=SizeCase("as given", dict(request.overrides), timed=True),
+        small=afford.case(dict(request.overrides)),
         odd=tuple(odd_cases(afford.cheap(), tile_extents([workload, *([changed] if changed else [])]))),
-        overrides=dict(overrides or {}),
+        overrides=dict(request.overrides),
         device=facts_of(gpu),
         target=target_of(gpu),
         architecture=gpu.architecture,
@@ -175,9 +148,9 @@ def make_plan(
         predictions=_predictions(read, workload, changed, gpu, single=len(change.rules) == 1),
         tensors=_tensors(workload),
         extents=changed_sizes.extents,
-        values={fact.name: fact.value for fact in map(parse_fact, settings["assumptions"]) if fact.is_value},
-        search=tuple(dict.fromkeys(_folder(p) for p in (path, reference_path) if p != STDIN_NAME)),
-        package=_package(path),
+        values={fact.name: fact.value for fact in map(parse_fact, request.assumptions) if fact.is_value},
+        search=tuple(dict.fromkeys(_folder(p) for p in (request.path, request.reference_path) if p != STDIN_NAME)),
+        package=_package(request.path),
         notes=tuple(notes),
     )
 
@@ -223,21 +196,14 @@ def _class_and_format(numerics: str) -> tuple[str, str | None]:
     return (numerics, None) if numerics in NUMERICS else ("changed", numerics)
 
 
-def _changed_workload(
-    after: str, path: str, before: Workload, read: Analysis, settings: Mapping[str, Any], notes: list[str]
-) -> Workload | None:
+def _changed_workload(after: str, path: str, before: Workload, read: Analysis, notes: list[str]) -> Workload | None:
     """The changed version as the analysis sees it; None where it cannot be followed, which forbids no run."""
-    own = {name: value for name, value in settings.items() if not name.startswith("performance")}
     reference = read.program.reference
     text = None if reference is None else reference.text
     try:
-        changed = analysis(
-            after,
-            path=f"{path}.py" if not path.endswith(".py") else path,
-            reference=text,
-            assume=False,
-            **own,
-        )
+        own = path if path.endswith(".py") else f"{path}.py"
+        asked = replace(read.reading.request, source=after, path=own, reference=text, performance=None)
+        changed = analysis(replace(asked, reference_path="reference.py"), assume=False)
     except AnalysisError as error:
         notes.append(f"the changed version cannot be followed by the analysis: {error}")
         return None
@@ -290,8 +256,8 @@ class _Varied:
 class _Affordable:
     """Finds sizes that the interpreter gets through, by analysing the call at smaller and smaller ones."""
 
-    def __init__(self, read: Analysis, settings: Mapping[str, Any], varied: _Varied) -> None:
-        self.read, self.settings, self.sizes, self.varied = read, settings, varied.sizes, varied
+    def __init__(self, read: Analysis, varied: _Varied) -> None:
+        self.read, self.request, self.sizes, self.varied = read, read.reading.request, varied.sizes, varied
         self._known: dict[tuple[int, ...], float] = {}
         self.kernel, self.reference = read.program.kernel, read.program.reference
         if varied.lifted:
@@ -320,15 +286,15 @@ class _Affordable:
         return self._known[key]
 
     def _analysed_s(self, sizes: Mapping[str, int]) -> float:
-        facts = tuple(parse_fact(text) for text in self.settings["assumptions"])
-        overrides = dict(self.settings["overrides"])
+        facts = tuple(parse_fact(text) for text in self.request.assumptions)
+        overrides = dict(self.request.overrides)
         if self.varied.extents:
             facts = tuple(
                 resized(fact, {self.varied.extents[n]: value for n, value in sizes.items()}) for fact in facts
             )
         else:
             overrides |= sizes
-        question = Question(self.settings["entry"], overrides, facts, host_facts(find_device(self.settings["device"])))
+        question = Question(self.request.entry, overrides, facts, host_facts(self.read.reading.device))
         entry = self.read.judgement.workload.entry
         try:
             workloads = Program(self.kernel, self.reference, question).workloads()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 
-from kernlint.interpret.program import Fact
+from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
 
 #: Larger blocks only make odd sizes slow; a tail is a tail.

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kernlint.analysis import DEFAULT_DEVICE
 from kernlint.cost.device import find_device
 from kernlint.errors import AnalysisError, KernlintError, SourceError
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.program import Program, Question
-from kernlint.interpret.recorded import Recording
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.records import dataclass
+from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.syntax.source import STDIN_NAME, SourceText
 from kernlint.syntax.task import read_task
 from kernlint.verify.launches import facts_of, target_of
@@ -32,37 +33,26 @@ class TraceJob:
     files: Mapping[str, str]
 
 
-def make_job(
-    source: str,
-    *,
-    path: str = "kernel.py",
-    reference: str | None = None,
-    reference_path: str = "reference.py",
-    device: str | None = None,
-    entry: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    assumptions: Iterable[str] = (),
-    **others: Any,
-) -> TraceJob:
-    """The job of tracing what :func:`kernlint.analysis.analyze` is asked about with the same arguments; ``others`` of those do
-    not matter to it. Raises ``SourceError`` and ``UsageError``."""
-    del others
-    gpu = find_device(device or DEFAULT_DEVICE)
-    task = read_task(SourceText(source, path))
+def make_job(request: Request) -> TraceJob:
+    """The job of tracing what ``request`` is about. Raises ``SourceError`` and ``UsageError``."""
+    gpu = find_device(request.device or DEFAULT_DEVICE)
+    task = read_task(SourceText(request.source, request.path))
     module = task.reference
-    if reference is not None:
-        module = read_task(SourceText(reference, reference_path)).kernel
-    facts = [parse_fact(text) for text in assumptions]
-    question = Question(entry, overrides or {}, tuple(facts))
+    if request.reference is not None:
+        module = read_task(SourceText(request.reference, request.reference_path)).kernel
+    facts = [parse_fact(text) for text in request.assumptions]
+    question = Question(request.entry, request.overrides, tuple(facts))
     files = {"kernel.py": _padded(task.kernel.text, task.kernel.first_line)}
     job: dict[str, Any] = {
         "files": {"kernel": "kernel.py"},
         "labels": {"kernel": task.kernel.path},
-        "entry": entry or "",
+        "entry": request.entry or "",
         "candidates": _entries(Program(task.kernel, module, question)),
-        "overrides": dict(overrides or {}),
-        "search": list(dict.fromkeys(_roots(path, reference_path if reference is not None else None))),
-        "package": _package(path) if path != STDIN_NAME else "",
+        "overrides": dict(request.overrides),
+        "search": list(
+            dict.fromkeys(_roots(request.path, request.reference_path if request.reference is not None else None))
+        ),
+        "package": _package(request.path) if request.path != STDIN_NAME else "",
         "device": {**facts_of(gpu), "target": target_of(gpu)},
         "tensors": {
             fact.name: {"dtype": fact.dtype.name if fact.dtype else "float32", "shape": list(fact.shape)}
@@ -76,7 +66,7 @@ def make_job(
         label = module.path if module.path != task.kernel.path else f"{module.path}#reference"
         files["reference.py"] = _padded(module.text, module.first_line)
         job["files"]["reference"], job["labels"]["reference"] = "reference.py", label
-    return TraceJob(path, job, files)
+    return TraceJob(request.path, job, files)
 
 
 def trace(job: TraceJob, limits: Limits = LIMITS) -> Recording:
@@ -90,10 +80,10 @@ def trace(job: TraceJob, limits: Limits = LIMITS) -> Recording:
     return recording
 
 
-def record(source: str, **options: Any) -> Recording:
-    """What the program does on fake tensors; the arguments are those of :func:`kernlint.analysis.analyze`. It runs the host code
-    of ``source``, in a child process. Raises as :func:`make_job` and :func:`trace` do."""
-    return trace(make_job(source, **options))
+def record(request: Request) -> Recording:
+    """What the program does on fake tensors. It runs the host code, in a child process. Raises as :func:`make_job` and :func:`trace`
+    do."""
+    return trace(make_job(request))
 
 
 def _reason(ended: Ended, version: str) -> str:

@@ -60,7 +60,8 @@ class LoopIndex(NamedTuple):
 class Opaque(NamedTuple):
     """``op`` applied to ``args``; ``op`` is one of floordiv, mod, min, max, and, xor, shift, truediv, load, unknown.
 
-    ``load`` is a value read from memory and ``unknown`` one that was not followed; neither can be evaluated.
+    ``load`` is a value read from memory and ``unknown`` one that was not followed; neither can be evaluated. The argument of an
+    ``unknown`` is what it mostly is (a clamped index), a second one how far the compiler is told that it goes in steps of one.
     """
 
     op: str
@@ -401,6 +402,13 @@ def maximum(*values: Size) -> Size:
 
 def opaque(op: str, *args: Size, key: int = 0) -> Expr:
     return Expr.atom(Opaque(op, tuple(lift(a) for a in args), key))
+
+
+def mostly(expr: Expr) -> Expr:
+    """``expr`` with each integer that was not followed as what it mostly is."""
+    return expr.rewrite(
+        lambda one: mostly(one.args[0]) if isinstance(one, Opaque) and one.op == "unknown" and one.args else None
+    )
 
 
 def _extreme(op: str, pick: Callable[[Iterable[int]], int], values: tuple[Size, ...]) -> Size:

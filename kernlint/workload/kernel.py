@@ -13,7 +13,7 @@ from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
-from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, simplify
+from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, mostly, simplify
 from kernlint.workload.fault import Fault
 from kernlint.workload.span import Span
 from kernlint.workload.values import Values
@@ -170,13 +170,18 @@ class Store(Access):
 @dataclass(frozen=True)
 class Atomic(Access):
     """``tl.atomic_*``; ``op`` is add, max, cas, ... ``alike`` says that the value is one number for all lanes, which the
-    source tells, ``relaxed`` that it orders no other access (``sem="relaxed"``)."""
+    source tells. ``sem`` is what it orders, as Triton has it."""
 
     op: str = "add"
     depends: frozenset[int] = frozenset()
     mask_known: bool = True
     alike: bool = False
-    relaxed: bool = False
+    sem: str = "acq_rel"
+
+    @property
+    def releases(self) -> bool:
+        """Whether what stands before it is done when it is seen."""
+        return self.sem in ("acq_rel", "release")
 
 
 @dataclass(frozen=True)
@@ -331,8 +336,8 @@ class Branch:
 Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 
 
-#: Conditions inside conditions.
-_NESTED = 4
+#: The note on a kernel that loads the addresses of what it works on, as a product of each of a list of problems does.
+BEHIND_ADDRESSES = "what loaded addresses point to"
 
 
 @dataclass(frozen=True)
@@ -341,10 +346,9 @@ class Kernel:
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
     constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
-    ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what an index that was not followed mostly is: the
-    one value that a condition chooses, where the other is a constant for masked lanes. ``may_leave`` says that a return
-    stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it asks how
-    many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
+    ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says
+    that a return stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it
+    asks how many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
     computes.
     """
 
@@ -404,18 +408,8 @@ class Kernel:
         return {}
 
     def likely_offset(self, access: Access) -> Expr | None:
-        """The offset of ``access`` in most lanes: for the traffic, not for proofs. In a tile, the axis of an index is that on
-        which the mask bounds what it mostly is."""
-        offset, known = access.offset, dict(self.likely)
-        if offset is None or not known:
-            return offset
-        for _ in range(_NESTED):
-            found = {atom: _along_its_axis(known[atom], access) for atom in offset.atoms() if atom in known}
-            chosen = {atom: value for atom, value in found.items() if value is not None}
-            if not chosen:
-                break
-            offset = offset.substitute(chosen)
-        return offset
+        """The offset of ``access`` in most lanes: for the traffic, not for proofs."""
+        return None if access.offset is None else mostly(access.offset.substitute(dict(self.likely)))
 
     def loads(self) -> list[Load]:
         return [node for node, _ in self.walk(Load)]  # type: ignore[misc]
@@ -428,17 +422,6 @@ class Kernel:
 
     def load(self, id: int) -> Load | None:
         return next((load for load in self.loads() if load.id == id), None)
-
-
-def _along_its_axis(value: Expr, access: Access) -> Expr | None:
-    """``value``, an index along a vector, as an index along that axis of the tile where it is; None where that cannot be
-    told."""
-    if len(access.shape) < 2 or Lane(0) not in value.atoms():
-        return value
-    bounded = {left for left, _ in access.mask or ()}
-    moved = [value.substitute({Lane(0): Expr.atom(Lane(dim))}) for dim in range(len(access.shape))]
-    along = [one for one in moved if one in bounded]
-    return along[0] if len(along) == 1 else None
 
 
 def _walk(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[Node, tuple[Loop, ...]]]:

@@ -323,7 +323,7 @@ class Workload:
     ``hints`` is what the source says of open sizes and unknown types without fixing them.
     ``traced`` says that the call was run on fake tensors, not only read.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
-    like the others. ``result`` is what the call returns, as it is nested (None for what is no tensor in it), ``arguments`` what
+    like the others. ``result`` is what the call returns, as it is nested (unknown where that is not known), ``arguments`` what
     it was given, by parameter, and ``held`` the tensors and numbers that the object has whose method it is, by dotted path.
     ``open_choices`` counts the conditions whose outcome was not known. ``made`` are the steps that made what it was given and what
     the object holds, where torch calls are kept with their arguments.

@@ -17,6 +17,7 @@ class MaterialisedAttention(Rule):
     code = "KL501"
     name = "materialised-attention"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     summary = "attention writes its scores and probabilities to memory between the two products"
     what_it_does = """

@@ -90,6 +90,7 @@ class BroadcastMultiplySumMatmul(Rule):
     code = "KL502"
     name = "broadcast-multiply-sum-matmul"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     summary = "a matrix product is written as a broadcast multiply and tl.sum instead of tl.dot"
     what_it_does = """
@@ -106,8 +107,8 @@ class BroadcastMultiplySumMatmul(Rule):
         """
     when_not = "One of the two remaining axes is 1, or so short that tensor cores would be mostly padding: a matrix-vector product."
     fix_safety = """
-        Safe for operands of 8 or 16 bits, whose products are exact in the accumulator; sums are taken in another order. Unsafe for
-        fp32 operands, which go through tf32 unless `input_precision="ieee"` is given.
+        Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order, and
+        fp32 operands may go through tf32.
         """
     evidence = """
         H100, M=64, N=3072, K=768 in fp16: 6.3 us with a 32x32x32 broadcast product, 18.0 us with 16x16x16 and 12.6 us with 16x16x32

@@ -32,8 +32,8 @@ class TwoPassVariance(Rule):
     code = "KL504"
     name = "two-pass-variance"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
-    remark_if_open = True
     silent_if_open = True
     summary = "a row is read once for its mean and a second time for its variance"
     what_it_does = """
@@ -50,7 +50,10 @@ class TwoPassVariance(Rule):
         Rows that one tile holds: load them once and keep them. Plain sums of squares lose digits where the mean is large
         against the spread; Welford's update does not.
         """
-    fix_safety = "Safe up to rounding: Welford's update and a merge of the lanes are as accurate as two passes."
+    fix_safety = """
+        Unsafe: kernels are written anew, from the reference or from what the program computes; Welford's update and a merge of the lanes
+        are as accurate as two passes.
+        """
     evidence = """
         H100, 64 rows of 131,072 fp32 in blocks of 1024: 19.5 us with one pass, 47.8 us with two, 4096-element blocks 24.3 and
         26.8 us (`calibration/facts/h100-micro.csv`, row_loop). Pattern row PERF-070.

@@ -71,6 +71,7 @@ class RepeatedRowPass(Rule):
     code = "KL505"
     name = "repeated-row-pass"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     summary = "a row that would fit on chip is read from memory in several loops"
     what_it_does = """
@@ -82,9 +83,9 @@ class RepeatedRowPass(Rule):
         serves the maximum, the sums and the normalised output alike.
         """
     when_not = "Longer rows. Rows whose length varies so much between calls that one tile size cannot serve them."
-    fix_safety = (
-        "Unsafe: rows much longer than those in view would no longer fit on chip; sums are taken in another order."
-    )
+    fix_safety = """
+        Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order.
+        """
     evidence = """
         H100, 5000 rows of 1500 fp32 in blocks of 1024: 6.3 us with one pass, 11.6 us with two (`calibration/facts/h100-micro-2.csv`,
         row_loop_masked). Pattern row PERF-040.

@@ -20,6 +20,7 @@ class DirectConvolutionLoops(Rule):
     code = "KL506"
     name = "direct-convolution"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     summary = "a convolution does one multiply-add per loaded value, without tensor cores"
     what_it_does = """

@@ -20,6 +20,7 @@ class TimeStepLoop(Rule):
     code = "KL507"
     name = "time-step-loop"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     summary = "a Python loop over time steps launches a recurrent product per step"
     what_it_does = """

@@ -25,6 +25,7 @@ class OneHotProductRule(Rule):
     code = "KL512"
     name = "one-hot-product"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     silent_if_open = True
     summary = "rows that are one-hot are multiplied with a table, where a gather gives the same"

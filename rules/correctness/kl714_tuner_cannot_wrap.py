@@ -9,8 +9,9 @@ import libcst as cst
 from kernlint.interpret.api import NEWEST, Target
 from kernlint.interpret.jit_source import assignment
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.jit_functions import Decorated, functions, keyword, strings
+from kernlint.rules.refusals import other_compiler
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
@@ -88,8 +89,11 @@ class TunerCannotWrap(Rule):
         target = context.program.question.target or Target()
         for function in functions(module):
             for node, text in _problems(function, module, target):
-                severity = "info" if context.program.other_vendor else self.severity
-                yield Finding(self, severity, text, module.span(node), function.name, function.name)
+                severity = "info" if other_compiler(context) else self.severity
+                raises = Evidence(
+                    f"Triton {target.release} raises where the module is imported or the kernel first launched"
+                )
+                yield Finding(self, severity, text, module.span(node), function.name, function.name, (raises,))
 
 
 def _problems(function: Decorated, module: Module, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import replace
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.masked_lanes import finding, reductions
+from kernlint.rules.correctness.masked_lanes import described, finding, reductions
 from kernlint.rules.finding import Context, Finding
 
 
@@ -18,7 +19,8 @@ class UndefinedMaskedLanes(Rule):
     bare = True
     what_it_does = """
         Follows the lanes that a mask leaves out from a load without `other` to `tl.sum`, `tl.max` and the like. Info
-        where zero, which NVIDIA's compiler happens to give, would be right; a warning where it would be wrong too.
+        where zero, which the compilers of today happen to give, would be right, as in a maximum of magnitudes; a warning where it would
+        be wrong too.
         """
     why = """
         Triton leaves masked lanes without `other` undefined. They are zero on NVIDIA today, which is the identity of
@@ -68,5 +70,6 @@ class UndefinedMaskedLanes(Rule):
         for found in reductions(context.workload):
             # What a combining function of the author's makes of such lanes is not known.
             if found.pad.value == "undefined" and found.reduce.op != "reduce":
-                severity = "info" if found.reduce.op in ("sum", "xor_sum", "reduce_or") else self.severity
+                as_zero = described(replace(found, pad=replace(found.pad, value=0.0)))
+                severity = self.severity if as_zero and found.reduce.dtype is not None else "info"
                 yield finding(self, context, found, severity, "which Triton leaves undefined: the load has no `other`")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import overshoots, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import overshoots, sizes_told
 from kernlint.workload.kernel import Load, Store
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kernlint.interpret.kernel import ASSUMED_CONSTEXPR
+from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import followed, sizes_told
 from kernlint.rules.proofs.iteration_domain import Point, Site, Space, open_symbols, samples, sites, told
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span, Workload

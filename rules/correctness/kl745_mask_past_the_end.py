@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import overruns, sizes_told, witness
 from kernlint.rules.finding import Context, Finding
+from kernlint.rules.proofs.bounds import overruns, sizes_told, witness
 from kernlint.workload import Load, Store
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kernlint.rules.correctness.bounds import Shortfall, ShortfallRule, rounded_up
+from kernlint.rules.correctness.shortfalls import ShortfallRule
+from kernlint.rules.proofs.bounds import Shortfall, rounded_up
 
 
 class GridForAnotherBlock(ShortfallRule):

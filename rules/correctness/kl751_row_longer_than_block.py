@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kernlint.rules.correctness.bounds import Shortfall, ShortfallRule, walked_by_a_loop
+from kernlint.rules.correctness.shortfalls import ShortfallRule
+from kernlint.rules.proofs.bounds import Shortfall, walked_by_a_loop
 from kernlint.workload.expr import Symbol
 
 
@@ -70,4 +71,4 @@ class RowLongerThanBlock(ShortfallRule):
 
     def message(self, short: Shortfall) -> str:
         held = f"the tile holds {short.reached} of {short.needed} columns{short.where}"
-        return f"{held}, and no loop goes over the rest"
+        return f"{held}, and no loop goes over the rest, which is left out"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import axes_in, loaded_in, program_axes, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import Site, sites
 from kernlint.workload import Launch, Span
 from kernlint.workload.expr import concrete

@@ -111,7 +111,10 @@ class StoreLoadWithoutBarrier(Rule):
                             launch.kernel.name,
                             (
                                 Evidence("stored here", store.span),
-                                Evidence(f"{launch.num_warps} warps run the program", launch.span),
+                                Evidence(
+                                    f"{launch.num_warps} warps run the program: one may read what another has not stored yet",
+                                    launch.span,
+                                ),
                             ),
                         )
 

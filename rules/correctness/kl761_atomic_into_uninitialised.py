@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import partners, written_before
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span, Tensor

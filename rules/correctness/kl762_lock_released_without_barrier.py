@@ -25,7 +25,7 @@ class LockReleasedWithoutBarrier(Rule):
     what_it_does = """
         Finds a `while` loop that spins on an atomic, followed by stores and by an atomic on the same address that
         releases the lock, with no `tl.debug_barrier()` between the last store and the release. Triton 3.9 puts a barrier
-        before a releasing atomic itself, unless that is relaxed: with `--target-triton 3.9` only those are reported.
+        before an atomic with release semantics itself, so that only `sem="relaxed"` and `sem="acquire"` are more than a remark there.
         """
     why = """
         One thread releases the lock while others have not stored yet: the next program reads stale values. A spin
@@ -35,7 +35,7 @@ class LockReleasedWithoutBarrier(Rule):
     fix_safety = "No automatic fix: put `tl.debug_barrier()` before the release."
     evidence = """
         Compiled for sm_90 by Triton 3.9: `bar.sync` stands before the exchange with `sem` acq_rel or release, not with
-        relaxed; Triton 3.8 has none. Not run: it needs concurrent programs on a GPU. Triton's own layer-norm tutorial has the
+        relaxed or acquire; Triton 3.8 has none. Not run: it needs concurrent programs on a GPU. Triton's own layer-norm tutorial has the
         barrier. Pattern row BUG-034. No gain: wrong results have no speed.
         """
     references = (
@@ -91,15 +91,16 @@ class LockReleasedWithoutBarrier(Rule):
                                 and s.access.offset == spin.access.offset and s.loops == spin.loops[:-1]), None)  # fmt: skip
                 if release is None or release.access.span.file != context.program.kernel.path:
                     continue  # what a function of another file does is reported there
-                relaxed = isinstance(release.node, Atomic) and release.node.relaxed
-                if not relaxed and target.named and target.version >= _WAITS_BY_ITSELF:
+                releases = isinstance(release.node, Atomic) and release.node.releases
+                waits = releases and target.version >= _WAITS_BY_ITSELF
+                if waits and target.named:
                     continue
-                until = "" if relaxed else ", and Triton puts none there before 3.9"
+                until = ", and Triton puts none there before 3.9" if releases else ""
                 stores = [s for s in after[: after.index(release)] if isinstance(s.node, Store)]
                 if stores and stores[-1].access.barriers == release.access.barriers:
                     yield Finding(
                         self,
-                        self.severity,
+                        "info" if waits else self.severity,
                         f"the lock `{spin.access.base}` is released with no barrier after the stores that it protects"
                         f"{until}",
                         release.access.span,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from kernlint.interpret.program import may_launch
-from kernlint.records import dataclass
+from kernlint.interpret.reading.launching import may_launch
+from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name, origin_of
@@ -30,7 +30,8 @@ class UnsynchronisedTiming(Rule):
     what_it_does = """
         Finds two readings of a host clock (`time.time`, `time.perf_counter` ...) in one function, with a kernel launch between them,
         direct or through a function of the module, and no wait for the device after the last launch. A reading that a wait and
-        a third one follow takes the time of issuing beside the whole, which is not reported.
+        a third one follow takes the time of issuing beside the whole, which is not reported; where others stand around work of the
+        host alone, or a setting turns the reading on, it is a remark.
         """
     why = """
         A launch returns at once. What is measured is how fast the host issues launches, and on the first call how long Triton compiles;
@@ -69,7 +70,7 @@ class UnsynchronisedTiming(Rule):
             launch, clock = module.span(gap.launch), module.span(gap.clock)
             yield Finding(
                 self,
-                self.severity,
+                "info" if gap.aside else self.severity,
                 f"`{gap.function}` reads the clock while the launch at line {launch.line} may still run",
                 clock,
                 gap.function,
@@ -85,6 +86,9 @@ class _Gap:
     function: str
     launch: cst.CSTNode
     clock: cst.CSTNode
+    #: The clock is read only if somebody wants a log, or others of its readings stand around work of the host alone: the time of
+    #: issuing may be what is meant.
+    aside: bool = False
 
 
 def _gaps(module: Module) -> Iterator[_Gap]:
@@ -118,20 +122,29 @@ def _last(call: cst.Call) -> str:
 def _unsynchronised(
     function: cst.FunctionDef, module: Module, launching: frozenset[str], waiting: set[str]
 ) -> _Gap | None:
-    running = waited = False
+    readings, waited, phases = 0, False, False
     pending: cst.CSTNode | None = None
     gap: _Gap | None = None  # of a reading after which nothing decisive has come
+    between: set[str] = set()  # what was called since the last reading
     for call in module.own(function.body, cst.Call):
         if origin_of(call.func, module.imports) in _CLOCKS:
             if gap is not None and waited:
                 gap = None  # the time to the end is taken too, beside that of issuing
-            elif running and pending is not None and gap is None:
+            elif readings and pending is not None and gap is None:
                 gap = _Gap(function.name.value, pending, call)
-            running = True
+            phases, readings, between = phases or between == {"host"}, readings + 1, set()
         elif _last(call) in waiting:
             pending, waited = None, gap is not None
-        elif running and (isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching):
+            between.add("wait")
+        elif readings and (isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching):
             if gap is not None:
-                return gap
+                break
             pending = call
-    return gap
+            between.add("launch")
+        elif readings:
+            between.add("host")
+    if gap is None:
+        return None
+    inside = (module.within(branch, cst.Call) for branch in module.own(function.body, cst.If))
+    logged = any(gap.clock in calls and gap.launch not in calls for calls in inside)
+    return replace(gap, aside=phases or logged)

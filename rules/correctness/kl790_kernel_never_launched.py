@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.interpret.program import may_launch
+from kernlint.interpret.reading.launching import may_launch
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.cost.estimate import Estimate, StepTime
+from kernlint.cost.estimate import Estimate
+from kernlint.cost.result import StepTime
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding

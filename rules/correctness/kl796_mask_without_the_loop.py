@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import followed, sizes_told
 from kernlint.rules.proofs.iteration_domain import Site, samples, sites, symbols_of
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, Size, ceildiv, simplify

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.workload.expr import Expr, Lane, LoopIndex
 from kernlint.workload.kernel import Access, Coarse, Load

@@ -7,17 +7,19 @@ from itertools import combinations
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import followed, versions
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import followed, versions
 from kernlint.rules.proofs.indices import addresses
 from kernlint.rules.proofs.iteration_domain import Site, open_symbols, sites, told
 from kernlint.rules.proofs.touched_elements import Touched
 from kernlint.workload import Launch, concrete
-from kernlint.workload.expr import Atom, ProgramId
-from kernlint.workload.kernel import Atomic, Load, Loop, Store
+from kernlint.workload.expr import Atom, Lane, ProgramId
+from kernlint.workload.kernel import Atomic, Dot, Load, Loop, Reduce, Scan, Store
 
 #: Programs of one axis that are looked at, and elements of all of a kernel's stores.
 _PROGRAMS, _ELEMENTS = 8, 60_000
+#: Lanes of one axis that are looked at.
+_LANES = 1024
 
 
 class ProgramsOverwriteEachOther(Rule):
@@ -25,10 +27,10 @@ class ProgramsOverwriteEachOther(Rule):
     name = "programs-overwrite-each-other"
     category = "correctness"
     severity = "error"
-    summary = "two programs store values made of different data to one address"
+    summary = "two programs, or two lanes of one, store values made of different data to one address"
     what_it_does = """
         Follows the stores of neighbouring programs at the sizes in view, lane by lane within their masks, and reports an element
-        that two programs write although what they write comes from different elements of the inputs.
+        that two programs, or two lanes of one program, write although what they write comes from different elements of the inputs.
         """
     why = """
         Which of the two values stays depends on which program comes last: results differ from run to run, or are always those of
@@ -122,9 +124,49 @@ def _collision(launch: Launch) -> _Collision | None:
         distinct = [addresses(launch, site.access, site.loops) for site in stores]
         if len(stores) == 1 and distinct[0] is not None and distinct[0].distinct:
             continue
+        for store, reached in zip(stores, distinct):
+            shared = _of_lanes(launch, store) if reached is None or not reached.distinct else None
+            if shared is not None:
+                return shared
         found = _of_stores(launch, stores)
         if found is not None:
             return found
+    return None
+
+
+def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
+    """Two lanes of the first program that write one element, each from a load of its own lane, in a kernel that mixes no lanes."""
+    access, kernel = store.access, launch.kernel
+    if store.loops or any(True for _ in kernel.walk((Reduce, Scan, Dot))):
+        return None
+    loads = [site for site in sites(kernel, Load) if site.access.id in store.node.depends]  # type: ignore[union-attr]
+    if not loads or any(site.access.shape != access.shape or not _is_clear(launch, site) for site in loads):
+        return None
+    for dim, extent in enumerate(access.shape):
+        seen: dict[int, dict[Atom, int]] = {}
+        for lane in range(min(extent, _LANES)):
+            point: dict[Atom, int] = {
+                **{ProgramId(axis): 0 for axis in range(3)},
+                **{Lane(d): 0 for d in range(len(access.shape))},
+            }
+            point[Lane(dim)] = lane
+            element = access.offset.evaluate(point) if access.offset is not None else None
+            room = [(right - left).evaluate(point) for left, right in access.mask or ()]
+            if element is None or None in room:
+                break
+            if any(slack is not None and slack <= 0 for slack in room):
+                continue
+            other = seen.setdefault(int(element), point)
+            if other is point:
+                continue
+            read = [
+                [(s.access.base, s.access.offset.evaluate(p)) for s in loads if s.access.offset is not None]
+                for p in (other, point)
+            ]
+            if set(read[0]).isdisjoint(read[1]):
+                here: dict[Atom, int] = {Lane(dim): other[Lane(dim)]}
+                there: dict[Atom, int] = {Lane(dim): lane}
+                return _Collision(access.base, int(element), here, there, store, store)
     return None
 
 

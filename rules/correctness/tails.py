@@ -8,8 +8,8 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Overshoot, overruns, overshoots, sizes_told, witness
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import Overshoot, overruns, overshoots, sizes_told, witness
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.repair import Repair, mending

@@ -109,9 +109,12 @@ def chain_at(workload: Workload, members: tuple[Place, ...]) -> Chain | None:
 
 @dataclass
 class _Growth:
+    """A chain so far: ``passed`` are the storages that its steps handed one another, ``kept`` those that are wanted all the same."""
+
     fused: Launch
     members: list[int]
     merges: list[Merge] = field(default_factory=list)
+    passed: set[int] = field(default_factory=set)
     kept: dict[int, Tensor] = field(default_factory=dict)
 
 
@@ -178,8 +181,8 @@ def _come_together(siblings: list[Step], members: list[Step]) -> bool:
 
 def _extend(workload: Workload, steps: tuple[Step, ...], growth: _Growth, looped: bool) -> bool:
     """Take the next step that uses what the chain has made into it, if it may."""
-    written = frozenset(storages([*written_tensors(growth.fused), *(t for m in growth.merges for t in m.passed)]))
-    position = _next_user(steps, growth.members, growth.fused, written)
+    written = storages(written_tensors(growth.fused))
+    position = _next_user(steps, growth.members, growth.fused, written | growth.passed)
     guest = as_launch(steps[position]) if position is not None else None
     if position is None or guest is None:
         return False
@@ -192,13 +195,14 @@ def _extend(workload: Workload, steps: tuple[Step, ...], growth: _Growth, looped
     growth.fused = merged.launch
     growth.members.append(position)
     growth.merges.append(merged)
+    growth.passed |= storages(list(merged.passed))
     for tensor in merged.passed:
         if tensor.storage.id in merged.kept:
             growth.kept[tensor.storage.id] = tensor
     return True
 
 
-def _next_user(steps: tuple[Step, ...], members: list[int], fused: Launch, written: frozenset[int]) -> int | None:
+def _next_user(steps: tuple[Step, ...], members: list[int], fused: Launch, written: set[int]) -> int | None:
     """The first later step that touches what the chain wrote; None where there is none that it may be moved to."""
     read = storages(tensors_of(fused)) - written
     for position in range(members[-1] + 1, len(steps)):

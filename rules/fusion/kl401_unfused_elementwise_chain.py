@@ -14,6 +14,7 @@ class UnfusedElementwiseChain(Rule):
     code = "KL401"
     name = "unfused-elementwise-chain"
     category = "fusion"
+    operator = "generate"
     severity = "warning"
     summary = "launches hand a tensor on element by element through global memory"
     what_it_does = """
@@ -32,7 +33,10 @@ class UnfusedElementwiseChain(Rule):
         producer's program wrote (stencils, transposes, reductions over other tiles). An elementwise step in
         front of a matmul, which would be repeated for every tile of columns.
         """
-    fix_safety = "Safe: an intermediate keeps the rounding it had in memory; an fp32 product may now be fused with the sum behind it."
+    fix_safety = """
+        Unsafe: kernels are written anew, from the reference or from what the program computes; they keep fp32 where a tensor in memory
+        was rounded, and sum in another order.
+        """
     evidence = """
         H100: one elementwise pass over 16,777,216 fp16 values takes 27 us cold
         (`calibration/facts/h100-stream.csv`), each Triton launch 21 us of host time (`h100-overheads.json`);

@@ -14,6 +14,7 @@ class UnfusedMatmulEpilogue(Rule):
     code = "KL402"
     name = "unfused-matmul-epilogue"
     category = "fusion"
+    operator = "generate"
     severity = "warning"
     summary = "a matmul's result goes through memory only to be scaled, shifted or activated"
     what_it_does = """
@@ -28,7 +29,10 @@ class UnfusedMatmulEpilogue(Rule):
         The raw product is returned or used elsewhere (a backward pass). Split-K kernels, whose partial sums are
         not final yet.
         """
-    fix_safety = "Safe up to rounding: the product is no longer rounded to the output type before the epilogue."
+    fix_safety = """
+        Unsafe: kernels are written anew, from the reference or from what the program computes; they keep fp32 where a tensor in memory
+        was rounded, and sum in another order.
+        """
     evidence = """
         H100, [4096, 4096] fp16 output, warm: the best Triton matmul with K = 4096 takes 195 us
         (`calibration/facts/h100-gemm.csv`), and each torch activation or bias behind it 24 to 35 us more

@@ -14,6 +14,7 @@ class SplitRowReduction(Rule):
     code = "KL403"
     name = "split-row-reduction"
     category = "fusion"
+    operator = "generate"
     severity = "warning"
     summary = "a softmax or norm is split over kernels that each fetch the same rows"
     what_it_does = """
@@ -29,9 +30,10 @@ class SplitRowReduction(Rule):
         Rows too long for one tile, which have to be walked twice in any case. Statistics of other rows than the
         program's own.
         """
-    fix_safety = (
-        "Safe: the same arithmetic on the same values; an fp32 product may now be fused with the sum behind it."
-    )
+    fix_safety = """
+        Unsafe: kernels are written anew, from the reference or from what the program computes; they keep fp32 where a tensor in memory
+        was rounded, and sum in another order.
+        """
     evidence = """
         H100, 64 rows of 131,072 fp32 values, BLOCK 1024: 19 us with one pass over the row, 48 us with two, 61
         us with three (`calibration/facts/h100-micro.csv`, `row_loop`). Pattern rows PERF-040, PERF-062.

@@ -30,6 +30,7 @@ class MaterialisedBroadcast(Rule):
     code = "KL406"
     name = "materialised-broadcast"
     category = "fusion"
+    operator = "generate"
     severity = "warning"
     summary = "torch writes out a broadcast result that a kernel could form itself"
     what_it_does = """

@@ -22,6 +22,7 @@ class RowStagesThroughMemory(Rule):
     code = "KL407"
     name = "row-stages-through-memory"
     category = "fusion"
+    operator = "generate"
     severity = "warning"
     summary = "stages of one computation on rows are launches of their own, though a row fits on chip"
     what_it_does = """

@@ -16,7 +16,6 @@ class HostSyncInCall(Rule):
     category = "launch"
     operator = "drop a wait"
     severity = "warning"
-    remark_if_open = True
     summary = "the host waits for the device in the middle of a call"
     what_it_does = """
         Finds `.item()`, `.cpu()`, `.tolist()`, a tensor in an `if`, boolean-mask indexing, `nonzero` and `torch.cuda.synchronize()`

@@ -8,6 +8,7 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.kernel_source import kernels_once
+from kernlint.rules.refusals import other_compiler
 from kernlint.rules.repair import Repair
 from kernlint.workload import Span
 
@@ -64,7 +65,7 @@ class ConstexprNotSpecialised(Rule):
             names, kernel = ", ".join(f"`{name}`" for name in both), launch.kernel
             yield Finding(
                 self,
-                self.severity,
+                "info" if other_compiler(context) else self.severity,
                 f"{names} of `{kernel.name}`: tl.constexpr and do_not_specialize contradict each other",
                 kernel.name_span,
                 kernel.name,

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import libcst as cst
 
-from kernlint.interpret.memoised import SETUP_METHODS, is_memoised, run_once
+from kernlint.interpret.host.memoised import SETUP_METHODS, is_memoised, run_once
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module

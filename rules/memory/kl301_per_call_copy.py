@@ -24,7 +24,6 @@ class PerCallCopy(Rule):
     category = "memory"
     operator = "drop"
     severity = "warning"
-    remark_if_open = True
     silent_if_open = True
     summary = "the launcher copies, casts or clears tensors that the kernel could read or write in place"
     what_it_does = """

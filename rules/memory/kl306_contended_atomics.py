@@ -58,7 +58,6 @@ class ContendedAtomics(Rule):
     name = "contended-atomics"
     category = "memory"
     severity = "warning"
-    remark_if_open = True
     summary = "every program, or every lane of a block, adds to the same few addresses with atomics"
     what_it_does = """
         Finds `tl.atomic_add`, `atomic_max` and `atomic_min` whose address depends on no program id and whose result is not

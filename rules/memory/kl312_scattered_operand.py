@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.cost.traffic import SECTOR_BYTES, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import SECTOR_BYTES
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands

@@ -15,7 +15,6 @@ class ApiNotInTarget(RefusalRule):
     severity = "error"
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["cache-modifier", "removed-name", "removed-parameter"])
-    if_conditional = "info"
     methods = (
         ("removed-name", "Use the name that the target release has for it."),
         ("removed-parameter", "Ask for it as the message says; this release has no such parameter."),

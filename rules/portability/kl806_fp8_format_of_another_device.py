@@ -12,7 +12,6 @@ class Fp8FormatOfAnotherDevice(RefusalRule):
     severity = "error"
     summary = "an fp8 type that the device does not support"
     kinds = frozenset(["fp8-type"])
-    if_conditional = "info"
 
     what_it_does = """
         Finds casts to, and kernel arguments of, an fp8 type that the back end of the device (`--device`) does not

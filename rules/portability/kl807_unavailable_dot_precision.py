@@ -12,7 +12,6 @@ class UnavailableDotPrecision(RefusalRule):
     severity = "error"
     summary = "input_precision that the device does not have"
     kinds = frozenset(["dot-precision"])
-    if_conditional = "info"
 
     what_it_does = """
         Finds `tl.dot(..., input_precision=...)` with a literal that the back end of the device (`--device`) does not

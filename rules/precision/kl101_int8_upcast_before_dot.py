@@ -16,6 +16,7 @@ class Int8UpcastBeforeDot(Rule):
     name = "int8-upcast-before-dot"
     category = "precision"
     severity = "warning"
+    at_any_size = True
     summary = "int8 operands are cast to a floating type before tl.dot"
     what_it_does = """
         Finds `tl.dot` calls whose two operands are both int8 in memory and are widened to a floating type on the way,

@@ -14,6 +14,7 @@ class Fp8UpcastBeforeDot(Rule):
     name = "fp8-upcast-before-dot"
     category = "precision"
     severity = "warning"
+    at_any_size = True
     summary = "fp8 operands are cast to a wider type before tl.dot"
     what_it_does = """
         Finds `tl.dot` calls whose two operands are both the same fp8 type in memory and are widened before the dot, on

@@ -14,6 +14,7 @@ class HalfUpcastBeforeDot(Rule):
     name = "half-upcast-before-dot"
     category = "precision"
     severity = "warning"
+    at_any_size = True
     summary = "fp16 or bf16 operands are cast to fp32 before tl.dot"
     what_it_does = """
         Finds `tl.dot` calls whose two operands are both fp16 or both bf16 in memory and are cast to fp32 before the

@@ -26,7 +26,6 @@ class IeeeDot(Rule):
     name = "ieee-dot"
     category = "precision"
     severity = "warning"
-    remark_if_open = True
     summary = 'fp32 tl.dot with input_precision="ieee" leaves the tensor cores'
     what_it_does = """
         Finds `tl.dot` calls with `input_precision="ieee"` or `allow_tf32=False` whose operands are two fp32 tensors as they lie

@@ -87,16 +87,14 @@ def fed_by(workload: Workload, sources: Iterable[int]) -> set[int]:
     found = set(sources)
     # What a loop is handed shows in its earlier iteration: the recorded one reads what that has made.
     steps = [inner for step, _ in workload.walk() for inner in (step, *_earlier(step))]
+    moved = [(storages(read_tensors(step)), storages(written_tensors(step))) for step in steps]
     while True:
-        more = {
-            storage
-            for step in steps
-            if storages(read_tensors(step)) & found
-            for storage in storages(written_tensors(step))
-        }
-        if more <= found:
+        before = len(found)
+        for reads, writes in moved:
+            if not reads.isdisjoint(found):
+                found |= writes
+        if len(found) == before:
             return found
-        found |= more
 
 
 def _earlier(step: Step) -> Iterator[Step]:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import product
 
-from kernlint.interpret.kernel import ASSUMED_CONSTEXPR
+from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
 from kernlint.records import dataclass
 from kernlint.workload import Branch, Kernel, Launch, Loop, Node, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from kernlint.cost.estimate import Estimator
-from kernlint.interpret.journal import alike
+from kernlint.interpret.host.journal import alike
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kernlint.cost.traffic import SECTOR_BYTES
+from kernlint.cost.traffic.model import SECTOR_BYTES
 from kernlint.records import dataclass
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.steps import map_launch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from kernlint.records import dataclass
@@ -64,7 +65,7 @@ def replaced(steps: tuple[Step, ...], members: Sequence[Step], fused: Step) -> t
 
 
 def needed_elsewhere(
-    workload: Workload, written: frozenset[int], members: set[int], last: Step, looped: bool
+    workload: Workload, written: AbstractSet[int], members: set[int], last: Step, looped: bool
 ) -> frozenset[int]:
     """Those of ``written`` that are wanted in memory once ``last`` is done.
 

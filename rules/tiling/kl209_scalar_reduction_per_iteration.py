@@ -31,7 +31,6 @@ class ScalarReductionPerIteration(Rule):
     name = "scalar-reduction-per-iteration"
     category = "tiling"
     severity = "warning"
-    remark_if_open = True
     silent_if_open = True
     summary = "a loop reduces its tile to a scalar in every iteration instead of once at the end"
     what_it_does = """

@@ -20,7 +20,6 @@ class ScaleInKLoop(Rule):
     name = "scale-in-k-loop"
     category = "tiling"
     severity = "warning"
-    remark_if_open = True
     silent_if_open = True
     summary = "each step of the K loop multiplies its product by a factor that does not depend on K"
     what_it_does = """

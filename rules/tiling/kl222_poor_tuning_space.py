@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from kernlint.cost.estimate import Estimate, speedup
+from kernlint.cost.comparing import speedup
+from kernlint.cost.estimate import Estimate
 from kernlint.operators.product_tiles import TileNames, breaks, priced_tiles, tile_names
 from kernlint.operators.retile import stages_for
 from kernlint.rules.base import Rule

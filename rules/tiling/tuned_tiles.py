@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from math import log
 from typing import ClassVar
 
-from kernlint.operators.product_tiles import TileNames, breaks, searched_tiles, suits, tile_edits
+from kernlint.operators.product_tiles import TileNames, breaks, foreseen_for, searched_tiles, suits, tile_edits
 from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Variant
@@ -142,7 +142,8 @@ class _Call:
 
     def best(self, names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
         """The tiles that are fastest here, of each output tile one."""
-        timed = searched_tiles(lambda tile: self.us(names, tile), self.dot, names, stages)
+        foreseen = foreseen_for([(self.launch, 1.0)], self.call.context.device)
+        timed = searched_tiles(lambda tile: self.us(names, tile), self.dot, names, stages, foreseen, _BEST_OF_CALL)
         found: dict[tuple[int, int], Tile] = {}
         for tile in sorted(timed, key=lambda tile: timed[tile]):
             found.setdefault((tile.m, tile.n), tile)
@@ -239,7 +240,9 @@ def _calls(asked: Iterable[Call], launch: Launch, dot: Dot) -> list[_Call]:
             if same is None:
                 return []
             if one.likeness not in known:
-                known[one.likeness] = _Call(call, one, same, place).checked()
+                # With the literals that stand for the tile in the grid, which the launch at hand was found to have.
+                written = replace(one, literals=launch.literals)
+                known[one.likeness] = _Call(call, written, same, place).checked()
             found.append(known[one.likeness])
     return found
 

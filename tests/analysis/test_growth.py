@@ -8,9 +8,11 @@ from support.lint import KERNEL
 
 from kernlint import analysis, work
 from kernlint.headroom import headroom
-from kernlint.lint import check_file as checking
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint import asking, told
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
+from kernlint.request import Request
 from kernlint.rules.proofs.kernel_copies import _functions as functions_of
 from kernlint.rules.proofs.kernel_copies import _without as renamed
 from kernlint.rules.registry import all_rules
@@ -132,7 +134,7 @@ def test_what_is_found_before_the_work_is_done_is_kept(monkeypatch):
     """Twice alike, and the rule that did not come to its end is named."""
     source = growth.written_out(8)
     everything, needed = checked(source)
-    monkeypatch.setattr(checking, "MOST_WORK", needed // 2)
+    monkeypatch.setattr(asking, "MOST_WORK", needed // 2)
     found, _ = checked(source)
     assert 0 < len(tiles(found)) < len(tiles(everything))
     (short,) = [f for f in found if f.code == "KL902"]
@@ -141,14 +143,14 @@ def test_what_is_found_before_the_work_is_done_is_kept(monkeypatch):
 
 
 def test_rules_that_ask_nothing_of_the_model_are_not_cut_short(monkeypatch):
-    monkeypatch.setattr(checking, "MOST_WORK", 0)
+    monkeypatch.setattr(asking, "MOST_WORK", 0)
     source = growth.open_copies(2)
     found, _ = checked(source)
     assert {f.code for f in found} >= {"KL730", "KL902"}
 
 
 def test_fixes_that_are_too_much_work_are_named(monkeypatch):
-    monkeypatch.setattr(checking, "_MOST_FIXING", 0)
+    monkeypatch.setattr(told, "_MOST_FIXING", 0)
     found, _ = checked(KERNEL, fixes=True)
     assert any(f.code == "KL101" and f.fix is None for f in found)
     (short,) = [f for f in found if f.code == "KL902"]
@@ -157,9 +159,9 @@ def test_fixes_that_are_too_much_work_are_named(monkeypatch):
 
 def test_a_verdict_says_what_was_not_looked_at(monkeypatch):
     source = growth.layers(2)
-    assert "looked at" not in analysis.analysis(source).verdict.reason
+    assert "looked at" not in analysis.analysis(Request(source)).verdict.reason
     monkeypatch.setattr(analysis, "MOST_WORK", 0)
-    verdict = analysis.analysis(source).verdict
+    verdict = analysis.analysis(Request(source)).verdict
     assert not verdict.worth_optimizing
     assert "Not everything was looked at" in verdict.reason and "KL201" in verdict.reason
 

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from kernlint.analysis import analysis
+from kernlint.request import Request
 from kernlint.verdict.model import Verdict
 
 SEED = Path(__file__).parents[2] / "fixtures" / "seed" / "task.md"
@@ -28,7 +29,7 @@ MEASURED = [
 
 
 def ask(source: str = SOURCE, **options: object) -> Verdict:
-    return analysis(source, path="task.md", **options).verdict  # type: ignore[arg-type]
+    return analysis(Request(source, path="task.md", **options)).verdict  # type: ignore[arg-type]
 
 
 def test_the_whole_remedy_as_one_change() -> None:
@@ -61,7 +62,7 @@ def test_intervals_contain_the_measurement(m: int, nk: int, before: float, after
 
 def test_plain_python_files_give_the_same_answer() -> None:
     markdown = ask().to_json(details=False)
-    plain = analysis(KERNEL, path="kernel.py", reference=REFERENCE).verdict.to_json(details=False)
+    plain = analysis(Request(KERNEL, path="kernel.py", reference=REFERENCE)).verdict.to_json(details=False)
     assert plain["worth_optimizing"] == markdown["worth_optimizing"]
     assert plain["expected_speedup"] == markdown["expected_speedup"]
     assert plain["optimisation method"] == markdown["optimisation method"]
@@ -135,13 +136,21 @@ def test_host_bound_calls_gain_less() -> None:
 
 
 def test_without_reference_sizes_are_asked_for() -> None:
-    verdict = analysis(KERNEL, path="kernel.py", entry="fused_int8_rowwise_dequant_matmul").verdict
+    verdict = analysis(Request(KERNEL, path="kernel.py", entry="fused_int8_rowwise_dequant_matmul")).verdict
     assert verdict.worth_optimizing and verdict.details.rule is not None and verdict.details.rule.code == "KL101"
     assert verdict.expected_speedup and "--assume" in verdict.reason
     assert verdict.details.certainty == "assumed"  # the sizes; the types are asserted
     assert not {"x", "weight_int8"} & {fact.name for fact in verdict.details.scenarios[0].facts}
     facts = ["x:int8[128,2048]", "weight_int8:int8[2048,2048]", "scale_x:float32[128]", "scale_w:float32[2048]"]
     answered = analysis(
-        KERNEL, path="kernel.py", entry="fused_int8_rowwise_dequant_matmul", assumptions=[*facts, "bias:float16[2048]"]
+        Request(
+            KERNEL,
+            path="kernel.py",
+            entry="fused_int8_rowwise_dequant_matmul",
+            assumptions=(
+                *facts,
+                "bias:float16[2048]",
+            ),
+        )
     ).verdict
     assert answered.expected_speedup == ask().expected_speedup

@@ -13,15 +13,11 @@ import pytest
 
 from kernlint import analysis, analyze, seen
 from kernlint.errors import KernlintError
+from kernlint.request import Request
 
 ROOT = Path(__file__).parents[2]
 PAIR = ROOT / "fixtures" / "pairs" / "softmax-ok"
 KERNEL, REFERENCE = (PAIR / f"{name}.py" for name in ("before", "reference"))
-
-OPTIONS = {
-    "path": "kernel.py", "reference": None, "reference_path": "reference.py", "device": None, "scope": "gpu", "entry": None,
-    "overrides": None, "assumptions": (), "performance": None, "performance_path": "performance data",
-}  # fmt: skip
 
 HELPER = """
 import triton
@@ -88,7 +84,7 @@ def test_another_question_is_asked_anew(counted, other):
     with contextlib.suppress(KernlintError):
         analyze(text, **other)
     assert analyze(text) is first
-    questions = {seen.question(text, OPTIONS | one) for one in ({}, other)}
+    questions = {seen.question(Request(text, **one)) for one in ({}, other)}
     assert len(questions) == 2
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kernlint.compare.columns import Effort, Points
 from kernlint.compare.kernels import Lanes, Reading
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.syntax.tree import parse_module
 
 SOURCE = """

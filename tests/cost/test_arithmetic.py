@@ -10,8 +10,8 @@ from micro_launches import HERE, LANE, PID, launch, load, store, tensor
 from kernlint.cost.arithmetic import Operations, Price, on_special_unit, operations
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.dot_launch import _arithmetic
-from kernlint.cost.programs import program_time
-from kernlint.cost.traffic import traffic
+from kernlint.cost.programs.price import program_time
+from kernlint.cost.traffic.accesses import traffic
 from kernlint.workload import Compute, Dtype, Launch, Loop
 from kernlint.workload import dtype as dt
 

@@ -8,9 +8,10 @@ from kernlint.cost.classes import CLASSES, class_of, unmeasured
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.fitted import fitted
-from kernlint.cost.traffic import traffic
+from kernlint.cost.traffic.accesses import traffic
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch
 

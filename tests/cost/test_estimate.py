@@ -8,9 +8,12 @@ import pytest
 from gemm_launches import gemm
 from micro_launches import HERE, copy_block, row_softmax, tensor
 
+from kernlint.cost.comparing import ratio_sigma, speedup
 from kernlint.cost.device import devices, find_device
-from kernlint.cost.estimate import INTERVAL_80, MODEL_VERSION, estimate, ratio_sigma, reuse_distances, speedup
+from kernlint.cost.estimate import MODEL_VERSION, estimate
 from kernlint.cost.host import host_time
+from kernlint.cost.pricing import reuse_distances
+from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.workload import Event, Expr, HostSync, Launch, Repeat, Step, Symbol, TorchOp, Workload
 from kernlint.workload import dtype as dtypes
 

@@ -7,9 +7,9 @@ from micro_launches import LANE, LANE1, PID, load, number, store
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import find_device
 from kernlint.cost.layout import blocked, fastest_axis, vector_bytes
-from kernlint.cost.programs import program_time
+from kernlint.cost.programs.price import program_time
 from kernlint.cost.registers import COLLAPSE, pressures
-from kernlint.cost.traffic import traffic
+from kernlint.cost.traffic.accesses import traffic
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import mod
 

@@ -29,7 +29,7 @@ from micro_launches import (
 )
 
 from kernlint.cost.device import devices, find_device
-from kernlint.cost.programs import program_time
+from kernlint.cost.programs.price import program_time
 from kernlint.workload import Atomic, Compute, Dtype, Expr, Launch, Load, Loop, LoopIndex, Node, ProgramId, Reduce, Scan
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, lift, mod, opaque

@@ -3,7 +3,8 @@
 from micro_launches import HERE, LANE, PID, launch, load, number, store, tensor
 
 from kernlint.cost.segments import likely_bounds
-from kernlint.cost.traffic import ASSUMED_TRIP, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.probe import ASSUMED_TRIP
 from kernlint.workload import Expr, Launch, Loop, LoopIndex
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import ceildiv, lift, opaque

@@ -13,7 +13,7 @@ from kernlint.cost.torch_ops import case_of, torch_op_time
 from kernlint.workload import Expr, Storage, Symbol, Tensor, TorchOp
 from kernlint.workload import dtype as dtypes
 
-H100 = find_device("h100-sxm")
+H100, H200 = find_device("h100-sxm"), find_device("h200")
 I8, I64, F16, F32 = dtypes.INT8, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32
 
 
@@ -48,7 +48,7 @@ def test_errors_against_the_facts() -> None:
     assert sum(everything) / len(everything) <= 0.15
     assert 0.7 <= sum(inside) / len(inside) <= 0.97
     for group, values in errors.items():
-        assert sum(values) / len(values) <= (0.45 if group in ("reduce_outer", "conv") else 0.3), group
+        assert sum(values) / len(values) <= 0.3, group
 
 
 def test_a_transposing_copy_is_bound_by_elements_not_bytes() -> None:
@@ -174,9 +174,40 @@ def test_a_permute_that_keeps_the_rows_is_no_transposition() -> None:
 
 def test_relatives_of_measured_ops_are_less_sure() -> None:
     x = tensor("x", F16, 16, 64, 56, 56)
-    layer, batch = op("norm", (x,), (x,)), dataclasses.replace(op("norm", (x,), (x,)), name="batch_norm")
-    assert torch_op_time(batch, H100).sigma > torch_op_time(layer, H100).sigma + 0.2
-    assert us(batch) < us(layer), "a plane is not dealt out row by row"
+    layer, relative = op("norm", (x,), (x,)), dataclasses.replace(op("norm", (x,), (x,)), name="normalize")
+    assert torch_op_time(relative, H100).sigma > torch_op_time(layer, H100).sigma + 0.1
+
+
+def test_a_block_normalises_what_belongs_together() -> None:
+    """``h200-library.csv``: 2 x 64 x 453 x 453 in fp32 take 365 us by plane, 530 by channel, 1,418 by eight groups, as few blocks walk
+    through more each."""
+    x = tensor("x", F32, 2, 64, 453, 453)
+    made = {
+        name: dataclasses.replace(op("norm", (x,), (x,), groups=8), name=f"{name}_norm")
+        for name in ("instance", "batch", "group")
+    }
+    times = {name: torch_op_time(one, H200).us for name, one in made.items()}
+    assert times["instance"] < times["batch"] == pytest.approx(530, rel=0.4)
+    assert times["group"] == pytest.approx(1418, rel=0.35)
+
+
+def test_a_loss_is_read_back_and_a_maximum_tells_its_place() -> None:
+    x, scalar = tensor("x", F32, 8192, 8192), tensor("y", F32)
+    summed = us(dataclasses.replace(op("reduce", (x, x), (scalar,)), name="triplet_margin_loss"))
+    assert us(dataclasses.replace(op("reduce", (x, x), (scalar,)), name="mse_loss")) > 1.6 * summed
+    image, half = tensor("x", F32, 64, 64, 256, 256), tensor("y", F32, 64, 64, 255, 255)
+    pools = {
+        name: us(dataclasses.replace(op("reduce", (image,), (half,), taps=4), name=name))
+        for name in ("max_pool2d", "avg_pool2d")
+    }
+    assert pools["max_pool2d"] > pools["avg_pool2d"]
+
+
+def test_long_rows_of_a_softmax_come_from_memory_three_times() -> None:
+    """``h200-library.csv``: 711 rows of 282,427 take 844 us, 15,726 rows of 19,378, which the L2 holds while they are under way, 809."""
+    long, short = tensor("x", F32, 711, 282427), tensor("x", F32, 15726, 19378)
+    assert torch_op_time(op("softmax", (long,), (long,), inner=1), H200).us == pytest.approx(844, rel=0.3)
+    assert torch_op_time(op("softmax", (short,), (short,), inner=1), H200).us == pytest.approx(809, rel=0.3)
 
 
 def convolved(name: str, inner: int, **dims: int) -> TorchOp:
@@ -201,7 +232,7 @@ def test_convolutions_of_the_facts() -> None:
     """``h200-convs.csv``: of 462 draws two thirds within 1.5x, where the law before was 4.7 times too fast in the mean."""
     import fit_convs
 
-    errors = fit_convs.errors(fit_convs.drawn(), convolution_rates()[0])
+    errors = fit_convs.errors(fit_convs.drawn("h200-convs.csv"), convolution_rates()[0])
     assert sum(map(abs, errors)) / len(errors) <= 0.45
     assert abs(sum(errors) / len(errors)) <= 0.15
 

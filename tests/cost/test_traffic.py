@@ -26,7 +26,8 @@ from micro_launches import (
 )
 
 from kernlint.cost.evaluate import Columns, evaluator, origin, slot
-from kernlint.cost.traffic import AccessTraffic, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import AccessTraffic
 from kernlint.workload import Atomic, Branch, Expr, Lane, Load, Loop, ProgramId, Symbol
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, mod, opaque

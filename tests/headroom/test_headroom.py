@@ -13,6 +13,7 @@ from kernlint.headroom.bound import bound_of
 from kernlint.headroom.graph import graph_of
 from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.headroom import Headroom
+from kernlint.request import Request
 from kernlint.workload import Workload
 
 H100 = find_device("h100-sxm")
@@ -48,7 +49,7 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [{", ".join(inputs)}]
 """
-    found = analysis(KERNEL.format(block=block), reference=source, device="h100-sxm").judgement.headroom
+    found = analysis(Request(KERNEL.format(block=block), reference=source, device="h100-sxm")).judgement.headroom
     assert found is not None
     return found
 
@@ -94,7 +95,7 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [{", ".join(inputs)}]
 """
-    judged = analysis(KERNEL.format(block=1024), reference=source).judgement
+    judged = analysis(Request(KERNEL.format(block=1024), reference=source)).judgement
     assert judged.workload.reference is not None
     return groups_of(graph_of(judged.workload.reference))
 
@@ -155,7 +156,7 @@ def of_pair(pair: str) -> Headroom:
     folder = PAIRS / pair
     size = json.loads((folder / "measured.json").read_text())["sizes"][1]
     before, text = (folder / "before.py").read_text(), (folder / "reference.py").read_text()
-    found = analysis(before, path="before.py", reference=text, overrides=size["set"]).judgement.headroom
+    found = analysis(Request(before, path="before.py", reference=text, overrides=size["set"])).judgement.headroom
     assert found is not None
     return found
 
@@ -179,7 +180,7 @@ def assert_bounded(pair: str) -> None:
     for size in json.loads((folder / "measured.json").read_text())["sizes"]:
         measured = [(size.get(side) or {}).get("gpu_us") for side in ("before", "after")]
         times = [us for us in measured if us is not None]
-        found = analysis(before, path="before.py", reference=text, overrides=size["set"]).judgement.headroom
+        found = analysis(Request(before, path="before.py", reference=text, overrides=size["set"])).judgement.headroom
         if times and found is not None:
             assert found.bound.us <= 1.005 * min(times), (pair, size["name"])
 
@@ -203,15 +204,15 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [{made}]
 """
-    found = analysis(KERNEL.format(block=1024), reference=source).judgement.workload.reference
+    found = analysis(Request(KERNEL.format(block=1024), reference=source)).judgement.workload.reference
     assert found is not None
     return found
 
 
 def test_open_sizes_have_the_headroom_of_a_plausible_call() -> None:
     source = KERNEL.format(block=1024)
-    judged = analysis(source.split("class ModelNew")[0] + "def run(x):\n    y = torch.empty_like(x)\n"
-                      "    twice[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)\n    return y\n")  # fmt: skip
+    judged = analysis(Request(source.split("class ModelNew")[0] + "def run(x):\n    y = torch.empty_like(x)\n"
+                      "    twice[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)\n    return y\n"))  # fmt: skip
     assert judged.verdict.details.certainty == "assumed"
     assert judged.verdict.details.scenarios
     assert judged.judgement.headroom is not None

@@ -6,6 +6,7 @@ import pytest
 from support.findings import HEADER
 
 from kernlint.analysis import best_change, read_program
+from kernlint.request import Request
 
 #: Logits of a vocabulary, of which a loss wants one number a token.
 LOGITS = """
@@ -96,7 +97,7 @@ def get_inputs():
     ],
 )
 def test_round_trips(source, least):
-    judgement = best_change(read_program(HEADER + textwrap.dedent(source), path="k.py", device="h100-sxm"), "gpu")
+    judgement = best_change(read_program(Request(HEADER + textwrap.dedent(source), path="k.py", device="h100-sxm")))
     assert judgement.worth and judgement.headroom is not None
     assert judgement.headroom.causes[0].name == "round trips"
     assert judgement.proposal is not None and judgement.proposal.gains["gpu"].middle >= least
@@ -119,5 +120,5 @@ def test_a_product_of_one_tensor_with_itself() -> None:
         def get_inputs():
             return [torch.randn(64, 64, 512)]
         """
-    judgement = best_change(read_program(HEADER + textwrap.dedent(source), path="k.py", device="h100-sxm"), "gpu")
+    judgement = best_change(read_program(Request(HEADER + textwrap.dedent(source), path="k.py", device="h100-sxm")))
     assert judgement.headroom is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.syntax.tree import parse_module
 
 SOURCE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 import pytest
@@ -9,13 +10,16 @@ import pytest
 from kernlint.errors import UsageError
 from kernlint.interpret.assume import parse_fact, sweep
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import Tensor, Workload
+from kernlint.workload import Launch, Tensor, Workload
 from kernlint.workload import dtype as dt
 
 HEAD = """
 import functools
+import math
 import torch
 import triton
 import triton.language as tl
@@ -63,6 +67,12 @@ def argument(workload: Workload, name: str = "x") -> str:
         "M, N = x.shape\n    assert M == 64 and N == 1024\n    dtype = x.dtype\n    assert dtype == torch.float16",
         "assert len(x.shape) == 2\n    assert x.shape[-1] == 1024 and x.shape[0] == 64\n    assert x.dtype == torch.half",
         "assert all([x.shape == (64, 1024), x.dtype == torch.float16])",
+        "assert list(x.shape) == [64, 1024]\n    assert (x.dtype, x.shape[0]) == (torch.float16, 64)",
+        "assert x.shape[-2:] == (64, 1024) and {x.dtype} == {torch.float16}\n    M, N = x.shape",
+        "assert x.size(0) == 64\n    assert x.size(-1) == 1024\n    M, N = x.shape\n    assert x.dtype is torch.half",
+        "if x.shape == (64, 1024) and x.dtype == torch.float16:\n        pass\n    else:\n        raise ValueError",
+        "if x.shape != (64, 1024):\n        return x * 2\n    if x.dtype is not torch.float16:\n        return None",
+        "if any(t.dtype != torch.float16 or t.shape != (64, 1024) for t in (x,)):\n        raise TypeError",
     ],
 )
 def test_checks_in_every_spelling(check):
@@ -78,11 +88,179 @@ def test_checks_in_every_spelling(check):
         "if x.shape != (64, 1024) and x.numel() > 9: raise ValueError",
         "assert not x.shape == (64, 1024)",
         "assert x.shape != (64, 1024)",
+        "if x.numel() > 9:\n        if x.shape == (64, 1024):\n            pass\n        else:\n            raise ValueError",
+        "x = helper(x)",
     ],
 )
 def test_what_does_not_follow_is_not_learnt(check):
-    found = read(f"def f(x):\n    {check}\n" + BODY)
+    helper = "def helper(x):\n    if x.shape != (64, 1024):\n        return x\n    return x + 1\n\n\n"
+    found = read(f"{helper}def f(x):\n    {check}\n" + BODY, "f")
     assert "64" not in argument(found)
+
+
+def test_what_a_function_checks_says_nothing_of_the_arguments_of_another():
+    module = parse_module(
+        HEAD + "def f(x):\n    assert x.shape == (64, 1024)" + BODY + "def g(x):\n    m, n = x.shape" + BODY, "k.py"
+    )
+    f, g = Program(module).workloads()
+    assert argument(f) == "x: unknown[64, 1024]" and argument(g) == "x: unknown[x.shape[0], x.shape[1]]"
+
+
+def test_a_way_out_after_a_launch_tells_nothing():
+    found = read("""
+        def f(x):
+            y = torch.empty_like(x)
+            k[(4,)](x, y, x.numel(), 2.0, BLOCK=1024)
+            if x.dtype != torch.float16:
+                return y
+            return y.float()
+        """)
+    assert argument(found).startswith("x: unknown")
+
+
+def test_a_type_is_known_where_all_ways_lead_to_it():
+    found = read("def f(x):\n    if x.dtype != torch.float16:\n        x = x.to(torch.float16)\n" + BODY)
+    assert argument(found).startswith("x: float16")
+    assert [tensor.dtype for tensor in found.inputs] == [None]
+    found = read("def f(x):\n    big = False\n    if x.dtype == torch.float32:\n        big = True\n" + BODY)
+    assert argument(found).startswith("x: unknown")
+
+
+def test_extents_and_more_are_unpacked_together():
+    found = read("""
+        def f(x):
+            b, m, n, device = *x.shape, x.device
+            y = torch.empty(b, m, n, device=device, dtype=x.dtype)
+            k[(b * m,)](x, y, n, 2.0, BLOCK=1024)
+        """)
+    assert argument(found) == "x: unknown[x.shape[0], x.shape[1], x.shape[2]]"
+    assert str(found.first_call().launches()[0].grid[0]) == "x.shape[0]*x.shape[1]"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for a, b in zip(xs, ys):",
+        "for i, a in enumerate(xs):",
+        "for a in xs:",
+        "for a, b in zip(xs, xs):",
+        "for a in [x.contiguous() for x in xs]:",
+        "for a in list(x for x in xs):",
+    ],
+)
+def test_lists_of_tensors_that_nobody_knows_are_gone_through(loop):
+    found = read(f"""
+        def f(xs, ys):
+            sizes = []
+            {loop}
+                m, n = a.shape
+                sizes += [m, n]
+                torch.empty(m, n, device=a.device)
+            sizes = torch.tensor(sizes, dtype=torch.int32, device="cuda")
+            k[(len(xs),)](sizes, sizes, len(xs), 2.0, BLOCK=1024)
+        """)
+    assert argument(found) == "sizes: int32[2*xs.shape[0]]"
+    assert str(found.first_call().launches()[0].grid[0]) == "xs.shape[0]"
+
+
+def test_the_sum_over_a_list_that_nobody_knows_is_not_that_of_one_of_it():
+    found = read("""
+        def f(xs):
+            out = torch.empty(8, device="cuda")
+            k[(sum(x.shape[0] for x in xs),)](out, out, 8, 2.0, BLOCK=1024)
+        """)
+    assert str(found.first_call().launches()[0].grid[0]) == "grid[0]"
+
+
+def test_a_list_that_a_loop_of_unknown_length_fills_has_no_length():
+    found = read(
+        """
+        def f(x):
+            sizes = []
+            for i in something(x):
+                sizes.append(i)
+                torch.empty(8, device=x.device)
+            sizes = torch.tensor(sizes, dtype=torch.int32, device="cuda")
+            k[(math.prod([x.shape[0], 2]),)](sizes, sizes, len(sizes), 2.0, BLOCK=1024)
+        """
+    )
+    assert argument(found) == "sizes: int32[?]"
+    assert str(found.first_call().launches()[0].grid[0]) == "2*x.shape[0]"
+
+
+def test_where_one_way_raises_another_is_taken():
+    found = read("""
+        def bins(n):
+            for count in (8, 4):
+                if n <= 64 // count:
+                    return count
+            raise ValueError
+
+        def f(x):
+            M, N = x.shape
+            k[(bins(N),)](x, torch.empty_like(x), x.numel(), 2.0, BLOCK=1024)
+        """, "f")  # fmt: skip
+    assert found.first_call().launches()[0].grid == (4,)
+    assert any("holds" in assumption for assumption in found.assumptions)
+
+
+def test_numbers_are_told_by_what_grids_and_sizes_are_made_of():
+    found = read("""
+        def f(m, n, block):
+            x = torch.randn(m, n, device="cuda")
+            k[((m * n) // block,)](x, x, m * n, 2.0, BLOCK=1024)
+        """)
+    assert argument(found) == "x: float32[m, n]" and str(found.first_call().launches()[0].grid[0]) == "m*n // block"
+
+
+@pytest.mark.parametrize(
+    "loop", ["for part in parts(x): outs.append(g(part))", "outs = [g(part) for part in parts(x)]"]
+)
+def test_generators_are_followed(loop):
+    found = read(f"""
+        def parts(x):
+            for i in range(4):
+                yield x[i]
+            yield from [x[0], x[1]]
+
+        def g(x):
+            y = torch.empty_like(x)
+            k[(x.shape[0],)](x, y, x.numel(), 2.0, BLOCK=1024)
+            return y
+
+        def f(x):
+            assert x.shape == (4, 64, 1024) and x.dtype == torch.float16
+            outs = []
+            {loop}
+            return torch.stack(outs)
+        """, "f")  # fmt: skip
+    assert [launch.grid for launch in found.first_call().launches()] == [(64,)] * 6
+
+
+def test_a_list_that_a_loop_fills_has_each_item_once():
+    found = read("""
+        def f(x):
+            assert x.shape == (4, 64, 1024) and x.dtype == torch.float16
+            parts = []
+            for i in range(4):
+                parts.append(x[i])
+            for part in parts:
+                k[(part.shape[0],)](part, torch.empty_like(part), part.numel(), 2.0, BLOCK=1024)
+        """)
+    walked = [(step, loops) for step, loops in found.first_call().walk() if isinstance(step, Launch)]
+    assert sum(math.prod(loop.count for loop in loops) for _, loops in walked) == 4
+
+
+def test_what_a_generator_that_launches_returns_can_be_open():
+    found = read("""
+        def f(x):
+            m, n = x.shape
+            for i in range(m):
+                y = torch.empty_like(x[i])
+                k[(1,)](x[i], y, n, 2.0, BLOCK=1024)
+                yield y
+        """)
+    assert found.first_call().launches()
 
 
 def test_tensors_of_one_shape_and_type_know_of_one_another():
@@ -198,6 +376,58 @@ def test_both_passes_are_followed():
     assert [w.entry for w in Program(module).workloads()] == ["F.forward", "F.backward"]
 
 
+@pytest.mark.parametrize("way", ["f = _F.apply", "def f(x):\n    return _F.apply(x)"])
+def test_private_autograd_functions_are_followed_back(way):
+    module = parse_module(HEAD + FUNCTION.replace("class F", "class _F") + f"\n{way}\n", "k.py")
+    program = Program(module)
+    backward = program.workloads()[-1]
+    assert backward.entry == "_F.backward" and argument(backward) == "dy: float16[64, 1024]"
+    again = program.at().workload("_F.backward", NO_EDITS)
+    assert again is not None and argument(again) == argument(backward)
+
+
+def test_what_a_backward_pass_needs_is_kept_by_the_forward_pass():
+    found = read(
+        FUNCTION.replace("save_for_backward(x)", "save_for_backward(x if x.requires_grad else None)"), "F.backward"
+    )
+    assert argument(found, "y") == "dx: float16[64, 1024]"
+
+
+def test_contexts_that_are_set_up_apart_and_class_methods():
+    apart = FUNCTION.replace("forward(ctx, x)", "forward(x)").replace(
+        "        ctx.save_for_backward(x)\n        ctx.block = 512\n        return y\n",
+        "        return y\n\n    @staticmethod\n    def setup_context(ctx, inputs, output):\n"
+        "        ctx.save_for_backward(*inputs)\n        ctx.block = 512\n",
+    )
+    of_class = FUNCTION.replace("@staticmethod", "@classmethod").replace("(ctx,", "(cls, ctx,")
+    for source in (apart, of_class):
+        assert argument(read(source, "F.forward")) == "x: float16[64, 1024]"
+        assert read(source, "F.backward").first_call().launches()[0].grid == (128,)
+
+
+def test_attributes_that_hooks_and_properties_give():
+    found = read("""
+        class Layer(torch.nn.Module):
+            def __init__(self, n=512):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.ones(n, dtype=torch.float16))
+                self.register_forward_pre_hook(self.prepare)
+
+            def prepare(self, module, args):
+                self.block = 2 * self.n
+                self.scaled = self.weight * 2
+
+            @property
+            def n(self):
+                return self.weight.shape[0]
+
+            def forward(self, x):
+                k[(self.n,)](self.scaled, torch.empty_like(x), self.n, 2.0, BLOCK=self.block)
+        """)
+    launch = found.first_call().launches()[0]
+    assert argument(found) == "scaled: float16[512]" and launch.grid == (512,) and launch.constexprs["BLOCK"] == 1024
+
+
 # -- what a user gives ------------------------------------------------------------------------------------------------
 
 OPEN = """
@@ -251,7 +481,7 @@ def test_wrong_facts_are_refused(facts, message):
     from kernlint.analysis import read_program
 
     with pytest.raises(UsageError, match=message):
-        read_program(HEAD + OPEN, assumptions=facts)
+        read_program(Request(HEAD + OPEN, assumptions=tuple(facts)))
 
 
 @pytest.mark.parametrize(

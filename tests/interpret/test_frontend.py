@@ -7,7 +7,8 @@ import textwrap
 import pytest
 
 from kernlint.interpret.api import Target, find_target, parse_version
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Fault
 

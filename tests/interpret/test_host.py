@@ -8,7 +8,9 @@ import pytest
 
 from kernlint.errors import UsageError
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import HostSync, Launch, Repeat, Tensor, TorchOp, Workload, concrete
 
@@ -462,15 +464,15 @@ def test_convolutions_keep_their_geometry_for_each_dimension() -> None:
 
 
 def test_a_kernel_whose_sizes_are_told_by_a_check_is_looked_into_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernlint.interpret import host
+    from kernlint.interpret.host import kernels
 
-    read_kernel, sizes = host.read_kernel, []
+    read_kernel, sizes = kernels.read_kernel, []
 
     def counted(jit, arguments, *rest):
         sizes.append(arguments["n"])
         return read_kernel(jit, arguments, *rest)
 
-    monkeypatch.setattr(host, "read_kernel", counted)
+    monkeypatch.setattr(kernels, "read_kernel", counted)
     body = """
     def run(x):
         (m,) = x.shape
@@ -573,7 +575,7 @@ def get_inputs():
 """
     from kernlint.analysis import read_program
 
-    (workload,) = read_program(source).workloads
+    (workload,) = read_program(Request(source)).workloads
     assert workload.launches()[0].grid == (256,)
 
 

@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+from kernlint.cost.layout import vector_bytes
+from kernlint.cost.traffic.probe import Probe
 from kernlint.interpret.program import Program
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Atomic, Branch, Compute, Dot, Kernel, Load, Loop, Reduce, Scan, Store
@@ -388,3 +390,39 @@ def test_stages_and_bounds_of_a_loop_by_position_and_name(bounds: str) -> None:
     k = kernel(f"o = tl.arange(0, B)\nfor s in tl.range({bounds}):\n    tl.store(y + s + o, tl.load(x + s + o))")
     (loop,) = (node for node, _ in k.walk(Loop))
     assert k.complete and loop.trip == 8 and loop.num_stages == 2
+
+
+@pytest.mark.parametrize(("told", "width"), [("tl.max_contiguous(at, B)", 16), ("at", 2)])
+def test_a_clamped_index_is_contiguous_where_the_compiler_is_told(told: str, width: int) -> None:
+    k = kernel(f"""
+        at = tl.program_id(0) * B + tl.arange(0, B)
+        at = tl.where(at < n, at, 0)
+        at = {told}
+        tl.store(y + tl.arange(0, B), tl.load(x + at))
+    """)
+    (load,) = k.loads()
+    assert vector_bytes(load) == width
+    assert str(k.likely_offset(load)) == "lane0 + 32*pid0", "for the traffic it is the index itself"
+
+
+def test_what_one_of_many_programs_does_counts_once() -> None:
+    k = kernel("""
+        value = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
+        if tl.program_id(0) == 0:
+            tl.store(y + tl.arange(0, B), value)
+    """)
+    (branch,) = [node for node, _ in k.walk(Branch)]
+    assert isinstance(branch, Branch) and branch.conditions[0] is not None
+    assert Probe(k, [1000, 1]).arm_shares(branch) == (pytest.approx(0.001, abs=0.02), pytest.approx(0.999, abs=0.02))
+
+
+def test_a_number_that_depends_on_the_program_is_mostly_the_larger() -> None:
+    k = kernel("""
+        count = 3
+        if tl.program_id(0) < 5:
+            count += 1
+        for i in range(0, 4 * count):
+            tl.store(y + i * B + tl.arange(0, B), 1.0)
+    """)
+    (loop,) = [node for node, _ in k.walk(Loop)]
+    assert isinstance(loop, Loop) and Probe(k, [8, 2]).trips[loop.id] == 16

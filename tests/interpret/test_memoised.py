@@ -3,7 +3,7 @@
 import libcst as cst
 import pytest
 
-from kernlint.interpret.memoised import run_once
+from kernlint.interpret.host.memoised import run_once
 from kernlint.interpret.program import Program
 from kernlint.syntax.tree import parse_module
 from kernlint.syntax.walk import walk
@@ -312,3 +312,22 @@ def test_a_test_of_pytest_runs_once_whatever_becomes_of_its_data():
     assert steps_of("import pytest\n\n" + test, "test_run")[0] == []
     assert steps_of(test, "test_run")[0] != []
     assert steps_of("import pytest\n\n" + test.replace("test_run", "run"), "run")[0] != []
+
+
+def test_what_stands_behind_the_return_of_a_kept_value_under_a_lock():
+    source = """
+def prepared(w):
+    with LOCK:
+        cache = loaded()
+        if not afresh() and w in cache:
+            return cache[w]
+    v = w.exp()
+    with LOCK:
+        cache = loaded()
+        cache[w] = v
+    return v
+"""
+    for text, once in ((source, True), (source.replace("cache[w] = v", "cache = v"), False)):
+        module = parse_module(HEAD + text, "a.py")
+        (function,) = (f for f in module.of(cst.FunctionDef) if f.name.value == "prepared")
+        assert any(isinstance(n, cst.Call) for s in run_once(function, module) for n in walk(s)) == once

@@ -9,8 +9,11 @@ import pytest
 
 from kernlint.analysis import Analysis, analysis
 from kernlint.errors import AnalysisError
-from kernlint.interpret.host import HostFacts
-from kernlint.interpret.project import CallSite, call_sites, project_root
+from kernlint.interpret.callers import CallSite, call_sites
+from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.project import project_root
+from kernlint.request import Request
+from kernlint.syntax.tree import parse_module
 from kernlint.workload import dtype as dt
 
 KERNEL = """
@@ -61,12 +64,13 @@ def project(tmp_path: Path) -> Path:
 
 
 def sites(project: Path, *functions: str) -> list[CallSite]:
-    return call_sites(str(project / "pkg/ops/scaling.py"), functions or ("scale",), (), HostFacts())
+    path = project / "pkg/ops/scaling.py"
+    return call_sites(parse_module(path.read_text(), str(path)), functions or ("scale",), (), HostFacts())
 
 
 def ask(path: Path, **options: object) -> Analysis:
     options = {"project": True, **options}
-    return analysis(path.read_text(), path=str(path), **options)  # type: ignore[arg-type]
+    return analysis(Request(path.read_text(), path=str(path), **options))  # type: ignore[arg-type]
 
 
 def write(project: Path, name: str, text: str) -> None:
@@ -111,6 +115,34 @@ def test_what_is_no_call_or_says_nothing(project, text):
     (project / "tests/test_scale.py").unlink()
     (project / "use.py").write_text(text)
     assert sites(project) == []
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        'if __name__ == "__main__":\n    print(scale(torch.ones(8, 4096, dtype=torch.int8)))',
+        "x = torch.ones(8, 4096, dtype=torch.int8)\ny = scale(x)",
+        "for n in (1, 8):\n    scale(torch.ones(n, 4096, dtype=torch.int8))",
+        "def main(n=8):\n    def run():\n        scale(torch.ones(n, 4096, dtype=torch.int8))\n    run()",
+        "def test_scale():\n    x = torch.ones(8, 4096, dtype=torch.int8)\n    assert scale(x).any()",
+        '@triton.testing.perf_report(triton.testing.Benchmark(x_names=["N"], x_vals=[2 ** i for i in range(13)], args={"M": 8},'
+        ' line_arg="by", line_vals=["torch", "triton"]))\ndef bench(M, N, by):\n    x = torch.ones(M, N, dtype=torch.int8)\n'
+        '    if by == "torch":\n        return triton.testing.do_bench(lambda: x * 2)\n'
+        "    return triton.testing.do_bench(lambda: scale(x))",
+    ],
+)
+def test_what_a_file_does_as_a_script_gives_types_and_sizes(caller):
+    module = parse_module(f"{KERNEL}{WRAPPER}\n{caller}\n", "k.py")
+    found = [site.arguments["x"] for site in call_sites(module, ("scale", "main"), (), HostFacts(), project=False)]
+    assert (dt.INT8, (8, 4096)) in found or (dt.INT8, (8, 2048)) in found
+
+
+@pytest.mark.parametrize(
+    "caller", ["def other(x):\n    return scale(x)", "scale", "class A:\n    def f(self):\n        scale(1)"]
+)
+def test_what_a_file_defines_for_others_gives_nothing(caller):
+    module = parse_module(f"{KERNEL}{WRAPPER}\n{caller}\n", "k.py")
+    assert call_sites(module, ("scale", "other"), (), HostFacts(), project=False) == []
 
 
 def test_the_verdict_is_about_the_largest_call(project):

@@ -6,7 +6,8 @@ import pytest
 
 from kernlint.interpret.api import find_target
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.syntax.patched import patched
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch, Workload

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from kernlint.errors import AnalysisError
-from kernlint.interpret.agreement import differences
-from kernlint.interpret.aten import translated
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.loops import Looped, folded
-from kernlint.interpret.program import Program, Question
-from kernlint.interpret.recorded import RecordedProgram, Recording
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.interpret.recorded.agreement import differences
+from kernlint.interpret.recorded.aten import translated
+from kernlint.interpret.recorded.loops import Looped, folded
+from kernlint.interpret.recorded.program import RecordedProgram
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch, Repeat, TorchOp, Workload
 

@@ -70,6 +70,26 @@ def test_registered_package(tmp_path: Path, registration: str, foreign: bool) ->
     assert bool(other_vendor(parse_module("import triton\n", path))) is foreign
 
 
+PARTS = """
+def on_npu():
+    from .ops.add import add
+    return add
+
+def on_gpu():
+    from .{other} import add
+    return add
+
+registry.register(Kernel("add", factory=on_npu, hardware=Hardware(device_type="npu")))
+registry.register(Kernel("add", factory=on_gpu, hardware=Hardware(device_type="gpu")))
+"""
+
+
+@pytest.mark.parametrize(("other", "foreign"), [("fast", True), ("ops.add", False)])
+def test_the_part_of_a_package_that_a_registered_function_imports(tmp_path: Path, other: str, foreign: bool) -> None:
+    path = module_in(tmp_path, PARTS.format(other=other))
+    assert bool(other_vendor(parse_module("import triton\n", path))) is foreign
+
+
 def test_packages_around_a_module(tmp_path: Path) -> None:
     path = module_in(tmp_path, "")
     assert package_files(path) == [tmp_path / "backend" / "__init__.py"]

@@ -15,7 +15,7 @@ from kernlint.cli import main
 from kernlint.lint import cache as caching
 from kernlint.lint import known_files
 from kernlint.lint.cache import Cache, job_key
-from kernlint.lint.check_file import Job, Result
+from kernlint.lint.job import Job, Result
 from kernlint.lint.known_files import KnownFiles, content_of, digest_of
 from kernlint.lint.selection import catalogue
 from kernlint.lint.settings import FileSettings

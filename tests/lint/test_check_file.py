@@ -30,13 +30,38 @@ def test_a_finding_of_several_callers_is_reported_once():
     assert len(check(KERNEL + "\n\n" + again)) == 1
 
 
-def test_open_sizes_keep_the_severity_of_a_proven_condition():
+def test_what_is_slow_at_sizes_that_are_open_is_a_remark():
     source = KERNEL.replace("2048, 2048, 2048, BM", "a.shape[0], b.shape[0], a.shape[1], BM")
     source = source.replace('torch.empty((2048, 2048), device="cuda", dtype=torch.int8)', "{}.to(torch.int8)")
     source = source.replace("{}", "a", 1).replace("{}", "b", 1)
     (finding,) = check(source)
     assert finding.gain is None
-    assert finding.severity == "warning"
+    assert finding.severity == "info"
+
+
+@pytest.mark.parametrize(("said", "codes"), [("int8", [CODE]), ("float16 or so", []), ("the left one", [])])
+def test_types_that_prose_states_make_remarks_without_a_fix(said, codes):
+    source = KERNEL.replace("2048, 2048, 2048, BM", "a.shape[0], b.shape[0], a.shape[1], BM")
+    source = source.replace("def multiply(a, b):", f'def multiply(a, b):\n    """a: {said}; b: {said}"""')
+    source = source.replace('torch.empty((2048, 2048), device="cuda", dtype=torch.int8)', "{}")
+    found = check(source.replace("{}", "a", 1).replace("{}", "b", 1), fixes=True)
+    assert [finding.code for finding in found if finding.category != "diagnostic"] == codes
+    for finding in found:
+        assert finding.severity == "info" and finding.fix is None
+        assert "assumed: `a` is int8 (the docstring of `multiply` says int8 of a)" in finding.evidence
+
+
+def test_calls_that_the_file_makes_itself_make_priced_remarks():
+    source = KERNEL.replace("2048, 2048, 2048, BM", "a.shape[0], b.shape[0], a.shape[1], BM")
+    for name in ("a", "b"):
+        source = source.replace(f'    {name} = torch.empty((2048, 2048), device="cuda", dtype=torch.int8)\n', "", 1)
+    source += '\n\nif __name__ == "__main__":\n    x = torch.ones(4096, 4096, device="cuda", dtype=torch.int8)\n    multiply(x, x)\n'
+    (finding,) = check(source, fixes=True)
+    assert (finding.code, finding.severity, finding.fix) == (CODE, "info", None) and finding.gain is not None
+    assert (
+        f"assumed: `a` is int8[4096,4096], `b` is int8[4096,4096] (the call at k.py:{source.count(chr(10))})"
+        in finding.evidence
+    )
 
 
 def test_a_gain_below_the_least_that_counts_is_information():

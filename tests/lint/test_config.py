@@ -23,6 +23,7 @@ exclude = ["old/"]
 extend-exclude = ["generated/**"]
 respect-gitignore = false
 force-exclude = true
+project = true
 timeout = 5
 baseline = "known.json"
 fail-on = "error"

@@ -96,7 +96,8 @@ def test_unsafe_fixes_wait_for_consent(tmp_path: Path) -> None:
     source = SOURCE.replace("s, 4096, BM", "s, a.shape[1], BM")
     path.write_text(source)
     done = check(tmp_path, "--fix", "--select", "KL101")
-    assert done.returncode == 1 and path.read_text() == source and b"1 more with --unsafe-fixes" in done.stderr
+    # A remark, the size being open, which is no reason to fail.
+    assert done.returncode == 0 and path.read_text() == source and b"1 more with --unsafe-fixes" in done.stderr
     assert check(tmp_path, "--fix", "--unsafe-fixes", "--select", "KL101").returncode == 0
     assert "acc += tl.dot(x, y)" in path.read_text()
 
@@ -193,14 +194,14 @@ def test_a_file_that_would_not_be_written_as_it_was_read_is_left_alone(tmp_path:
 
 
 def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path) -> None:
-    from kernlint.cli.check_command import _deliver
+    from kernlint.cli.check_changes import deliver
     from kernlint.lint.discovery import Target
 
     path = tmp_path / "a.py"
     path.write_bytes(b"edited meanwhile\n")
     outcome, fixes = apply_fixes(words({"one": "1"}), lambda outcome: outcome, lambda _: TEXT, unsafe=False)
     assert not outcome.findings
-    outcome = _deliver(outcome, fixes, [Target(str(path), "a.py", explicit=True)], None, diff=False)
+    outcome = deliver(outcome, fixes, [Target(str(path), "a.py", explicit=True)], None, diff=False)
     assert path.read_bytes() == b"edited meanwhile\n"
     assert [finding.message for finding in outcome.findings] == ["one"] and not fixes.fixed.get("a.py")
     assert "changed since" in fixes.unwritten["a.py"]

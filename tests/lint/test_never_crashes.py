@@ -14,10 +14,12 @@ from support.lint import CODE, KERNEL, check
 from kernlint.analysis import analyze
 from kernlint.errors import KernlintError
 from kernlint.fix import fix_source
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.pool import run_jobs
 from kernlint.lint.settings import FileSettings
 from kernlint.report.json_ import render
+from kernlint.request import Request
 from kernlint.rules.registry import all_rules
 
 _LINES = KERNEL.splitlines(keepends=True)
@@ -99,7 +101,7 @@ def test_verdicts_and_fixes_of_programs_gone_wrong(source, follow_ups):
     """The answer is a verdict, the same each time, or a reason why there is none; and so for the fix."""
     assert _answer(source) == _answer(source)
     with suppress(KernlintError):
-        after = fix_source(source, path="k.py", unsafe=True, follow_ups=follow_ups).after
+        after = fix_source(Request(source, path="k.py"), unsafe=True, follow_ups=follow_ups).after
         compile(after, "k.py", "exec", dont_inherit=True)
 
 

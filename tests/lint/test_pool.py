@@ -17,7 +17,7 @@ import kernlint.analysis  # noqa: F401 - so that workers are forked with it
 from kernlint import crew, sandbox
 from kernlint.errors import AnalysisError
 from kernlint.lint import pool
-from kernlint.lint.check_file import Job, Result
+from kernlint.lint.job import Job, Result
 from kernlint.lint.settings import FileSettings
 
 pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="patches what is forked")

@@ -28,13 +28,14 @@ from kernlint.report.page.html import Page, render
 from kernlint.report.page.programs import FileJob, FileReport, report_on
 from kernlint.report.page.svg import roofline_svg, waterfall_svg, worded
 from kernlint.report.waterfall import waterfall
+from kernlint.request import Request
 
 PAGE = Page(("src",), "h100-sxm", "gpu", 50)
 
 
 def told(source, reference=None, name="kernel.py", **options):
     pair = None if reference is None else ("reference.py", reference)
-    job = FileJob(name, source.encode(), pair, "h100-sxm", True, "gpu", 60.0)
+    job = FileJob(name, source.encode(), pair, "h100-sxm", "gpu", 60.0)
     return report_on(replace(job, **options) if options else job, lambda so_far: None)
 
 
@@ -235,7 +236,7 @@ def test_occupancy_is_that_of_the_grid():
     from kernlint.analysis import read_program
 
     device = find_device("h100-sxm")
-    (workload,) = read_program(KERNEL, reference=REFERENCE, device="h100-sxm").workloads
+    (workload,) = read_program(Request(KERNEL, reference=REFERENCE, device="h100-sxm")).workloads
     (launch,) = workload.launches()
     found = occupancy_of(launch, device)
     assert (found.programs, found.warps) == (16384, 4)

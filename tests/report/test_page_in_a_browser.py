@@ -39,9 +39,7 @@ def address(tmp_path_factory):
         ("open.py", budgets.UNKNOWN, None),
     ):
         pair = None if reference is None else ("reference.py", reference)
-        files.append(
-            report_on(FileJob(name, source.encode(), pair, "h100-sxm", True, "gpu", 60.0), lambda so_far: None)
-        )
+        files.append(report_on(FileJob(name, source.encode(), pair, "h100-sxm", "gpu", 60.0), lambda so_far: None))
     nasty = "<img src=x onerror=alert(1)><script>document.title='hacked'</script>"
     files.append(FileReport(nasty, error=nasty))
     path = tmp_path_factory.mktemp("page") / "report.html"

@@ -10,8 +10,10 @@ from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError
-from kernlint.fix import fix_source
-from kernlint.interpret.program import Program, Question
+from kernlint.fix import Fixed, fix_source
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.request import Request
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules
@@ -38,10 +40,14 @@ def candidates(rule: Rule, source: str) -> list[Candidate]:
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 def test_automatic_means_that_the_fix_works(rule: Rule) -> None:
     source = textwrap.dedent(rule.bad)
-    options = {"path": "example.py", "rules": [rule.code], "unsafe": True, "device": rule.example_device}
+
+    def fix(text: str) -> Fixed:
+        request = Request(text, path="example.py", device=rule.example_device)
+        return fix_source(request, rules=[rule.code], unsafe=True)
+
     found = candidates(rule, source)
     try:
-        result = fix_source(source, **options)
+        result = fix(source)
     except AnalysisError:
         assert not found  # nothing is launched in it
         return
@@ -56,7 +62,7 @@ def test_automatic_means_that_the_fix_works(rule: Rule) -> None:
     if len(automatic) == len(found) and found:
         assert not candidates(rule, result.after)
         # And once more changes nothing.
-        assert fix_source(result.after, **options).after == result.after
+        assert fix(result.after).after == result.after
     if not automatic:
         assert result.after == source
 
@@ -65,7 +71,7 @@ def test_automatic_means_that_the_fix_works(rule: Rule) -> None:
 def test_nothing_is_fixed_where_nothing_is_found(rule: Rule) -> None:
     source = textwrap.dedent(rule.good)
     try:
-        result = fix_source(source, path="example.py", rules=[rule.code], unsafe=True)
+        result = fix_source(Request(source, path="example.py"), rules=[rule.code], unsafe=True)
     except AnalysisError:
         return
     assert result.after == source and not result.applied and not result.refused

@@ -15,6 +15,7 @@ from support.rewriting import HEADER
 from kernlint.analysis import read_program
 from kernlint.cost.estimate import estimate
 from kernlint.fix import fix_source
+from kernlint.request import Request
 from kernlint.rewrite.site import Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Context
@@ -88,7 +89,7 @@ def tuned(
     source: str, key: tuple[str, ...] = ("M", "N"), bucketed: tuple[str, ...] = (), restored: tuple[str, ...] = ()
 ) -> str:
     """``source`` with its one launch left to an autotuner of two configurations. Raises ``CannotRewrite``."""
-    reading = read_program(source, path="k.py")
+    reading = read_program(Request(source, path="k.py"))
     workload = reading.workloads[0]
     context = Context(reading.program, workload, reading.device, price=lambda w: estimate(w, reading.device))
     launch = joined(context, workload.launches()[0])
@@ -98,7 +99,7 @@ def tuned(
     change = Autotuned(launch.span, configurations, key, frozenset(bucketed), restored, literals, ())
     made = rewriting_of(Site(reading.program, workload), change)
     after = apply_edits(source, made.edits)
-    (again,) = read_program(after, path="k.py").workloads[0].launches()
+    (again,) = read_program(Request(after, path="k.py")).workloads[0].launches()
     assert again.autotuned and len(again.alternatives) == 1 and again.kernel.complete
     assert again.tuning is not None and again.tuning.parameters == set(names)
     assert again.grid == launch.grid
@@ -301,23 +302,23 @@ def test_the_fix_asked_for(store: str, restored: bool, tmp_path: Path, monkeypat
         # The calls around the given one take their time, and once is enough.
         module = sys.modules[type(find_rule("KL201")).__module__]
         monkeypatch.setattr(module, "scaled_calls", lambda context, launch: [context])
-    result = fix_source(before, path="k.py", rules=["KL201"], autotune=True, device="h100")
+    result = fix_source(Request(before, path="k.py", device="h100"), rules=["KL201"], autotune=True)
     assert [one.code for one in result.applied] == ["KL201"], result.refused
     after = result.after
     assert ('restore_value=["c"],' in after) is restored
     configurations = [line for line in after.splitlines() if "triton.Config(" in line]
     assert 2 <= len(configurations) <= 8 and len(set(configurations)) == len(configurations)
-    assert fix_source(after, path="k.py", rules=["KL201"], autotune=True, device="h100").after == after
+    assert fix_source(Request(after, path="k.py", device="h100"), rules=["KL201"], autotune=True).after == after
     _assert_same(before, after, tmp_path)
 
 
 def test_a_tile_that_suits_the_sizes_at_hand_is_tuned_where_its_rule_is_named() -> None:
     body = "T = 128\nmatmul[(triton.cdiv(M, T), triton.cdiv(N, T))](a, b, c, M, N, K, K, N, BM=T, BN=T, BK=64, num_warps=8)"
     source = program(body).replace("M, N, K = 2048, 1024, 1024", "M, N, K = 4096, 4096, 4096")
-    assert not fix_source(source, path="k.py", rules=["KL201"], device="h100").applied
-    result = fix_source(source, path="k.py", rules=["KL201"], autotune=True, device="h100")
+    assert not fix_source(Request(source, path="k.py", device="h100"), rules=["KL201"]).applied
+    result = fix_source(Request(source, path="k.py", device="h100"), rules=["KL201"], autotune=True)
     assert [one.code for one in result.applied] == ["KL201"], result.refused
-    assert fix_source(source, path="k.py", autotune=True, device="h100").after == source
+    assert fix_source(Request(source, path="k.py", device="h100"), autotune=True).after == source
 
 
 OPEN = HEADER + KERNEL.format(decorators="@triton.jit\n", store=STORE, more="") + """
@@ -334,15 +335,15 @@ CONSTANTS = f"T = 32\n    grid = (triton.cdiv(M, T), triton.cdiv(N, T))\n    {LA
 
 
 def test_open_sizes_are_tuned_for_and_rows_by_their_power_of_two() -> None:
-    result = fix_source(OPEN.format(body=CONSTANTS), path="k.py", device="h100")
+    result = fix_source(Request(OPEN.format(body=CONSTANTS), path="k.py", device="h100"))
     assert [one.code for one in result.applied] == ["KL220"], result.refused
     after = result.after
     assert 'key=["M_BUCKET", "N", "K"]' in after
     assert "sa, sb, M_BUCKET, BM: tl.constexpr" in after
     assert "b.stride(0), M_BUCKET=triton.next_power_of_2(M))" in after
-    assert fix_source(after, path="k.py", device="h100").after == after
+    assert fix_source(Request(after, path="k.py", device="h100")).after == after
     # Neither does any other rule find fault with what was made.
-    reading = read_program(after, path="k.py")
+    reading = read_program(Request(after, path="k.py"))
     context = Context(
         reading.program, reading.workloads[0], reading.device, price=lambda w: estimate(w, reading.device)
     )
@@ -364,13 +365,13 @@ OPEN_NO_OPS = {
 
 @pytest.mark.parametrize("case", OPEN_NO_OPS)
 def test_open_sizes_without_a_finding(case: str) -> None:
-    result = fix_source(OPEN.format(body=OPEN_NO_OPS[case]), path="k.py", rules=["KL220"], device="h100")
+    result = fix_source(Request(OPEN.format(body=OPEN_NO_OPS[case]), path="k.py", device="h100"), rules=["KL220"])
     assert not result.applied and not result.refused
 
 
 def test_an_unmasked_tile_does_not_grow() -> None:
     bare = OPEN.format(body=CONSTANTS).replace(", mask=inside", "")
-    result = fix_source(bare, path="k.py", rules=["KL220"], device="h100")
+    result = fix_source(Request(bare, path="k.py", device="h100"), rules=["KL220"])
     assert not result.applied
 
 
@@ -385,7 +386,7 @@ def test_names_do_not_matter() -> None:
         .replace("T)", "u)")
         .replace("=T", "=u")
     )
-    result = fix_source(renamed, path="k.py", rules=["KL220"], device="h100")
+    result = fix_source(Request(renamed, path="k.py", device="h100"), rules=["KL220"])
     assert [one.code for one in result.applied] == ["KL220"], result.refused
 
 
@@ -396,7 +397,7 @@ def test_one_place_that_launches_at_several_sizes() -> None:
             T = 32
             matmul[(triton.cdiv(rows, T), triton.cdiv(N, T))](w, b, out, rows, N, K, K, N, BM=T, BN=T, BK=32)
     """
-    result = fix_source(program(body), path="k.py", rules=["KL201"], device="h100")
+    result = fix_source(Request(program(body), path="k.py", device="h100"), rules=["KL201"])
     assert [one.code for one in result.applied] == ["KL201"], result.refused
 
 

@@ -12,6 +12,7 @@ from kernlint.analysis import analyze, read_program
 from kernlint.cli.main import main
 from kernlint.cost.estimate import estimate
 from kernlint.fix import fix_source
+from kernlint.request import Request
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.verdict.judge import price
@@ -21,16 +22,16 @@ FILL = textwrap.dedent(find_rule("KL302").bad)
 
 
 def test_a_tile_for_a_device_that_nobody_named_is_unsafe():
-    result = fix_source(TILE, rules=["KL201"])
+    result = fix_source(Request(TILE), rules=["KL201"])
     (refused,) = result.refused
     assert result.after == TILE and refused.unsafe and "no device was named" in refused.reason
-    for options in ({"device": "h100"}, {"unsafe": True}):
-        (applied,) = fix_source(TILE, rules=["KL201"], **options).applied
-        assert applied.effects.applicability == ("safe" if "device" in options else "unsafe")
+    for device, unsafe in (("h100", False), (None, True)):
+        (applied,) = fix_source(Request(TILE, device=device), rules=["KL201"], unsafe=unsafe).applied
+        assert applied.effects.applicability == ("unsafe" if device is None else "safe")
 
 
 def test_other_changes_need_no_device():
-    assert fix_source(FILL, rules=["KL302"]).applied
+    assert fix_source(Request(FILL), rules=["KL302"]).applied
 
 
 def test_the_verdict_says_the_same_before_anything_is_changed():
@@ -39,7 +40,7 @@ def test_the_verdict_says_the_same_before_anything_is_changed():
 
 
 def test_a_gain_that_may_be_a_loss_is_unsafe_on_any_device():
-    reading = read_program(TILE, device="h100")
+    reading = read_program(Request(TILE, device="h100"))
     (workload,), gpu = reading.workloads, reading.device
     context = Context(reading.program, workload, gpu, price=lambda w: estimate(w, gpu))
     (found,) = price(context, [find_rule("KL201")])

@@ -5,6 +5,7 @@ import textwrap
 import pytest
 from support.fixes import changed, fixed, refusal
 
+from kernlint.request import Request
 from kernlint.rules.registry import find_rule
 
 CAST = textwrap.dedent(find_rule("KL301").bad)
@@ -146,7 +147,7 @@ def test_atomics_keep_their_type() -> None:
     source = CAST.replace("tl.store(y + i,", "tl.atomic_add(y + i,").replace("empty_like", "zeros_like")
     from kernlint.fix import fix_source
 
-    result = fix_source(source, path="k.py", rules=["KL301"], unsafe=True)
+    result = fix_source(Request(source, path="k.py"), rules=["KL301"], unsafe=True)
     assert "y.to(torch.float16)" in result.after
 
 
@@ -168,5 +169,5 @@ def test_a_kernel_without_strides_cannot_take_a_transposed_view() -> None:
     source = K_MAJOR.replace("* sbk + n[None, :] * sbn", "* N + n[None, :]")
     from kernlint.fix import fix_source
 
-    result = fix_source(source, path="k.py", rules=["KL301", "KL305"], unsafe=True)
+    result = fix_source(Request(source, path="k.py"), rules=["KL301", "KL305"], unsafe=True)
     assert ".contiguous()" in result.after and "* N + n[None, :]" in result.after

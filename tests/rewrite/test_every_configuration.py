@@ -10,6 +10,7 @@ import pytest
 from kernlint.analysis import read_program
 from kernlint.cost.estimate import estimate
 from kernlint.fix import fix_source
+from kernlint.request import Request
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.verdict.candidate import Candidate
@@ -58,32 +59,6 @@ _SCALE = """
         return [torch.randn(4096, 4096, dtype=torch.float16)]
 """
 
-_PRODUCT = """
-    import torch
-    import triton
-    import triton.language as tl
-
-    @triton.autotune(configs=[triton.Config({{"BM": b, "BN": b}}) for b in {blocks}], key=[])
-    @triton.jit
-    def scores(q, k, o, BM: tl.constexpr, BN: tl.constexpr):
-        m = tl.program_id(0) * BM + tl.arange(0, BM)
-        n = tl.program_id(1) * BN + tl.arange(0, BN)
-        d = tl.arange(0, 32)
-        a = tl.load(q + m[:, None] * 32 + d[None, :])
-        b = tl.load(k + n[:, None] * 32 + d[None, :])
-        acc = tl.sum(a[:, None, :] * b[None, :, :], axis=2)
-        tl.store(o + m[:, None] * 4096 + n[None, :], acc)
-
-    class ModelNew(torch.nn.Module):
-        def forward(self, q, k):
-            o = torch.empty(4096, 4096, device=q.device, dtype=torch.float32)
-            scores[lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])](q, k, o)
-            return o
-
-    def get_inputs():
-        return [torch.randn(4096, 32), torch.randn(4096, 32)]
-"""
-
 _UPCAST = """
     import torch
     import triton
@@ -114,7 +89,7 @@ _UPCAST = """
 
 
 def _candidates(source: str, code: str) -> list[Candidate]:
-    reading = read_program(textwrap.dedent(source))
+    reading = read_program(Request(textwrap.dedent(source)))
     gpu = reading.device
     return [
         candidate
@@ -146,20 +121,11 @@ def test_a_fill_stays_where_not_all_configurations_are_known() -> None:
     assert not _candidates(many, "KL302")
 
 
-def test_a_product_needs_tiles_that_a_dot_takes_in_every_configuration() -> None:
-    for blocks in itertools.permutations([32, 64]):
-        (candidate,) = _candidates(_PRODUCT.format(blocks=list(blocks)), "KL502")
-        assert candidate.attempt.automatic
-    (candidate,) = _candidates(_PRODUCT.format(blocks=[32, 4]), "KL502")
-    assert not candidate.attempt.automatic and "every configuration" in candidate.attempt.reason
-    assert not any(c.attempt.automatic for c in _candidates(_PRODUCT.format(blocks=[4, 32]), "KL502"))
-
-
 def test_the_literal_of_one_configuration_is_not_the_tile_of_all() -> None:
     configs = [f'triton.Config({{"BM": 64, "BN": {n}, "BK": 32}}, num_warps=4)' for n in (64, 128)]
     made = set()
     for order in itertools.permutations(configs):
-        result = fix_source(textwrap.dedent(_UPCAST.format(configs=", ".join(order))), rules=["KL103"])
+        result = fix_source(Request(textwrap.dedent(_UPCAST.format(configs=", ".join(order)))), rules=["KL103"])
         assert result.applied, result.refused
         assert '"BK": 64' not in result.after
         made.add(result.after.partition("@triton.jit")[2])

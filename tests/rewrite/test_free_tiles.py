@@ -7,6 +7,7 @@ import re
 import pytest
 
 from kernlint.fix import Fixed, fix_source
+from kernlint.request import Request
 
 _PRODUCT = """
 import torch
@@ -57,7 +58,7 @@ PER_ELEMENT = PER_ELEMENT.replace("scale[None, :]", "scale")
 
 
 def fixed(source: str, **options: object) -> Fixed:
-    return fix_source(source, rules=["KL201"], device="h100", **options)  # type: ignore[arg-type]
+    return fix_source(Request(source, device="h100"), rules=["KL201"], **options)  # type: ignore[arg-type]
 
 
 def tile(source: str) -> tuple[int, ...]:

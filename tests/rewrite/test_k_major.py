@@ -4,6 +4,7 @@ import textwrap
 
 from support.fixes import changed, fixed, refusal
 
+from kernlint.request import Request
 from kernlint.rules.registry import find_rule
 
 #: The rule's example with the weight passed as it is: [K, N], contiguous along N.
@@ -41,4 +42,4 @@ def test_a_weight_that_is_made_otherwise() -> None:
                             f'self.register_parameter("w", torch.nn.Parameter({VALUE}, requires_grad=False))')  # fmt: skip
     from kernlint.fix import fix_source
 
-    assert fix_source(source, path="k.py", rules=["KL305"]).after == source
+    assert fix_source(Request(source, path="k.py"), rules=["KL305"]).after == source

@@ -14,10 +14,12 @@ from support.mends import came, mended, program, refusal, unchanged
 from support.rewriting import assert_same_results, needs_interpreter
 
 from kernlint.fix import fix_source
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
 from kernlint.lint.fixing import apply_fixes
+from kernlint.lint.job import Job
 from kernlint.lint.run import Outcome
 from kernlint.lint.settings import FileSettings
+from kernlint.request import Request
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.registry import all_rules
 
@@ -44,7 +46,7 @@ def found(source: str, device: str) -> Counter[str]:
 @pytest.mark.parametrize("rule", FIXABLE, ids=lambda rule: rule.code)
 def test_the_finding_goes_and_no_other_comes(rule: Rule) -> None:
     source = textwrap.dedent(rule.bad)
-    result = fix_source(source, path="k.py", rules=[rule.code], unsafe=True, device=rule.example_device)
+    result = fix_source(Request(source, path="k.py", device=rule.example_device), rules=[rule.code], unsafe=True)
     assert result.applied and not result.refused, result.refused
     before, after = found(source, rule.example_device), found(result.after, rule.example_device)
     assert not after[rule.code]
@@ -73,7 +75,10 @@ def test_check_fixes_the_same_and_leaves_other_bytes_alone(rule: Rule) -> None:
 def test_a_rule_without_a_fix_says_why(rule: Rule) -> None:
     assert rule.code == "KL755" or rule.fix_safety.strip().startswith("No automatic fix")
     source = textwrap.dedent(rule.bad)
-    assert fix_source(source, path="k.py", rules=[rule.code], unsafe=True, device=rule.example_device).after == source
+    assert (
+        fix_source(Request(source, path="k.py", device=rule.example_device), rules=[rule.code], unsafe=True).after
+        == source
+    )
 
 
 # -- masks and masked values --------------------------------------------------------------------------------------------
@@ -237,7 +242,7 @@ def test_the_condition_of_where_joins_the_mask() -> None:
     result = mended(copy(*lines), "KL741")
     assert came(result) == ["p = tl.where(i == 0, 0, tl.load(source + i - 1, mask=(i < count) & (i - 1 >= 0)))"]
     bare = copy("i = tl.arange(0, B)", "tl.store(target + i, tl.load(source + i - 1, mask=i < count), mask=i < count)")
-    safe = fix_source(program(bare), path="k.py", rules=["KL741"])
+    safe = fix_source(Request(program(bare), path="k.py"), rules=["KL741"])
     assert not safe.applied and safe.refused[0].unsafe, "those lanes are undefined then"
 
 
@@ -601,7 +606,7 @@ def test_refused(rule: str, body: list[str], reason: str) -> None:
 
 def test_a_global_that_host_code_reads_needs_consent() -> None:
     source = typed("tl.store(y + i, v * SCALE, mask=i < n)", head="SCALE = 2.0\nprint(SCALE + 1)")
-    result = fix_source(program(source), path="k.py", rules=["KL720"])
+    result = fix_source(Request(program(source), path="k.py"), rules=["KL720"])
     assert (
         not result.applied
         and result.refused[0].unsafe
@@ -901,12 +906,12 @@ def get_inputs():
 
 def test_fix_mends_first_what_is_wrong() -> None:
     source = WRONG_AND_SLOW.format(launch="total[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), B=16)")
-    result = fix_source(program(source), path="k.py")
+    result = fix_source(Request(program(source), path="k.py"))
     (line,) = result.applied[0].lines
     assert result.applied[0].code == "KL761" and "torch.empty(1" in program(source).splitlines()[line - 1]
     # And goes on to what the verdict then advises.
     assert len(result.applied) > 1 and result.applied[1].code not in {rule.code for rule in SOUND}
-    again = fix_source(result.after, path="k.py")
+    again = fix_source(Request(result.after, path="k.py"))
     assert "KL761" not in {one.code for one in again.applied}
 
 
@@ -921,4 +926,4 @@ def test_fix_asks_before_it_mends_unsafely() -> None:
     def run(x, y):
         total[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, y, x.numel())
     """
-    assert "KL753" not in {one.code for one in fix_source(program(source), path="k.py").applied}
+    assert "KL753" not in {one.code for one in fix_source(Request(program(source), path="k.py")).applied}

@@ -3,6 +3,8 @@
 import pytest
 from support.fixes import LOADS, STORE, changed, fixed, gemm, refusal
 
+from kernlint.request import Request
+
 INT8 = [
     pytest.param(
         LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))",
@@ -163,7 +165,7 @@ def test_a_value_of_several_paths_is_left_alone() -> None:
     source = gemm(loop)
     from kernlint.fix import fix_source
 
-    result = fix_source(source, path="kernel.py", rules=["KL101"], unsafe=True)
+    result = fix_source(Request(source, path="kernel.py"), rules=["KL101"], unsafe=True)
     assert result.after == source
 
 

@@ -10,6 +10,7 @@ import pytest
 from support.rewriting import assert_same_results, needs_interpreter
 
 from kernlint.fix import fix_source
+from kernlint.request import Request
 
 PAIRS = Path(__file__).parents[2] / "fixtures/pairs"
 
@@ -52,7 +53,7 @@ def test_a_fixed_pair_computes_the_same(tmp_path: Path, name: str) -> None:
     pair = PAIRS / name
     before = (pair / "before.py").read_text()
     reference = (pair / "reference.py").read_text()
-    result = fix_source(before, path="before.py", reference=reference, follow_ups=True, unsafe=True)
+    result = fix_source(Request(before, path="before.py", reference=reference), follow_ups=True, unsafe=True)
     assert result.applied, result.refused
     assert_same_results(tmp_path, program(pair, before), program(pair, result.after), 2e-3)
 

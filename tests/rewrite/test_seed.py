@@ -10,6 +10,7 @@ from support.rewriting import needs_interpreter
 
 from kernlint.analysis import analysis
 from kernlint.fix import Fixed, fix_source
+from kernlint.request import Request
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 
@@ -19,7 +20,9 @@ SEED = Path(__file__).parents[2] / "fixtures/seed/task.md"
 @lru_cache(maxsize=1)
 def seed() -> tuple[Task, Fixed]:
     text = SEED.read_text()
-    return read_task(SourceText(text, "task.md")), fix_source(text, path="task.md", follow_ups=True, device="h100")
+    return read_task(SourceText(text, "task.md")), fix_source(
+        Request(text, path="task.md", device="h100"), follow_ups=True
+    )
 
 
 def test_the_changed_lines() -> None:
@@ -54,10 +57,10 @@ def test_what_is_said_of_it() -> None:
 def test_it_is_what_the_verdict_promises() -> None:
     task, result = seed()
     assert task.reference is not None
-    verdict = analysis(SEED.read_text(), path="task.md").verdict
+    verdict = analysis(Request(SEED.read_text(), path="task.md")).verdict
     assert verdict.details.fix is not None and verdict.details.fix.automatic
     promised = verdict.details.follow_ups[-1].estimate.gpu.after_us
-    after = analysis(result.after, path="task.py", reference=task.reference.text)
+    after = analysis(Request(result.after, path="task.py", reference=task.reference.text))
     assert after.judgement.before.gpu_us == pytest.approx(promised, rel=0.01)
     assert not after.verdict.worth_optimizing
 
@@ -65,7 +68,9 @@ def test_it_is_what_the_verdict_promises() -> None:
 def test_fixing_again_changes_nothing() -> None:
     task, result = seed()
     assert task.reference is not None
-    again = fix_source(result.after, path="task.py", reference=task.reference.text, follow_ups=True, device="h100")
+    again = fix_source(
+        Request(result.after, path="task.py", reference=task.reference.text, device="h100"), follow_ups=True
+    )
     assert again.after == result.after and not again.applied
 
 

@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings
 

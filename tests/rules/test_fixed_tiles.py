@@ -5,6 +5,7 @@ import textwrap
 import pytest
 from support.findings import run_rule
 
+from kernlint.request import Request
 from kernlint.rules.registry import find_rule
 
 BAD = textwrap.dedent(find_rule("KL201").bad)
@@ -51,7 +52,7 @@ def test_what_is_advised_fits_shared_memory(rule: str) -> None:
     from kernlint.fix import fix_source
 
     source = textwrap.dedent(find_rule(rule).bad).replace("BK=32", "BK=128").replace("BK=64", "BK=128")
-    after = fix_source(source, path="k.py", rules=[rule]).after
+    after = fix_source(Request(source, path="k.py"), rules=[rule]).after
     assert not run_rule("KL207", after)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nfrom triton import jit\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.findings import run_rule
 
+from kernlint.request import Request
+
 PROGRAM = """
 SCALE = 0.5
 
@@ -95,6 +97,6 @@ def test_the_scaled_program_is_not_rewritten_without_its_factors() -> None:
 
     header = "import torch\nimport triton\nimport triton.language as tl\n"
     fixed = fix_source(
-        header + PROGRAM, path="k.py", assumptions=("a:int8[64,4096]", "b:int8[64,4096]", "s:float32[4096]")
+        Request(header + PROGRAM, path="k.py", assumptions=("a:int8[64,4096]", "b:int8[64,4096]", "s:float32[4096]"))
     )
     assert "KL101" not in {one.code for one in fixed.applied}

@@ -243,3 +243,35 @@ def test_types_of_atomics(op, dtype, refused):
         k[(1,)](x, y, BLOCK=64)
     """
     assert bool(findings("KL764", source)) == refused
+
+
+LANES = """
+    @triton.jit
+    def pack(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        v = tl.load(x + {read}, mask=i < n, other=0.0)
+        tl.store(y + {written}, {value}, mask={mask})
+
+    def run():
+        x = torch.randn(8192, device="cuda")
+        y = torch.empty_like(x)
+        pack[(8,)](x, y, 8192, BLOCK=1024)
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"written": "i // 2"}, ["error"]),
+        ({"written": "i // 2", "read": "i // 2"}, []),  # the same value twice
+        ({"written": "i // 2", "mask": "(i < n) & (i % 2 == 0)"}, []),
+        ({"written": "i // 2", "value": "tl.sum(v)"}, []),
+        ({"written": "i % 512"}, ["error"]),
+        ({"written": "i ^ 1"}, []),
+        ({}, []),
+    ],
+)
+def test_lanes_that_write_one_element(changes: dict[str, str], expected: list[str]) -> None:
+    source = LANES.format(**{"read": "i", "written": "i", "value": "v", "mask": "i < n"} | changes)
+    assert [finding.severity for finding in findings("KL798", source)] == expected

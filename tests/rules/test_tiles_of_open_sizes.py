@@ -54,3 +54,11 @@ def test_a_launch_that_other_tiles_leave_without_work():
     end = BAD.index("\n", start)
     source = BAD[:start] + f"            {grid}" + BAD[end:]
     assert not run_rule("KL220", source)
+
+
+def test_literals_of_the_grid_change_with_the_tile():
+    """With a grid that stays as it was every larger tile would only compute the same results again."""
+    written = BAD.replace("triton.cdiv(M, BM), triton.cdiv(N, BN)", "triton.cdiv(M, 16), triton.cdiv(N, 16)")
+    assert written != BAD
+    methods = [run_rule("KL220", source).only().change.method for source in (BAD, written)]
+    assert methods[0] == methods[1]

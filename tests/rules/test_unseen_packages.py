@@ -7,7 +7,8 @@ import textwrap
 
 import pytest
 
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import find_rule
 from tests.support.values import HEADER
@@ -198,7 +199,7 @@ def test_the_same_tuner_of_triton_has_no_such_argument() -> None:
 
 
 def test_a_flag_that_was_read_may_leave_nothing_of_a_row() -> None:
-    assert severities("KL774", PICKED.format(valid="idx != 0")) == ["warning", "warning"]
+    assert severities("KL774", PICKED.format(valid="idx != 0")) == ["warning"]
 
 
 def test_one_row_at_a_time_is_no_chunk() -> None:
@@ -512,18 +513,21 @@ LOCKED = """
 
 
 def test_a_release_that_triton_waits_before() -> None:
-    relaxed = LOCKED.replace("(lock, 0)\n", '(lock, 0, sem="relaxed")\n')
+    relaxed, acquire, release = (
+        LOCKED.replace("(lock, 0)\n", f'(lock, 0, sem="{sem}")\n') for sem in ("relaxed", "acquire", "release")
+    )
     for version, source, expected in (
-        (None, LOCKED, ["before 3.9"]),
-        ("3.8", LOCKED, ["before 3.9"]),
+        (None, LOCKED, [("info", "before 3.9")]),
+        (None, acquire, [("warning", "protects")]),
+        ("3.8", LOCKED, [("warning", "before 3.9")]),
         ("3.9", LOCKED, []),
-        ("3.9", relaxed, ["stores that it protects"]),
+        ("3.9", release, []),
+        ("3.9", relaxed, [("warning", "protects")]),
+        ("3.9", acquire, [("warning", "protects")]),
     ):
         settings = FileSettings(frozenset(["KL762"]), target_triton=version)
-        told = check_file(Job("example.py", (HEADER + textwrap.dedent(source)).encode(), settings)).findings
-        assert [finding.message.endswith(end) for finding, end in zip(told, expected, strict=True)] == [True] * len(
-            told
-        )
+        found = check_file(Job("example.py", (HEADER + textwrap.dedent(source)).encode(), settings)).findings
+        assert [(f.severity, f.message[-len(end) :]) for f, (_, end) in zip(found, expected, strict=True)] == expected
 
 
 def test_a_fault_of_a_helper_is_told_where_it_stands(tmp_path) -> None:
@@ -560,8 +564,8 @@ SWITCHED = """
 
 def test_code_behind_a_switch_that_nobody_sets() -> None:
     assert severities("KL704", SWITCHED) == ["info"]
-    assert severities("KL704", SWITCHED.replace(" = False", "")) == ["warning"]
-    assert severities("KL704", SWITCHED.replace("if CHECK", "if not CHECK")) == ["warning"]
+    assert severities("KL704", SWITCHED.replace(" = False", "")) == ["info"]
+    assert severities("KL704", SWITCHED.replace("if CHECK", "if not CHECK")) == ["info"]
     launched = SWITCHED + "\n    def run(x, y):\n        twice[(16,)](x, y, x.numel(), 64{})\n"
     assert severities("KL704", launched.format("")) == []
     assert severities("KL704", launched.format(", CHECK=True")) == ["error"]
@@ -677,6 +681,19 @@ def test_the_time_of_issuing_beside_the_whole() -> None:
         "warning"
     ]
     assert severities("KL785", ISSUED_AND_DONE.replace(", time.perf_counter() - begin", "")) == ["warning"]
+
+
+def test_the_time_of_issuing_beside_other_work_of_the_host() -> None:
+    begin, end = "        begin = time.perf_counter()\n", "        torch.cuda.synchronize()\n"
+    source = ISSUED_AND_DONE.replace(end, "").replace(", time.perf_counter() - begin", "")
+    looked_up = source.replace(begin, f"        first = time.perf_counter()\n        found = look_up()\n{begin}")
+    assert severities("KL785", looked_up) == ["info"]
+    reading = "        issued = time.perf_counter() - begin\n"
+    logged = source.replace(reading, "        if LOG:\n            print(time.perf_counter() - begin)\n")
+    assert severities("KL785", logged.replace("return issued", "return x")) == ["info"]
+    # ... but warming up is none of it.
+    warm = f"        first = time.perf_counter()\n        fill[(1,)](x, BLOCK=1024)\n{end}{begin}"
+    assert severities("KL785", source.replace(begin, warm)) == ["warning"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ from mutators.reordered import kernels_last, swapped_operands
 from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules

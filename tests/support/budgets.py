@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kernlint.analysis import analysis
 from kernlint.report.budget import Budget, budget
+from kernlint.request import Request
 
 ROOT = Path(__file__).parents[2]
 SEED = (ROOT / "fixtures/seed/task.md").read_text()
@@ -66,19 +67,19 @@ UNKNOWN = "from elsewhere import programs\n" + OPEN.replace("(triton.cdiv(x.nume
 
 @lru_cache(maxsize=16)
 def seed(scope: str = "gpu", device: str = "h100-sxm") -> Budget:
-    return budget(analysis(SEED, path="task.md", scope=scope, device=device))
+    return budget(analysis(Request(SEED, path="task.md", scope=scope, device=device)))
 
 
 @lru_cache(maxsize=4)
 def loop(scope: str = "gpu") -> Budget:
-    return budget(analysis(LOOP, path="loop.py", scope=scope))
+    return budget(analysis(Request(LOOP, path="loop.py", scope=scope)))
 
 
 @lru_cache(maxsize=1)
 def assumed() -> Budget:
-    return budget(analysis(OPEN, path="open.py"))
+    return budget(analysis(Request(OPEN, path="open.py")))
 
 
 @lru_cache(maxsize=1)
 def unknown() -> Budget:
-    return budget(analysis(UNKNOWN, path="open.py"))
+    return budget(analysis(Request(UNKNOWN, path="open.py")))

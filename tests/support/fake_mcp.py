@@ -8,11 +8,12 @@ import signal
 import time
 
 from kernlint.errors import AnalysisError
+from kernlint.request import Request
 from kernlint.server import mcp, tools
-from kernlint.server.tools import Answer, Task
+from kernlint.server.tools import Answer
 
 
-def analyze(task: Task) -> Answer:
+def analyze(task: Request) -> Answer:
     if "# crash" in task.source:
         signal.raise_signal(signal.SIGSEGV)
     if "# hang" in task.source:

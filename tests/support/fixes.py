@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from kernlint.fix import Fixed, fix_source
+from kernlint.request import Request
 
 #: A GEMM of one program; ``loop`` is the body of its K loop, ``epilogue`` what follows it. Operands are K-contiguous.
 _GEMM = """
@@ -47,10 +48,10 @@ def gemm(loop: str, epilogue: str = STORE, dtype: str = "int8", helpers: str = "
     ).lstrip("\n")
 
 
-def fixed(source: str, rule: str, unsafe: bool = True, **options: object) -> Fixed:
+def fixed(source: str, rule: str, unsafe: bool = True, autotune: bool = False, **asked: object) -> Fixed:
     """``source`` with what ``rule`` finds fixed; fails where something was not."""
-    options.setdefault("device", "h100")
-    result = fix_source(source, path="kernel.py", rules=[rule], unsafe=unsafe, **options)  # type: ignore[arg-type]
+    request = Request(source, **{"path": "kernel.py", "device": "h100", **asked})  # type: ignore[arg-type]
+    result = fix_source(request, rules=[rule], unsafe=unsafe, autotune=autotune)
     assert not result.refused, result.refused
     assert result.applied
     return result
@@ -58,7 +59,7 @@ def fixed(source: str, rule: str, unsafe: bool = True, **options: object) -> Fix
 
 def refusal(source: str, rule: str, unsafe: bool = True) -> str:
     """Why what ``rule`` finds in ``source`` is not fixed."""
-    result = fix_source(source, path="kernel.py", rules=[rule], unsafe=unsafe, device="h100")
+    result = fix_source(Request(source, path="kernel.py", device="h100"), rules=[rule], unsafe=unsafe)
     assert not result.applied and result.after == result.before
     (refused,) = result.refused
     return refused.reason

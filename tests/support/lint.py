@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
 from kernlint.lint.diagnostics import DIAGNOSTICS
+from kernlint.lint.job import Job
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings
 

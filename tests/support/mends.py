@@ -7,30 +7,31 @@ import textwrap
 from support.rewriting import HEADER
 
 from kernlint.fix import Fixed, fix_source
+from kernlint.request import Request
 
 
-def mended(source: str, *rules: str, unsafe: bool = False, **options: object) -> Fixed:
+def mended(source: str, *rules: str, unsafe: bool = False, **asked: object) -> Fixed:
     """``source`` (with the imports above it) with what ``rules`` find mended; fails where something was not, or where a
     second run would change more."""
-    result = fix_source(program(source), path="k.py", rules=rules, unsafe=unsafe, **options)  # type: ignore[arg-type]
+    result = fix_source(Request(program(source), path="k.py", **asked), rules=rules, unsafe=unsafe)  # type: ignore[arg-type]
     assert not result.refused, result.refused
     assert result.applied
-    again = fix_source(result.after, path="k.py", rules=rules, unsafe=unsafe, **options)  # type: ignore[arg-type]
+    again = fix_source(Request(result.after, path="k.py", **asked), rules=rules, unsafe=unsafe)  # type: ignore[arg-type]
     assert again.after == result.after and not again.refused, again.refused
     return result
 
 
-def refusal(source: str, rule: str, unsafe: bool = True, **options: object) -> str:
+def refusal(source: str, rule: str, unsafe: bool = True, **asked: object) -> str:
     """Why what ``rule`` finds in ``source`` is not mended."""
-    result = fix_source(program(source), path="k.py", rules=[rule], unsafe=unsafe, **options)  # type: ignore[arg-type]
+    result = fix_source(Request(program(source), path="k.py", **asked), rules=[rule], unsafe=unsafe)  # type: ignore[arg-type]
     assert not result.applied and result.after == result.before
     (reason,) = {refused.reason for refused in result.refused}
     return reason
 
 
-def unchanged(source: str, *rules: str, **options: object) -> bool:
+def unchanged(source: str, *rules: str, **asked: object) -> bool:
     """Whether ``rules`` have nothing to say of ``source``."""
-    result = fix_source(program(source), path="k.py", rules=rules, unsafe=True, **options)  # type: ignore[arg-type]
+    result = fix_source(Request(program(source), path="k.py", **asked), rules=rules, unsafe=True)  # type: ignore[arg-type]
     return result.after == result.before and not result.refused
 
 

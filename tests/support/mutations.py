@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from kernlint.lint.check_file import Job, Result
 from kernlint.lint.diagnostics import DIAGNOSTICS
+from kernlint.lint.job import Job, Result
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import all_rules
 

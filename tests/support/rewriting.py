@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kernlint.fix import Fixed, fix_source
+from kernlint.request import Request
 
 HEADER = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 
@@ -55,14 +56,14 @@ for a, b in zip(run(sys.argv[1]), run(sys.argv[2]), strict=True):
 def fix(source: str, code: str, header: bool = True) -> Fixed:
     """What ``kernlint fix --rule`` makes of ``source`` (dedented, the imports added)."""
     text = textwrap.dedent(source).strip("\n") + "\n"
-    return fix_source((HEADER if header else "") + text, path="example.py", rules=[code], unsafe=True)
+    return fix_source(Request((HEADER if header else "") + text, path="example.py"), rules=[code], unsafe=True)
 
 
 def fixed(source: str, code: str, header: bool = True) -> str:
     """The fixed source, without the imports that were added; fails where no fix was made."""
     result = fix(source, code, header)
     assert result.applied, [refused.reason for refused in result.refused]
-    assert not fix_source(result.after, path="example.py", rules=[code], unsafe=True).applied, "not idempotent"
+    assert not fix_source(Request(result.after, path="example.py"), rules=[code], unsafe=True).applied, "not idempotent"
     return result.after.removeprefix(HEADER if header else "")
 
 

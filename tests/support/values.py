@@ -7,7 +7,8 @@ import textwrap
 from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.tree import parse_module

@@ -8,7 +8,8 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from kernlint.syntax.light import LightTree, Unusual
+from kernlint.syntax.light import LightTree
+from kernlint.syntax.light_expressions import Unusual
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import walk
 
@@ -32,6 +33,12 @@ SOURCES = {
         "try:\n    a\nexcept (A, B) as e:\n    b\nexcept C:\n    c\nexcept:\n    d\nelse:\n    e\nfinally:\n    f\n"
         "with a as b, c:\n    d\n"
     ),
+    "withs": (
+        "with (a): pass\nwith ((a)): pass\nwith (a) as b: pass\nwith (a), (b): pass\nwith (a, b): pass\nwith (a,): pass\n"
+        "with (\n    a as b,\n    (c) as d,\n    f(e),\n): pass\nwith ((a), (b)): pass\nwith (a, b) as c: pass\n"
+        "with (a, b), c: pass\nwith f(a), (b): pass\nwith (a + b).c: pass\nwith (f)(a): pass\nwith (a)[b] as c: pass\n"
+        "async def g():\n    async with (a as b, c): pass\n    async with (await d): pass\n"
+    ),
     "functions": (
         "@a\n@(b.c)\nasync def f(a, b: int = 1, /, c=(2), *d, e, g: 'x' = 3, **h) -> (int):\n"
         "    async with a as b: pass\n    async for i in await x: yield i\n    return lambda *, y, z=1: (y, *z)\n"
@@ -42,6 +49,10 @@ SOURCES = {
         "a and b and c or d\nnot a\n-a ** ~b\na < b <= c is not d not in e\nx if y else z\n"
         "{1: 2, **a}\n{1, *b}\n[*a, b]\n[x async for x in y if a if b for z in w]\n{x: y for x in z}\n{x for x in y}\n"
         "f(*a, b, c=d, **e)\n0x1F + 1_000 + 1e3 + 2j\nNone, True, ...\n"
+    ),
+    "chains": (
+        "(a) and (b or c) and d\n((a)) or (\n  (b)  # )\n ) or (b, c) or (x for x in y) or (é ) or ((z)) or None\n"
+        "f((a and b and c), (d or (e.f[0] or g)) or h or i)\n"
     ),
     "texts": "a = 'x' \"y\"\nb = (rb'z'\n     b'w')\nc = f'{a!r:>{b}} {(c)}'\nd = ('x'\n     f'{y}')\ne = '''\n#('''\nf = ''\n",
     "other letters": "naïve = 'é'; f(naïve)\nx = (é)\n",
@@ -72,6 +83,11 @@ def test_a_light_tree_is_that_of_libcst(source):
     _assert_alike(source)
 
 
+def test_the_inner_ones_of_a_chain_cost_no_parse():
+    light, _ = _light(SOURCES["chains"])
+    assert all(light._near_span(node) is not None for node in light.of(cst.BooleanOperation))
+
+
 @pytest.mark.parametrize(
     "path", ["fixtures/pairs/flash-ok/before.py", "kernlint/lint/check_file.py", "rules/proofs/indices.py"]
 )
@@ -79,10 +95,12 @@ def test_a_light_tree_of_a_file(path):
     source = (ROOT / path).read_text()
     light, full = _light(source)
     assert [type(node) for node in walk(light.tree)] == [type(node) for node in walk(full.tree)]
-    assert [light._near_span(node) for node in light.nodes] == [full._near_span(node) for node in full.nodes]
+    for ours, theirs in zip(light.nodes, full.nodes):
+        near = light._near_span(ours)
+        assert near == (full.span(theirs) if type(theirs) is cst.BooleanOperation else full._near_span(theirs))
 
 
-@pytest.mark.parametrize("source", ["with (a) as b: pass\n", "if a: \\\n  b\n", "match a:\n    case 1: pass\n"])
+@pytest.mark.parametrize("source", ["with (a := b): pass\n", "if a: \\\n  b\n", "match a:\n    case 1: pass\n"])
 def test_what_only_libcst_reads(source):
     with pytest.raises(Unusual):
         LightTree(source, ast.parse(source))
@@ -109,3 +127,11 @@ def test_a_place_that_python_does_not_tell_is_that_of_libcst():
 )
 def test_deep_source(source):
     assert parse_module(source + "\n", "x.py").tree.body
+
+
+def test_what_stands_in_a_text_is_not_looked_for_elsewhere():
+    module = parse_module("a = f'{g(1)}'\nb = h(2)\n", "x.py")
+    inside, outside = module.of(cst.Call)
+    assert module.at(module.span(outside), cst.Call) is outside
+    assert "_with_layout" not in vars(module)
+    assert module.at(module.span(inside), cst.Call) is inside

@@ -8,6 +8,7 @@ import pytest
 
 from kernlint.analysis import Analysis, analysis
 from kernlint.errors import SourceError, UsageError
+from kernlint.request import Request
 from kernlint.schema import load
 from kernlint.verdict.measured import counted_bound, names_kernel
 
@@ -19,7 +20,7 @@ KERNEL = "int8_matmul_rowwise_dequant_kernel"
 
 @lru_cache(maxsize=32)
 def ask(performance: str | None = None, scope: str = "gpu") -> Analysis:
-    answer = analysis(SEED, path="task.md", performance=performance, scope=scope)
+    answer = analysis(Request(SEED, path="task.md", performance=performance, scope=scope))
     jsonschema.Draft202012Validator(load("verdict")).validate(answer.verdict.to_json())
     return answer
 
@@ -38,7 +39,7 @@ def test_no_data_changes_nothing():
     assert ask("No performance data available.").verdict == plain.verdict
     # The seed's own section says so, too: without the section the answer is the same.
     without = SEED.replace("No performance data available. Analyze code structure only.", "")
-    assert analysis(without, path="task.md").verdict == plain.verdict
+    assert analysis(Request(without, path="task.md")).verdict == plain.verdict
 
 
 def test_a_measured_kernel_replaces_its_prediction_and_keeps_the_ratio():
@@ -123,16 +124,18 @@ def test_data_that_names_no_step_is_said():
 
 def test_the_section_of_a_task_file_counts():
     told = SEED.replace("No performance data available. Analyze code structure only.", "0.1 ms")
-    assert analysis(told, path="task.md").verdict.details.estimate.gpu.before_us == pytest.approx(100.0)
+    assert analysis(Request(told, path="task.md")).verdict.details.estimate.gpu.before_us == pytest.approx(100.0)
     with pytest.raises(SourceError, match=r"task\.md: section Performance: no performance data"):
-        analysis(SEED.replace("No performance data available.", "It got 3 stars."), path="task.md")
+        analysis(Request(SEED.replace("No performance data available.", "It got 3 stars."), path="task.md"))
 
 
 def test_data_of_another_device_is_refused():
     text = (DATA / "ncu_raw.csv").read_text()
     with pytest.raises(UsageError, match="ask about it with --device a100-80gb-sxm"):
-        analysis(SEED, path="task.md", performance=text.replace("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"))
-    unknown = analysis(SEED, path="task.md", performance=text.replace("NVIDIA H100 80GB HBM3", "NVIDIA Z1"))
+        analysis(
+            Request(SEED, path="task.md", performance=text.replace("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"))
+        )
+    unknown = analysis(Request(SEED, path="task.md", performance=text.replace("NVIDIA H100 80GB HBM3", "NVIDIA Z1")))
     assert unknown.verdict.details.measured.device == "NVIDIA Z1"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernlint.analysis import analysis
+from kernlint.request import Request
 
 PROGRAM = """
 import torch
@@ -46,7 +47,7 @@ def get_inputs():
     ],
 )
 def test_structure_comes_first_unless_it_is_a_small_part(sizes: dict[str, int], rule: str) -> None:
-    verdict = analysis(PROGRAM, path="k.py", overrides=sizes).verdict
+    verdict = analysis(Request(PROGRAM, path="k.py", overrides=sizes)).verdict
     found = {finding.rule.code for finding in verdict.details.findings}
     assert "KL210" in found
     assert verdict.details.rule is not None and verdict.details.rule.code == rule
@@ -71,7 +72,7 @@ def test_another_tile_must_be_sure_to_gain(tile: str, worth: bool) -> None:
     )
     source = source.replace("BM=128, BN=128, BK=64, num_warps=8", tile)
     assert loop in source and tile in source
-    verdict = analysis(source, path="k.py", device="h200", overrides={"M": 4096, "N": 4096, "K": 4096}).verdict
+    verdict = analysis(Request(source, path="k.py", device="h200", overrides={"M": 4096, "N": 4096, "K": 4096})).verdict
     assert verdict.worth_optimizing is worth
     gain = verdict.details.estimate.gpu
     assert gain is not None and gain.low is not None and (gain.low >= 1.0 or not worth)

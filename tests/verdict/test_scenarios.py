@@ -11,6 +11,7 @@ import pytest
 from kernlint.analysis import Analysis, analysis
 from kernlint.interpret.evidence import _beside
 from kernlint.interpret.ladder import _role
+from kernlint.request import Request
 from kernlint.schema import load
 
 STREAM = """
@@ -60,7 +61,7 @@ UPCAST = """
 
 @cache
 def ask(source: str, *assumptions: str) -> Analysis:
-    return analysis(textwrap.dedent(source), assumptions=assumptions)
+    return analysis(Request(textwrap.dedent(source), assumptions=tuple(assumptions)))
 
 
 def stream(kernel: str = "copy", value: str = "x * 2", annotation: str = "", check: str = "pass") -> Analysis:
@@ -135,6 +136,69 @@ def test_types_come_from_evidence(options, expected):
 def test_a_type_that_a_check_fixes_is_no_assumption():
     found = stream(check="torch._check(x.dtype == torch.float16)")
     assert "x" not in types(found)
+
+
+def test_a_call_that_waits_for_a_value_is_answered_too():
+    found = stream(check="if x.sum().item() > 0: pass")
+    assert found.verdict.details is not None and found.judgement.certainty == "assumed"
+
+
+def test_columns_that_all_programs_update_are_summed_up_first():
+    found = ask("""
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def columns(x_ptr, s_ptr, stride, N, BLOCK: tl.constexpr):
+            cols = tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + tl.program_id(0) * stride + cols, mask=cols < N, other=0.0)
+            tl.store(x_ptr + tl.program_id(0) * stride + cols, x * 2, mask=cols < N)
+            tl.atomic_add(s_ptr + cols, x, mask=cols < N)
+
+        def column_sums(x):
+            M, N = x.shape
+            assert x.dtype == torch.float32
+            s = torch.zeros(N, device=x.device, dtype=torch.float32)
+            columns[(M,)](x, s, x.stride(0), N, BLOCK=triton.next_power_of_2(N))
+            return s
+    """)
+    headroom = found.judgement.headroom
+    assert found.verdict.worth_optimizing and headroom is not None and headroom.achievable_us < headroom.now_us / 2
+
+
+def test_strides_of_tensors_of_unknown_rank_are_those_of_dense_ones():
+    found = ask(UPCAST.replace("N, _ = b.shape", "N = b.shape[0]").replace("rn[None, :] * K + rk", "rn[None, :] * S + rk")
+                .replace("M, N, K, BM: tl", "M, N, K, S, BM: tl").replace("M, N, K, BM=64", "M, N, K, b.stride(0), BM=64"))  # fmt: skip
+    dense = ask(UPCAST)
+    times = [one.judgement.before.total_us("gpu") for one in (found, dense)]
+    assert None not in times and 0.8 < times[0] / times[1] < 1.25  # type: ignore[operator]
+
+
+def test_times_behind_loaded_addresses_are_not_decided():
+    found = ask("""
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(table, n, BLOCK: tl.constexpr):
+            x_ptr = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float16))
+            for start in range(0, n, BLOCK):
+                offs = start + tl.arange(0, BLOCK)
+                x = tl.load(x_ptr + offs, mask=offs < n)
+                tl.store(x_ptr + offs, tl.dot(x[:, None], x[None, :]).to(tl.float16), mask=offs < n)
+
+        def apply(xs):
+            table = torch.tensor([x.data_ptr() for x in xs], dtype=torch.int64, device="cuda")
+            for x in xs:
+                assert x.numel() == 4096
+            double[(len(xs),)](table, 4096, BLOCK=64)
+    """)
+    (launch,) = found.judgement.workload.launches()
+    assert [str(operand.dtype) for dot in launch.kernel.dots() for operand in (dot.a, dot.b)] == ["float16"] * 2
+    assert not found.verdict.worth_optimizing and found.judgement.certainty == "unknown"
+    assert found.verdict.reason.startswith("Not decided: what `double` reads and writes lies behind addresses")
 
 
 def test_nothing_to_go_by_is_not_decided():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernlint.analysis import analysis
+from kernlint.request import Request
 from kernlint.verify.formats import Precision, formats_of, named_formats
 
 PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
@@ -15,7 +16,7 @@ PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
 def formats(pair: str, version: str) -> dict[str, str]:
     text = (PAIRS / pair / f"{version}.py").read_text()
     reference = (PAIRS / pair / "reference.py").read_text()
-    return formats_of(analysis(text, reference=reference).judgement.workload)
+    return formats_of(analysis(Request(text, reference=reference)).judgement.workload)
 
 
 def test_the_formats_of_kernels():

@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from kernlint.request import Request
 from kernlint.schema import load
 from kernlint.verify.plan import NothingToProve, Plan, make_plan
 from kernlint.verify.prove import prove
@@ -53,7 +54,7 @@ class ModelNew(torch.nn.Module):
 
 
 def plan(fixed: str, kernel: str = KERNEL) -> Plan:
-    made = make_plan(kernel, reference=REFERENCE, fixed=fixed)
+    made = make_plan(Request(kernel, reference=REFERENCE), fixed=fixed)
     assert isinstance(made, Plan)
     return made
 
@@ -103,7 +104,8 @@ def test_mutants_of_a_matmul_are_incorrect(old, new):
     after = (path / "after.py").read_text()
     assert old in after
     made = make_plan(
-        (path / "before.py").read_text(), reference=(path / "reference.py").read_text(), fixed=after.replace(old, new)
+        Request((path / "before.py").read_text(), reference=(path / "reference.py").read_text()),
+        fixed=after.replace(old, new),
     )
     assert isinstance(made, Plan)
     assert prove(made, "interpreter").outcome == "incorrect"
@@ -113,7 +115,7 @@ def test_a_matmul_in_tf32_on_int8_and_in_float32_are_proven():
     for name in ("gemm-fp32-ieee-tf32", "gemm-int8-upcast-copy", "fuse-gemm-bias-gelu"):
         path = FIXTURES / "pairs" / name
         texts = [(path / f"{part}.py").read_text() for part in ("before", "reference", "after")]
-        made = make_plan(texts[0], reference=texts[1], fixed=texts[2])
+        made = make_plan(Request(texts[0], reference=texts[1]), fixed=texts[2])
         assert isinstance(made, Plan)
         assert prove(made, "interpreter").outcome == "correct"
 
@@ -124,7 +126,7 @@ LITERALS = REFERENCE.replace("ROWS, COLS", "64, 1 << 20").replace(
 
 
 def test_literal_sizes_shrink_and_those_that_the_reference_refuses_are_dropped():
-    made = make_plan(KERNEL, reference=LITERALS, fixed=KERNEL.replace("* 2.0", "/ 0.5"))
+    made = make_plan(Request(KERNEL, reference=LITERALS), fixed=KERNEL.replace("* 2.0", "/ 0.5"))
     assert isinstance(made, Plan)
     assert made.small.sizes["SIZE_1048576"] < 1 << 16
     said: list[str] = []
@@ -138,8 +140,8 @@ def test_literal_sizes_shrink_and_those_that_the_reference_refuses_are_dropped()
 def test_sizes_of_facts_shrink_too():
     kernel = KERNEL + "\ndef twice(x):\n    return ModelNew().forward(x)\n"
     fact = ("x:float16[512,65536]",)
-    made = make_plan(kernel, fixed=kernel.replace("* 2.0", "/ 0.5"), entry="twice", assumptions=fact)
-    wrong = make_plan(kernel, fixed=kernel.replace("* 2.0", "* 2.002"), entry="twice", assumptions=fact)
+    made = make_plan(Request(kernel, entry="twice", assumptions=tuple(fact)), fixed=kernel.replace("* 2.0", "/ 0.5"))
+    wrong = make_plan(Request(kernel, entry="twice", assumptions=tuple(fact)), fixed=kernel.replace("* 2.0", "* 2.002"))
     assert isinstance(made, Plan) and isinstance(wrong, Plan)
     found = prove(made, "interpreter")
     assert found.outcome == "correct" and found.reference == "the version before"
@@ -182,8 +184,8 @@ def test_a_change_to_an_argument_is_seen():
 
 def test_arguments_that_only_the_versions_write_to_are_compared_with_each_other():
     kernel = KERNEL.replace("return y", "x.copy_(y)\n        return y")
-    made = make_plan(kernel, reference=REFERENCE, fixed=kernel)
-    wrong = make_plan(kernel, reference=REFERENCE, fixed=KERNEL)
+    made = make_plan(Request(kernel, reference=REFERENCE), fixed=kernel)
+    wrong = make_plan(Request(kernel, reference=REFERENCE), fixed=KERNEL)
     assert isinstance(made, Plan) and isinstance(wrong, Plan)
     assert prove(made, "interpreter").outcome == "correct"
     assert prove(wrong, "interpreter").outcome == "incorrect"
@@ -196,7 +198,7 @@ def test_bfloat16_is_never_called_wrong():
 
 def test_the_seed_is_proven_and_fits_the_schema():
     path = FIXTURES / "seed" / "task.md"
-    made = make_plan(path.read_text(), path=str(path), follow_ups=True)
+    made = make_plan(Request(path.read_text(), path=str(path)), follow_ups=True)
     assert isinstance(made, Plan)
     compiled = prove(made, "compile")
     assert compiled.outcome == "lowered" and not compiled.proven
@@ -215,7 +217,8 @@ def test_a_kernel_that_does_not_compile_is_failed():
         (path / "after.py").read_text().replace("out = tl.maximum(out, 0.0)", "out = tl.maximum(out, tl.arange(0, 3))")
     )
     made = make_plan(
-        (path / "before.py").read_text(), reference=(path / "reference.py").read_text(), fixed=broken, path="before.py"
+        Request((path / "before.py").read_text(), reference=(path / "reference.py").read_text(), path="before.py"),
+        fixed=broken,
     )
     assert isinstance(made, Plan)
     assert prove(made, "compile").outcome == "failed"
@@ -223,7 +226,7 @@ def test_a_kernel_that_does_not_compile_is_failed():
 
 def test_nothing_to_fix_is_nothing_to_prove():
     path = FIXTURES / "pairs" / "softmax-ok"
-    made = make_plan((path / "before.py").read_text(), reference=(path / "reference.py").read_text())
+    made = make_plan(Request((path / "before.py").read_text(), reference=(path / "reference.py").read_text()))
     assert isinstance(made, NothingToProve)
 
 
@@ -259,14 +262,14 @@ def get_inputs():
 
 
 def test_mended_code_is_held_against_the_reference():
-    made = make_plan(WRONG, rules=["KL761"])
+    made = make_plan(Request(WRONG), rules=["KL761"])
     assert isinstance(made, NothingToProve) and "--reference" in made.reasons[0]
-    made = make_plan(WRONG, reference=RIGHT, rules=["KL761"])
+    made = make_plan(Request(WRONG, reference=RIGHT), rules=["KL761"])
     assert isinstance(made, Plan) and made.change.numerics == "changed"
 
 
 def test_a_mend_is_proven_where_the_version_before_is_wrong():
-    made = make_plan(WRONG, reference=RIGHT, rules=["KL761"])
+    made = make_plan(Request(WRONG, reference=RIGHT), rules=["KL761"])
     found = prove(made, "interpreter")
     assert found.outcome == "correct" and "the version before does not" in found.summary
 
@@ -278,7 +281,7 @@ def test_the_seed_is_faster_on_a_gpu():
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
     path = FIXTURES / "seed" / "task.md"
-    made = make_plan(path.read_text(), path=str(path), follow_ups=True)
+    made = make_plan(Request(path.read_text(), path=str(path)), follow_ups=True)
     assert isinstance(made, Plan)
     found = prove(made, "gpu")
     assert found.outcome == "faster" and found.timings is not None and found.timings.captured

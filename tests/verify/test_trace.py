@@ -11,6 +11,7 @@ import pytest
 from kernlint.analysis import analysis, analyze
 from kernlint.errors import AnalysisError
 from kernlint.interpret.edits import NO_EDITS
+from kernlint.request import Request
 from kernlint.verify.sandbox import Limits
 from kernlint.verify.trace import make_job, record, trace
 from kernlint.workload import HostSync, Launch, Repeat, TorchOp
@@ -67,8 +68,8 @@ def test_what_source_does_not_tell_is_traced():
         return total
     """
     source = program(forward, OPAQUE)
-    found = record(source)
-    read = analysis(source, recording=found)
+    found = record(Request(source))
+    read = analysis(Request(source, recording=found))
     workload = read.judgement.workload
     assert read.program.replaced == "ModelNew.forward" and read.program.differences
     assert workload.traced and workload.entry == "ModelNew.forward"
@@ -95,7 +96,7 @@ def test_source_that_tells_everything_stands():
         return torch.relu(y)
     """
     source = program(forward)
-    read = analysis(source, recording=record(source))
+    read = analysis(Request(source, recording=record(Request(source))))
     assert read.program.replaced == "" and read.program.differences == ()
     assert read.judgement.workload.traced
 
@@ -118,7 +119,9 @@ def tuned(x, y, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
         return out.float()
     """
     source = program(forward, tuned)
-    program_read = analysis(source, recording=record(source, device="a100-80gb"), device="a100-80gb").program
+    program_read = analysis(
+        Request(source, recording=record(Request(source, device="a100-80gb")), device="a100-80gb")
+    ).program
     workload = program_read.traced_workload(NO_EDITS)
     loop = next(step for step in workload.steps if isinstance(step, Repeat))
     assert loop.count == 64 and len(loop.body) == 1
@@ -140,7 +143,11 @@ def test_a_function_is_traced_with_the_facts_that_are_given():
         "    scale[(blocks,)](x, y, x.numel(), 1.0, BLOCK=x.numel() // blocks)\n    return y\n"
     )
     workload = analysis(
-        source, recording=record(source, assumptions=["x:float16[4096]"]), assumptions=["x:float16[4096]"]
+        Request(
+            source,
+            recording=record(Request(source, assumptions=("x:float16[4096]",))),
+            assumptions=("x:float16[4096]",),
+        )
     )
     assert workload.judgement.workload.launches()[0].constexprs["BLOCK"] == 1024
 
@@ -154,7 +161,7 @@ def test_caches_are_told_from_later_calls():
         return y + self.table
     """
     source = program(forward)
-    found = record(source)
+    found = record(Request(source))
     kernel = found.traces["kernel"]
     assert len(kernel["calls"][0]["steps"]) == len(kernel["calls"][1]["steps"]) + 2
 
@@ -162,7 +169,7 @@ def test_caches_are_told_from_later_calls():
 def test_inputs_that_nobody_tells_are_asked_for():
     source = KERNEL + "def run(x):\n    scale[(1,)](x, x, 8, 1.0, BLOCK=8)\n"
     with pytest.raises(AnalysisError, match="no function says what to call it with"):
-        record(source)
+        record(Request(source))
 
 
 # -- programs that misbehave ------------------------------------------------------------------------------------------
@@ -196,13 +203,13 @@ def test_what_a_trace_does_not_allow(tmp_path):
     kept.touch()
     forward = "raise ValueError(f'went through: {sorted(tried())}')"
     with pytest.raises(AnalysisError, match=r"ValueError: went through: \[\] \(line \d+, in forward\)"):
-        record(program(forward, TRIED.replace("OUT", repr(str(tmp_path)))))
+        record(Request(program(forward, TRIED.replace("OUT", repr(str(tmp_path))))))
     assert list(tmp_path.iterdir()) == [kept]
 
 
 def test_a_program_that_ends_python():
     with pytest.raises(AnalysisError, match="SystemExit"):
-        record(program("raise SystemExit(0)"))
+        record(Request(program("raise SystemExit(0)")))
 
 
 def test_walls_that_python_does_not_see(tmp_path):
@@ -215,7 +222,7 @@ def test_walls_that_python_does_not_see(tmp_path):
         raise ValueError(f"file {{made}} socket {{opened}}")
     """
     with pytest.raises(AnalysisError) as error:
-        record(program(forward))
+        record(Request(program(forward)))
     if os.path.isdir("/proc/sys/kernel") and "socket -1" not in str(error.value):
         pytest.skip("no barriers here")
     assert "file -1 socket -1" in str(error.value) and not list(tmp_path.iterdir())
@@ -229,7 +236,7 @@ def test_walls_that_python_does_not_see(tmp_path):
     ],
 )
 def test_an_end_without_an_answer(body, words):
-    job = make_job(program(body))
+    job = make_job(Request(program(body)))
     with pytest.raises(AnalysisError, match=words):
         trace(job, Limits(seconds=40.0, memory_bytes=4 << 30))
 
@@ -241,7 +248,7 @@ def test_large_tensors_cost_nothing():
         return y
     """
     source = program(forward)
-    assert record(source).traces["kernel"]
+    assert record(Request(source)).traces["kernel"]
 
 
 def test_the_command(tmp_path, capsys):
@@ -275,6 +282,6 @@ def test_values_that_programs_look_into():
         return norm
     """
     source = program(forward)
-    steps = record(source).traces["kernel"]["calls"][1]["steps"]
+    steps = record(Request(source)).traces["kernel"]["calls"][1]["steps"]
     assert [step["grid"] for step in steps if step["kind"] == "launch"] == [[12]]
     assert [step["what"] for step in steps if step["kind"] == "sync"].count(".item()") == 1

@@ -10,7 +10,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret import torch_ops
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Size
 
 
@@ -21,20 +21,20 @@ def canonical(made: Value) -> Value:
         return made
     (body,) = made.operands
     over = made.attributes["over"]
-    term = _without_casts(body)
+    term = without_casts(body)
     if term.value.op == "square" or (term.value.op == "mul" and _twice(term.value)):
-        inner = _without_casts(_through(term, term.value.operands[0]))
+        inner = without_casts(through(term, term.value.operands[0]))
         if inner.value.op == "sub":
-            x, mean = (_without_casts(_through(inner, one)) for one in inner.value.operands)
+            x, mean = (without_casts(through(inner, one)) for one in inner.value.operands)
             if mean.value.op == "div" and _is_count(mean.value.operands[1], over):
-                total = _without_casts(_through(mean, mean.value.operands[0]))
-                if _reduces(total, "sum", x, over, len(made.shape)):
+                total = without_casts(through(mean, mean.value.operands[0]))
+                if reduces(total, "sum", x, over, len(made.shape)):
                     return _kind(made, "m2", x)
     if term.value.op == "exp":
-        inner = _without_casts(_through(term, term.value.operands[0]))
+        inner = without_casts(through(term, term.value.operands[0]))
         if inner.value.op == "sub":
-            x, top = (_without_casts(_through(inner, one)) for one in inner.value.operands)
-            if _reduces(top, "max", x, over, len(made.shape)):
+            x, top = (without_casts(through(inner, one)) for one in inner.value.operands)
+            if reduces(top, "max", x, over, len(made.shape)):
                 return _kind(made, "expsum", x)
     return made
 
@@ -43,15 +43,15 @@ def _kind(made: Value, kind: str, body: View) -> Value:
     return Value("reduce", made.shape, made.dtype, (body,), {**made.attributes, "kind": kind})
 
 
-def _through(outer: View, inner: View) -> View:
+def through(outer: View, inner: View) -> View:
     """``inner``, an operand of the value of ``outer``, as it is looked at from where ``outer`` is."""
     return View(inner.value, looked_through(inner.index, outer.index))
 
 
-def _without_casts(view: View) -> View:
+def without_casts(view: View) -> View:
     """``view`` without conversions that lose nothing."""
     while view.value.op == "cast" and view.value.dtype.is_float and not _loses(view.value):
-        view = _through(view, view.value.operands[0])
+        view = through(view, view.value.operands[0])
     return view
 
 
@@ -66,15 +66,15 @@ def _twice(value: Value) -> bool:
 
 
 def _is_count(view: View, over: Sequence[Size]) -> bool:
-    return view.value.op == "number" and view.value.attributes["value"] == torch_ops.product(tuple(over))
+    return view.value.op == "number" and view.value.attributes["value"] == product(tuple(over))
 
 
-def _reduces(view: View, kind: str, x: View, over: Sequence[Size], rank: int) -> bool:
+def reduces(view: View, kind: str, x: View, over: Sequence[Size], rank: int) -> bool:
     """Whether ``view``, looked at from the body of a reduction to ``rank`` axes, is what that reduction makes of ``x``."""
     value = view.value
     if value.op != "reduce" or value.attributes["kind"] != kind or value.attributes["over"] != over:
         return False
     # The lanes of its result are where it is looked at, those that it reduces over the ones of the body here.
     lanes = [*view.index, *(lane(rank + i) for i in range(len(over)))]
-    body = _without_casts(View(value.operands[0].value, looked_through(value.operands[0].index, lanes)))
+    body = without_casts(View(value.operands[0].value, looked_through(value.operands[0].index, lanes)))
     return body.value is x.value and body.index == x.index

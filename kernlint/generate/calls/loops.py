@@ -63,6 +63,8 @@ class LoopReader:
         #: By what the round before has made, and this one gets: the tensor at hand before the loop, or a number.
         self.first: dict[int, Any] = {}
         self.written = {t.storage.id for s in self.steps for t in s.writes}
+        if self.written & reader.inputs.keys():
+            raise CannotGenerate("a Python loop that changes an argument in place")
         for step, one in zip(self.steps, self.earlier):
             assert step.call is not None and one.call is not None
             self._match(one.call.args, step.call.args)
@@ -161,7 +163,7 @@ class LoopReader:
             if step.name != "setitem" or out.storage.id in changed:
                 continue
             again = any(out.storage.id == one.storage.id for one in found.values())
-            if again or self.place not in lift(out.offset).atoms() or out.storage.id in self.reader.inputs:
+            if again or self.place not in lift(out.offset).atoms():
                 raise CannotGenerate("a Python loop that puts its results at places that overlap")
             found[number] = out
         for number, out in found.items():

@@ -15,8 +15,8 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret import torch_ops
-from kernlint.interpret.layers import LOSS_SETTINGS
+from kernlint.interpret.torch.layers import LOSS_SETTINGS
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Size, Tensor
 from kernlint.workload import dtype as dt
 
@@ -37,7 +37,7 @@ def reduced_loss(w: Writer, losses: Value) -> Value:
     if how == "none":
         return losses
     total = w.reduce("sum", losses, list(range(len(losses.shape))), False)
-    return w.map("div", total, torch_ops.product(losses.shape)) if how == "mean" else total
+    return w.map("div", total, product(losses.shape)) if how == "mean" else total
 
 
 def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -> Callable[[Writer], Value]:
@@ -105,10 +105,40 @@ def _huber(scaled: bool) -> Callable[[Writer, Tensor, Tensor, tuple[Size, ...]],
     return losses
 
 
+def _kl_div(w: Writer) -> Value:
+    x, y = w.tensor(0, "input"), w.tensor(1, "target")
+    shape, given = x.shape or (), loss_settings(w)
+    if shape != y.shape or given.get("log_target", False) is not False:
+        raise CannotGenerate("a divergence of other tensors")
+    entropy = w.map("mul", y, w.map("log", y, shape=shape), shape=shape)
+    known = w.map("where", w.map("eq", y, 0.0, shape=shape), 0.0, entropy, shape=shape)
+    known = w.map("sub", known, w.map("mul", y, x, shape=shape), shape=shape)
+    if given.get("reduction") == "batchmean":
+        return w.map("div", w.reduce("sum", known, list(range(len(shape))), False), shape[0])
+    return reduced_loss(w, known)
+
+
+def _triplet(w: Writer) -> Value:
+    anchor, positive, negative = (w.tensor(i, n) for i, n in enumerate(("anchor", "positive", "negative")))
+    given = loss_settings(w)
+    if given.get("p", 2.0) not in (2, 2.0) or given.get("swap") or len(anchor.shape or ()) != 2:
+        raise CannotGenerate("a triplet loss of another norm")
+    shape, margin, eps = anchor.shape or (), given.get("margin", 1.0), given.get("eps", 1e-6)
+
+    def distance(other: Tensor) -> Value:
+        apart = w.map("add", w.map("sub", anchor, other, shape=shape), eps, shape=shape)
+        return w.map("sqrt", w.reduce("sum", w.map("square", apart, shape=shape), [1], False), shape=shape[:1])
+
+    apart = w.map("sub", distance(positive), distance(negative), shape=shape[:1])
+    return reduced_loss(w, w.map("maximum", w.map("add", apart, margin, shape=shape[:1]), 0.0, shape=shape[:1]))
+
+
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "cross_entropy": _cross_entropy,
     "mse_loss": _loss(_squared_error),
     "l1_loss": _loss(_absolute_error),
     "smooth_l1_loss": _loss(_huber(True)),
     "huber_loss": _loss(_huber(False)),
+    "kl_div": _kl_div,
+    "triplet_margin_loss": _triplet,
 }

@@ -13,7 +13,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret import torch_ops
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Expr, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -22,7 +22,7 @@ from kernlint.workload.expr import lift
 
 def standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -> Value:
     """(x - mean) / sqrt(variance + eps) over ``axes``."""
-    shape, count = x.shape or (), torch_ops.product(tuple((x.shape or ())[d] for d in axes))
+    shape, count = x.shape or (), product(tuple((x.shape or ())[d] for d in axes))
     total = w.reduce("sum", x, axes, True, wide(x.dtype))
     squares = w.reduce("m2", x, axes, True, wide(x.dtype))
     small = total.shape
@@ -60,7 +60,7 @@ def _rms_norm(w: Writer) -> Value:
         eps = {16: 2.0**-10 if x.dtype == dt.FLOAT16 else 2.0**-7, 32: 2.0**-23, 64: 2.0**-52}[wide(x.dtype).bits]
     shape = x.shape or ()
     squares = w.reduce("sum", w.map("square", x, shape=shape, dtype=wide(x.dtype)), axes, True, wide(x.dtype))
-    count = torch_ops.product(tuple(shape[d] for d in axes))
+    count = product(tuple(shape[d] for d in axes))
     root = w.map("rsqrt", w.map("add", w.map("div", squares, count, shape=squares.shape), eps, shape=squares.shape),
                  shape=squares.shape)  # fmt: skip
     return affine(w, w.map("mul", x, root), w.argument(2, "weight"), None)
@@ -91,8 +91,8 @@ def _group_norm(w: Writer) -> Value:
 
 def _instance_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
-    if not w.argument(5, "use_input_stats", True):
-        raise CannotGenerate("an instance norm by what it has seen before")
+    if not w.argument(5, "use_input_stats", True) or isinstance(w.argument(1, "running_mean"), Tensor):
+        raise CannotGenerate("an instance norm of kept statistics")
     rank = len(x.shape or ())
     result = standardised(w, x, list(range(2, rank)), w.argument(7, "eps", 1e-5))
     return affine(w, result, *(per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias"))))

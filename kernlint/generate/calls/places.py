@@ -1,4 +1,4 @@
-"""Where along an axis an extreme lies.
+"""Where along an axis an extreme lies, and the few largest elements of it.
 
 The element and its place are one integer of 64 bits, in its upper half a number that is ordered as the elements are and in its lower
 half the place: the extreme of those is found in one loop, and in parts, and says the first of the places that torch's rule leaves.
@@ -6,12 +6,12 @@ half the place: the extreme of those is found in one loop, and in parts, and say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from kernlint.generate.calls.writer import Writer
+from kernlint.generate.calls.writer import Writer, fixed
 from kernlint.generate.kernel import is_large
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane
-from kernlint.interpret.torch_ops import product
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
@@ -20,29 +20,97 @@ _MOST, _LEAST = (1 << 31) - 1, -(1 << 31)
 _HALF = 1 << 32
 
 
+#: Elements of a row that are found one after the other.
+_MOST_PLACES = 8
+
+
 def _place_of(kind: str) -> Callable[[Writer], Value]:
     def make(w: Writer) -> Value:
         x = w.tensor(0, "input")
         dim, keep = w.argument(1, "dim"), bool(w.argument(2, "keepdim", False))
         if isinstance(dim, (Tensor, tuple)):
             raise CannotGenerate(f"torch function {w.call.function} with an argument that is not known")
-        shape, axes = x.shape or (), w.axes(x, dim)
-        extent = product(tuple(shape[d] for d in axes))
-        if is_large(lift(extent).evaluate(w.sizes) or 0):
-            raise CannotGenerate("the place of an extreme among more elements than an int32 counts")
-        at = lift(0)
-        for d in axes:
-            at = at * shape[d] + (lane(d) if lift(shape[d]).value != 1 else lift(0))
-        place = w.map("cast", Value("place", shape, dt.INT32, attributes={"at": at}), shape=shape, dtype=dt.INT64)
-        order = w.map("cast", _ordered(w, x, kind), shape=shape, dtype=dt.INT64)
-        # Of equal elements the first: the largest of what is left behind it, or the least place.
-        low = w.map("sub", _HALF - 1, place, shape=shape, dtype=dt.INT64) if kind == "max" else place
-        upper = w.map("mul", order, _HALF, shape=shape, dtype=dt.INT64)
-        best = w.reduce(kind, w.map("add", upper, low, shape=shape, dtype=dt.INT64), axes, keep, dt.INT64)
-        found = w.map("bitwise_and", best, _HALF - 1, shape=best.shape, dtype=dt.INT64)
-        return w.map("sub", _HALF - 1, found, dtype=dt.INT64) if kind == "max" else found
+        axes = w.axes(x, dim)
+        return _place(w, w.reduce(kind, _keys(w, x, kind, axes), axes, keep, dt.INT64), kind)
 
     return make
+
+
+def extremes(w: Writer) -> tuple[Value, Value | None]:
+    """The largest or smallest elements along an axis, and where they lie, None where that cannot be told."""
+    x, kind = w.tensor(0, "input"), w.call.function
+    axes, keep = [w.axis(w.argument(1, "dim"), len(x.shape or ()))], bool(w.argument(2, "keepdim", False))
+    best = w.reduce(kind, x, axes, keep)
+    try:
+        return best, _place(w, w.reduce(kind, _keys(w, x, kind, axes), axes, keep, dt.INT64), kind)
+    except CannotGenerate:
+        return best, None
+
+
+def largest(w: Writer) -> tuple[Value, Value]:
+    """The few largest or smallest elements along an axis, in order, and where they lie: each the extreme of those beyond the one before."""
+    x, count = w.tensor(0, "input"), fixed(w.argument(1, "k"))
+    axis, shape = w.axis(w.argument(2, "dim", -1), len(w.shape)), x.shape or ()
+    if not isinstance(count, int) or not 0 < count <= _MOST_PLACES:
+        raise CannotGenerate("the largest of a row, which are many")
+    kind = "max" if fixed(w.argument(3, "largest", True)) else "min"
+    keys = _keys(w, x, kind, [axis])
+    found = [w.reduce(kind, keys, [axis], True, dt.INT64)]
+    nothing = -(1 << 63) if kind == "max" else (1 << 63) - 1
+    while len(found) < count:
+        beyond = w.map("lt" if kind == "max" else "gt", keys, found[-1], shape=shape, dtype=dt.BOOL)
+        left = w.map("where", beyond, keys, nothing, shape=shape, dtype=dt.INT64)
+        found.append(w.reduce(kind, left, [axis], True, dt.INT64))
+    cases = tuple(((lift(n), lane(axis), None if n == count - 1 else lift(n + 1)),) for n in range(count))
+    extents = tuple((n, 1) for n in range(count))
+    seen = tuple(lift(0) if d == axis else place for d, place in enumerate(identity(w.shape)))
+    attributes = {"cases": cases, "axis": axis, "extents": extents}
+
+    def together(parts: Sequence[Value]) -> Value:
+        if count == 1:
+            return parts[0]
+        views = tuple(View(one, seen) for one in parts)
+        return Value("choose", w.shape, parts[0].dtype, views, attributes)
+
+    return together([_element(w, one, x) for one in found]), together([_place(w, one, kind) for one in found])
+
+
+def _keys(w: Writer, x: Tensor, kind: str, axes: Sequence[int]) -> Value:
+    """For each element of ``x`` the integer that it and its place along ``axes`` are."""
+    shape = x.shape or ()
+    extent = product(tuple(shape[d] for d in axes))
+    if is_large(lift(extent).evaluate(w.sizes) or 0):
+        raise CannotGenerate("the place of an extreme among more elements than an int32 counts")
+    at = lift(0)
+    for d in axes:
+        at = at * shape[d] + (lane(d) if lift(shape[d]).value != 1 else lift(0))
+    place = w.map("cast", Value("place", shape, dt.INT32, attributes={"at": at}), shape=shape, dtype=dt.INT64)
+    order = w.map("cast", _ordered(w, x, kind), shape=shape, dtype=dt.INT64)
+    # Of equal elements the first: the largest of what is left behind it, or the least place.
+    low = w.map("sub", _HALF - 1, place, shape=shape, dtype=dt.INT64) if kind == "max" else place
+    upper = w.map("mul", order, _HALF, shape=shape, dtype=dt.INT64)
+    return w.map("add", upper, low, shape=shape, dtype=dt.INT64)
+
+
+def _place(w: Writer, key: Value, kind: str) -> Value:
+    """The place that is a part of ``key``."""
+    found = w.map("bitwise_and", key, _HALF - 1, shape=key.shape, dtype=dt.INT64)
+    return w.map("sub", _HALF - 1, found, shape=key.shape, dtype=dt.INT64) if kind == "max" else found
+
+
+def _element(w: Writer, key: Value, x: Tensor) -> Value:
+    """The element that is a part of ``key``."""
+    shape, dtype = key.shape, x.dtype or dt.FLOAT32
+
+    def integer(op: str, *operands: object) -> Value:
+        return w.map(op, *operands, shape=shape, dtype=dt.INT32)
+
+    order = integer("cast", w.map("shift_right", key, 32, shape=shape, dtype=dt.INT64))
+    if dtype.is_integer:
+        return w.map("cast", order, shape=shape, dtype=dtype)
+    negative = w.map("lt", order, 0, shape=shape, dtype=dt.BOOL)
+    bits = integer("where", negative, integer("bitwise_xor", order, _MOST), order)
+    return w.map("cast", w.map("of_bits", bits, shape=shape, dtype=dt.FLOAT32), shape=shape, dtype=dtype)
 
 
 def _ordered(w: Writer, x: Tensor, kind: str) -> Value:
@@ -70,3 +138,10 @@ def _ordered(w: Writer, x: Tensor, kind: str) -> Value:
 
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {"argmax": _place_of("max"), "argmin": _place_of("min")}
+
+#: What makes two results.
+PAIRS: Mapping[str, Callable[[Writer], tuple[Value, Value | None]]] = {
+    "max": extremes,
+    "min": extremes,
+    "topk": largest,
+}

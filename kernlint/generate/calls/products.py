@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernlint.generate.calls.writer import Writer, wide
+from kernlint.generate.calls.shares import attention
+from kernlint.generate.calls.writer import Writer, fixed, wide
 from kernlint.generate.values import (
     CannotGenerate,
     Value,
@@ -53,9 +54,9 @@ def multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> V
     rank = len(w.shape)
     extents = [lift(extent).value for extent in over]
     if None in extents or math.prod(extent or 1 for extent in extents) > _FEW:
-        if _is_vector(w, views):
-            return _summed(w, views, over)
-        return Value("product", w.shape, w.dtype, views, {"over": over})
+        product = Value("product", w.shape, w.dtype, views, {"over": over})
+        made = attention(product, w.sizes)
+        return _summed(w, views, over) if made is product and _is_vector(w, views) else made
     total: Any = None
     for number in range(math.prod(extent or 1 for extent in extents)):
         at: list[Expr] = []
@@ -105,9 +106,49 @@ def _linear(w: Writer) -> Value:
 
 
 def _addmm(w: Writer) -> Value:
-    if w.kwargs.get("alpha", 1) != 1 or w.kwargs.get("beta", 1) != 1:
-        raise CannotGenerate("addmm with factors")
-    return _contracted(w, w.tensor(1, "mat1"), w.tensor(2, "mat2"), w.args[0])
+    """``beta * input + alpha * (first @ second)``."""
+    batched = w.call.function.startswith("baddbmm")
+    first, second = (w.tensor(at, f"{'batch' if batched else 'mat'}{at}") for at in (1, 2))
+    made, added = _contracted(w, first, second), w.argument(0, "input")
+    alpha, beta = w.kwargs.get("alpha", 1), w.kwargs.get("beta", 1)
+    if not all(isinstance(one, (int, float)) for one in (alpha, beta)):
+        raise CannotGenerate(f"torch function {w.call.function} with factors that are not known")
+    made = w.map("mul", made, alpha) if alpha != 1 else made
+    if beta == 0:
+        return made
+    return w.map("add", made, w.map("mul", added, beta, shape=w.shape_of(added)) if beta != 1 else added)
+
+
+#: Coordinates that are gone through one by one.
+_COORDINATES = 8
+
+
+def _cdist(w: Writer) -> Value:
+    """Distances of all pairs of points."""
+    a, b, p = w.tensor(0, "x1"), w.tensor(1, "x2"), fixed(w.argument(2, "p", 2.0))
+    if p not in (1, 2):
+        raise CannotGenerate(f"distances of order {p}")
+    depth, rank = (a.shape or ())[-1], len(w.shape)
+
+    def far(space: tuple[Size, ...], coordinate: Expr) -> Value:
+        views = []
+        for tensor, own in ((a, rank - 2), (b, rank - 1)):
+            shape, view = tensor.shape or (), w.operand(tensor)
+            lead = rank - len(shape)
+            batch = [lane(lead + d) if lift(n).value != 1 else lift(0) for d, n in enumerate(shape[:-2])]
+            point = lane(own) if lift(shape[-2]).value != 1 else lift(0)
+            views.append(View(view.value, looked_through(view.index, [*batch, point, coordinate])))
+        apart = Value("sub", space, wide(w.dtype), tuple(views))
+        return w.map("square" if p == 2 else "abs", apart, shape=space, dtype=wide(w.dtype))
+
+    number = lift(depth).value
+    if number is not None and 0 < number <= _COORDINATES:
+        total = far(w.shape, lift(0))
+        for at in range(1, number):
+            total = w.map("add", total, far(w.shape, lift(at)), dtype=wide(w.dtype))
+    else:
+        total = w.reduce("sum", far((*w.shape, depth), lane(rank)), [rank], False, wide(w.dtype))
+    return w.map("sqrt", total) if p == 2 else w.map("cast", total)
 
 
 def _einsum(w: Writer) -> Value:
@@ -148,6 +189,8 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "_int_mm": _product,
     "linear": _linear,
     "addmm": _addmm,
+    "baddbmm": _addmm,
+    "cdist": _cdist,
     "einsum": _einsum,
     "outer": _outer,
 }

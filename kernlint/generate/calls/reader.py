@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kernlint.generate.calls.loops import Filled, LoopReader, stacked
+from kernlint.generate.calls.places import PAIRS
 from kernlint.generate.calls.table import FUNCTIONS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
 from kernlint.generate.layouts import index_of
@@ -17,7 +18,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret.torch_ops import contiguous_strides
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import replace
 from kernlint.workload import Call, Collected, Expr, Lane, Repeat, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
@@ -25,7 +26,7 @@ from kernlint.workload.expr import Atom, lift
 #: Torch's names for one operation.
 _SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
-    "clip": "clamp", "fmax": "maximum", "fmin": "minimum", "__and__": "bitwise_and", "<": "lt", "<=": "le", ">": "gt",
+    "clip": "clamp", "__and__": "bitwise_and", "<": "lt", "<=": "le", ">": "gt",
     ">=": "ge", "==": "eq", "!=": "ne", "concat": "cat", "concatenate": "cat",
     "mm": "matmul", "bmm": "matmul", "sgn": "sign", "amax": "amax", "amin": "amin", "swish": "silu", "take_along_dim": "gather",
 }  # fmt: skip
@@ -33,7 +34,7 @@ _SAME = {
 
 #: Calls that copy the elements of their one operand.
 _COPIES = frozenset(
-    "contiguous clone to type type_as float half double bfloat16 int long bool char reshape view flatten copy_ cuda "
+    "contiguous clone to type type_as float half double bfloat16 int long bool char reshape view flatten copy cuda "
     "ravel".split()
 )
 
@@ -99,11 +100,25 @@ class Reader:
             object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
         return View(value, index_of(base, tensor, self.sizes))
 
+    def updates(self) -> dict[str, Value]:
+        """What becomes of the arguments, and of what the object holds, that are changed in place: by their paths."""
+        found = {}
+        for storage, value in self.inputs.items():
+            now, base = self.holds[storage]
+            if now is not value:
+                made = Value("cast", now.shape, now.dtype, (View(now, identity(now.shape)),), name=value.name)
+                self.holds[storage] = made, base
+                found[value.attributes["path"]] = made
+        return found
+
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def read(self, step: TorchOp) -> None:
         """What ``step`` makes is known afterwards."""
         call = step.call
+        if call is not None and len(step.writes) == 2 and call.function in PAIRS:
+            self._read_pair(step, call)
+            return
         if call is None or len(step.writes) > 1:
             raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
         name = call.function
@@ -129,10 +144,14 @@ class Reader:
             out.strides,
             out.offset,
         ):
-            raise CannotGenerate(f"{name} changes a part of a tensor in place")
-        if out.storage.id in self.inputs:
-            raise CannotGenerate(f"{name} changes an argument in place")
-        self.holds[out.storage.id] = replace_name(made, out), out
+            self._put(out, View(made, identity(made.shape)))
+        else:
+            self.holds[out.storage.id] = replace_name(made, out), out
+
+    def _read_pair(self, step: TorchOp, call: Call) -> None:
+        for out, made in zip(step.writes, PAIRS[call.function](Writer(self.view, self.sizes, step.writes[0], call))):
+            if made is not None:
+                self.holds[out.storage.id] = replace_name(made, out), out
 
     def shown(self, given: Any, out: Tensor) -> Value:
         """``given``, a tensor or a number, as it is put into ``out``."""
@@ -167,8 +186,12 @@ class Reader:
         return View(value, index_of(base, replace(w.out, strides=contiguous_strides(w.shape), offset=0), self.sizes))
 
     def _set(self, writer: Writer, out: Tensor, call: Call) -> None:
-        """An assignment to a rectangular part of a tensor: there the new elements, elsewhere the old ones."""
-        if out.storage.id not in self.holds or out.storage.id in self.inputs:
+        """An assignment to a rectangular part of a tensor."""
+        self._put(out, writer.spread(call.args[1], len(out.shape or ())))
+
+    def _put(self, out: Tensor, given: View) -> None:
+        """``out``, a rectangular part of a tensor, becomes ``given``: there the new elements are, elsewhere the old ones."""
+        if out.storage.id not in self.holds:
             raise CannotGenerate("an assignment to a part of a tensor that is not known")
         old, base = self.holds[out.storage.id]
         places = index_of(base, out, self.sizes)
@@ -184,7 +207,6 @@ class Reader:
                 back[dims[0]] = lane(axis) - first
             if first.value != 0 or lift(extent) != lift((base.shape or ())[axis]):
                 bounds.append((first, lane(axis), first + extent))
-        given = writer.spread(call.args[1], len(out.shape or ()))
         index = looked_through(given.index, [back.get(d, lift(0)) for d in range(len(out.shape or ()))])
         views = View(given.value, index), View(old, identity(old.shape))
         made = Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())})

@@ -9,7 +9,7 @@ from kernlint.generate.values import (
     CannotGenerate,
     Value,
 )
-from kernlint.interpret import torch_ops
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
@@ -25,7 +25,7 @@ def _mean(w: Writer) -> Value:
     x = w.tensor(0, "input")
     axes = w.axes(x, w.argument(1, "dim"))
     total = w.reduce("sum", x, axes, bool(w.argument(2, "keepdim", False)))
-    return w.map("div", total, torch_ops.product(tuple((x.shape or ())[d] for d in axes)))
+    return w.map("div", total, product(tuple((x.shape or ())[d] for d in axes)))
 
 
 def _extreme(kind: str) -> Callable[[Writer], Value]:
@@ -48,7 +48,7 @@ def _variance(root: bool) -> Callable[[Writer], Value]:
             raise CannotGenerate("a variance with an unknown correction")
         axes = w.axes(x, w.argument(1, "dim"))
         squares = w.reduce("m2", x, axes, bool(w.argument(3, "keepdim", False)))
-        count = lift(torch_ops.product(tuple((x.shape or ())[d] for d in axes))) - correction
+        count = lift(product(tuple((x.shape or ())[d] for d in axes))) - correction
         result = w.map("div", squares, ex.simplify(count))
         return w.map("sqrt", result) if root else result
 

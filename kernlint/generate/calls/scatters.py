@@ -1,4 +1,5 @@
-"""Sums by destination: what is added to the places that an index tells, as a reduction in which each place takes what is its own."""
+"""Sums by destination: what is added to the places that an index tells. Of few places each takes what is its own; of many, elements
+are added to them one by one."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.writer import Writer
-from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, looked_through
 from kernlint.workload import Expr, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
@@ -60,9 +61,28 @@ def _added(
         of = View(of.value, looked_through(of.index, source[1]))
     else:
         of = w.operand(source[0])
-    bins = lift(w.shape[axis]).evaluate(w.sizes)
+    old, bins = w.operand(given), lift(w.shape[axis]).evaluate(w.sizes)
     if bins is None or bins > (_FEW_COUNTS if _one(of) is not None else _FEW_SUMS):
-        raise CannotGenerate("a scatter to many places")
+        total = _one_by_one(w, axis, count, to, of)
+    else:
+        total = _dealt_out(w, axis, space, to, of)
+    return total if _constant(old) == 0 else Value("add", w.shape, w.dtype, (old, View(total, identity(w.shape))))
+
+
+def _one_by_one(w: Writer, axis: int, count: Size, to: View, of: View) -> Value:
+    """Each element is added to its place in memory."""
+    if w.dtype not in (dt.FLOAT32, dt.INT32, dt.INT64):
+        raise CannotGenerate(f"a scatter of {w.dtype} to many places")
+    space = tuple(count if d == axis else n for d, n in enumerate(w.shape))
+    # The lane behind the axes of the result goes through what is added.
+    at = [lift(0) if d == axis else lane(d) for d in range(len(space))] + [lane(axis)]
+    views = tuple(View(one.value, looked_through(one.index, at)) for one in (of, to))
+    places = tuple(element(1) if d == axis else place for d, place in enumerate(identity(space)))
+    return Value("added", w.shape, w.dtype, views, {"space": space, "at": places})
+
+
+def _dealt_out(w: Writer, axis: int, space: tuple[Size, ...], to: View, of: View) -> Value:
+    """Each place takes what is its own of all that is added."""
     dtype = w.dtype if w.dtype.is_integer or w.dtype.bits > 16 else dt.FLOAT32
     here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
     own = identity(space)
@@ -70,9 +90,7 @@ def _added(
     nothing = w.operand(0.0 if dtype.is_float else 0)
     mine = Value("where", space, dtype, (View(hit, own), _one(of) or of, nothing))
     body = View(mine, tuple(lane(d) for d in range(len(space))))
-    total = Value("reduce", w.shape, w.dtype, (body,), {"kind": "sum", "over": (count,)})
-    old = w.operand(given)
-    return total if _constant(old) == 0 else Value("add", w.shape, w.dtype, (old, View(total, identity(w.shape))))
+    return Value("reduce", w.shape, w.dtype, (body,), {"kind": "sum", "over": space[-1:]})
 
 
 def _constant(view: View) -> float | None:

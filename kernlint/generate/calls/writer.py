@@ -8,6 +8,7 @@ from typing import Any
 from kernlint.generate.calls.canonical import canonical
 from kernlint.generate.values import (
     CannotGenerate,
+    Unbound,
     Value,
     View,
     broadcast_index,
@@ -15,7 +16,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.workload import Call, Dtype, Expr, Size, Tensor
+from kernlint.workload import Call, Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
 
@@ -31,7 +32,7 @@ ELEMENTWISE = {
         1,
     ),
     **dict.fromkeys(
-        "add sub mul div maximum minimum lt le gt ge eq ne logical_and logical_or bitwise_and bitwise_or bitwise_xor shift_left "
+        "add sub mul div maximum minimum fmax fmin lt le gt ge eq ne logical_and logical_or bitwise_and bitwise_or bitwise_xor shift_left "
         "shift_right floor_divide remainder atan2".split(),
         2,
     ),
@@ -128,10 +129,11 @@ class Writer:
 
     def axes(self, given: Tensor | Value, dim: Any) -> list[int]:
         rank = len(given.shape or ())
-        dims = range(rank) if dim is None or dim == () else dim if isinstance(dim, tuple) else (dim,)
+        dims = range(rank) if dim is None or dim == () else dim if isinstance(dim, (tuple, list)) else (dim,)
         return [self.axis(d, rank) for d in dims]
 
     def axis(self, dim: Any, rank: int) -> int:
+        dim = fixed(dim)
         if not isinstance(dim, int) or not -rank <= dim < max(rank, 1):
             raise CannotGenerate(f"torch function {self.call.function} along an axis that is not known")
         return dim % rank if rank else 0
@@ -141,6 +143,15 @@ class Writer:
         if not isinstance(given, Tensor):
             raise CannotGenerate(f"torch function {self.call.function} with an argument that is not known")
         return given
+
+
+def fixed(given: Any) -> Any:
+    """``given``, a number or some, none of which may be a size that is left open. Raises :class:`Unbound` for one."""
+    if isinstance(given, (tuple, list)):
+        return tuple(map(fixed, given))
+    for symbol in (atom for atom in given.atoms() if isinstance(atom, Symbol)) if isinstance(given, Expr) else ():
+        raise Unbound(symbol.name)
+    return given.value if isinstance(given, Expr) else given
 
 
 def wide(dtype: Dtype | None) -> Dtype:

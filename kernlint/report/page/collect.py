@@ -68,8 +68,8 @@ def _job(
             reference = settings.reference, decode_source(read_bytes(settings.reference), settings.reference).text
     except SourceError as error:
         return FileReport(target.shown, error=str(error))
-    named = device is not None or settings.device_named
-    return FileJob(target.shown, data, reference, device or settings.device, named, scope, timeout_s)
+    device = device or (settings.device if settings.device_named else None)
+    return FileJob(target.shown, data, reference, device, scope, timeout_s)
 
 
 def _given_up(job: FileJob, failure: Failure) -> FileReport:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from kernlint.analysis import Analysis, Reading, judged, read_program
+from kernlint.analysis import Analysis, judged, read_program
 from kernlint.cost.occupancy import Occupancy, occupancy_of
 from kernlint.errors import KernlintError
 from kernlint.fix import fix_source
@@ -13,6 +12,7 @@ from kernlint.lint.discovery import shown_name
 from kernlint.records import dataclass, replace
 from kernlint.report.budget import Budget, budget
 from kernlint.report.hot_spots import HotSpot, hot_spots
+from kernlint.request import Request
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.source import SourceText, decode_source, split_lines
 from kernlint.verdict.model import Verdict
@@ -21,13 +21,12 @@ from kernlint.workload import Launch
 
 @dataclass(frozen=True)
 class FileJob:
-    """A file to tell of: the name ``shown`` for it, its bytes, and the name and text of its reference."""
+    """A file to tell of: the name ``shown`` for it, its bytes, the name and text of its reference, and the device where one is named."""
 
     shown: str
     data: bytes
     reference: tuple[str, str] | None
-    device: str
-    device_named: bool
+    device: str | None
     scope: str
     timeout_s: float
 
@@ -98,14 +97,14 @@ def report_on(job: FileJob, begun: Callable[[Callable[[], FileReport]], None]) -
     programs: list[Program] = []
     begun(lambda: FileReport(job.shown, lines, tuple(programs)))
     try:
-        reading = _reading(job, source)
+        reading = read_program(replace(_request(job, source), project=True))
     except KernlintError as error:
         return FileReport(job.shown, lines, error=str(error))
     errors = []
     found: list[Analysis] = []
     for workload in reading.workloads:
         try:
-            found.append(judged(replace(reading, workloads=(workload,)), job.scope))
+            found.append(judged(replace(reading, workloads=(workload,))))
             programs.append(_program(found[-1]))
         except KernlintError as error:
             errors.append(f"{workload.entry}: {error}")
@@ -115,15 +114,11 @@ def report_on(job: FileJob, begun: Callable[[Callable[[], FileReport]], None]) -
     return FileReport(job.shown, lines, tuple(programs), "; ".join(errors))
 
 
-def _reading(job: FileJob, source: SourceText) -> Reading:
-    found = read_program(source.text, path=job.shown, device=job.device, project=True, **_reference(job))
-    return replace(found, device_named=job.device_named)
-
-
-def _reference(job: FileJob) -> dict[str, Any]:
+def _request(job: FileJob, source: SourceText) -> Request:
+    asked = Request(source.text, job.shown, device=job.device, scope=job.scope)
     if job.reference is None:
-        return {}
-    return {"reference": job.reference[1], "reference_path": job.reference[0]}
+        return asked
+    return replace(asked, reference=job.reference[1], reference_path=job.reference[0])
 
 
 def _program(analysis: Analysis) -> Program:
@@ -165,11 +160,9 @@ def _with_diff(program: Program, analysis: Analysis, job: FileJob, source: Sourc
     if not program.verdict.worth_optimizing:
         return program
     workload = analysis.judgement.workload
-    options: dict[str, Any] = {"scope": job.scope, "entry": workload.entry, "unsafe": True, "analysed": analysis}
-    if job.device_named:
-        options["device"] = job.device
+    asked = replace(_request(job, source), entry=workload.entry)
     try:
-        fixed = fix_source(source.text, path=job.shown, **options, **_reference(job))
+        fixed = fix_source(asked, unsafe=True, analysed=analysis)
     except (KernlintError, CannotRewrite) as error:
         return replace(program, diff_note=str(error))
     if not fixed.applied:

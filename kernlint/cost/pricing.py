@@ -1,0 +1,204 @@
+"""The price of each step, with what L2 still holds when it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from kernlint.cost.device import Device
+from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.host import host_sigma, host_time, sync_bubble_us
+from kernlint.cost.result import KernelTime, StepTime
+from kernlint.cost.timeline import Turn, TurnLoop
+from kernlint.cost.torch_ops import torch_op_time
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.probe import ASSUMED_TRIP
+from kernlint.records import dataclass
+from kernlint.workload import Event, Expr, HostSync, Launch, Repeat, Size, Step, Tensor, TorchOp
+
+#: Steps looked back at for the last use of a tensor.
+_LOOK_BACK = 64
+
+
+#: Host events such as a jit per call are known to an order of magnitude.
+_EVENT_SIGMA = 1.0
+
+
+#: An iteration count that had to be assumed (``ASSUMED_TRIP``) is right within a factor 2.5 in four cases of five.
+_TRIP_SIGMA = 0.7
+
+
+class Known:
+    """What has been worked out for the steps of earlier versions of a program. Answers by the identity of a step stand beside
+    it, so that no other step comes to have that identity."""
+
+    def __init__(self) -> None:
+        #: The names of the open sizes of each step.
+        self.open: dict[int, tuple[Step, tuple[str, ...]]] = {}
+        self.touched: dict[int, tuple[Step, dict[int, float]]] = {}
+        #: What steps touch, one object for all that is equal.
+        self.alike: dict[tuple[tuple[int, float], ...], dict[int, float]] = {}
+        #: By how many steps there are: those of the last version.
+        self.distances: dict[int, _Distances] = {}
+        #: By step, distances, number of runs and doubt.
+        self.rows: dict[tuple[int, int, float, float], tuple[Step, dict[int, float], StepTime, Turn]] = {}
+
+
+@dataclass
+class Pricer:
+    """Prices steps in order into ``rows``.
+
+    The replay keeps in L2 what the call touched last: a tensor is warm where little was touched since its last use,
+    in this call or the one before. Inside a Python loop every step is priced among the steps of the loop's body.
+    """
+
+    device: Device
+    rows: list[StepTime]
+    known: Known
+
+    def price(self, steps: tuple[Step, ...], count: float, turns: list[Turn | TurnLoop], doubt: float = 0.0) -> None:
+        """Append a row to ``rows`` and a turn to ``turns`` for each step, which runs ``count`` times in a call.
+
+        ``doubt`` is the sigma of an iteration count that had to be assumed.
+        """
+        known = self.known.rows
+        for step, distance in zip(steps, self._distances(steps)):
+            if isinstance(step, Repeat):
+                host_us = host_time(step)
+                iterations = _iterations(step.count)
+                times = ASSUMED_TRIP if iterations is None else iterations
+                inner: list[Turn | TurnLoop] = [Turn(host_us)]
+                self.rows.append(StepTime(step, count * times, 0.0, host_us, "host", host_sigma(), {}, "host"))
+                unsure = math.hypot(doubt, _TRIP_SIGMA if iterations is None else 0.0)
+                self.price(step.body, count * times, inner, unsure)
+                turns.append(TurnLoop(times, tuple(inner)))
+                continue
+            key = (id(step), id(distance), count, doubt)
+            found = known.get(key)
+            if found is None:
+                row = self._row(step, distance, count, doubt)
+                sync = isinstance(step, HostSync)
+                turn = Turn(row.host_us, 0.0 if sync else row.gpu_us, sync)
+                found = known[key] = step, distance, row, turn
+            self.rows.append(found[2])
+            turns.append(found[3])
+
+    def _row(
+        self, step: Launch | TorchOp | HostSync | Event, distance: Mapping[int, float], count: float, doubt: float
+    ) -> StepTime:
+        host_us = host_time(step)
+        if isinstance(step, HostSync):
+            bubble = sync_bubble_us()
+            return StepTime(step, count, bubble, host_us, "host", host_sigma(), {"bubble": bubble}, "host")
+        if isinstance(step, Event):
+            return StepTime(step, count, 0.0, host_us, "host", _EVENT_SIGMA, {}, "host")
+        time = self._time(step, distance)
+        named = (time.bound, math.hypot(time.sigma, doubt), time.terms, family_of(step), time.configuration, time.kind)
+        return StepTime(step, count, time.us, host_us, *named)
+
+    def _time(self, step: Launch | TorchOp, distance: Mapping[int, float]) -> KernelTime:
+        if isinstance(step, TorchOp):
+            return torch_op_time(step, self.device, reuse_bytes=distance)
+        by_name = {
+            name: distance.get(value.storage.id, 0.0)
+            for name, value in step.arguments.items() if isinstance(value, Tensor)
+        }  # fmt: skip
+        return kernel_time(step, self.device, by_name)
+
+    def _distances(self, steps: tuple[Step, ...]) -> list[dict[int, float]]:
+        known = self.known.distances
+        found = self.known.touched
+        touched = [found[id(step)][1] if id(step) in found else self._touched(step) for step in steps]
+        known[len(steps)] = _Distances.of(touched, known.get(len(steps)))
+        return known[len(steps)].found
+
+    def _touched(self, step: Step) -> dict[int, float]:
+        touched = _touched(step)
+        touched = self.known.alike.setdefault(tuple(touched.items()), touched)
+        self.known.touched[id(step)] = step, touched
+        return touched
+
+
+def _touched(step: Step) -> dict[int, float]:
+    """Bytes of cache per storage that ``step`` takes; a loop's body counts once."""
+    touched: dict[int, float] = {}
+    if isinstance(step, Launch):
+        touched.update(
+            (storage, size) for storage, size in traffic(step).held_storages(step).items() if isinstance(storage, int)
+        )
+    elif isinstance(step, TorchOp) and step.kind != "alloc":
+        for tensor in (*step.reads, *step.writes):
+            touched[tensor.storage.id] = max(touched.get(tensor.storage.id, 0.0), float(tensor.nbytes or 0))
+    elif isinstance(step, Repeat):
+        for inner in step.body:
+            for storage, size in _touched(inner).items():
+                touched[storage] = max(touched.get(storage, 0.0), size)
+    return touched
+
+
+def reuse_distances(touched: list[dict[int, float]]) -> list[dict[int, float]]:
+    """For each step and storage, the bytes touched from that storage's last use to the end of the step.
+
+    ``touched`` holds the distinct bytes per storage of each step. The call repeats, so the last use may lie in the
+    call before. Few steps are looked back at; what is not found among them is as far away as all of them together.
+    """
+    return _Distances.of(touched).found
+
+
+@dataclass(frozen=True)
+class _Distances:
+    """:func:`reuse_distances` of ``touched``: ``found``, and how many steps each of them was ``looked`` back."""
+
+    touched: list[dict[int, float]]
+    found: list[dict[int, float]]
+    looked: list[int]
+
+    @staticmethod
+    def of(touched: list[dict[int, float]], last: _Distances | None = None) -> _Distances:
+        """Those of ``touched``. Where a step looks back at the same objects as in ``last``, of as many steps, it has the
+        same object for its distances."""
+        count = len(touched)
+        if last is None:
+            pairs = [_looking_back(touched, index) for index in range(count)]
+            return _Distances(touched, [found for found, _ in pairs], [looked for _, looked in pairs])
+        distances = _Distances(touched, last.found.copy(), last.looked.copy())
+        changed = [index for index, (one, then) in enumerate(zip(touched, last.touched)) if one is not then]
+        behind = range(min(count, _LOOK_BACK + 1))
+        stale = {i for one in changed for far in behind if last.looked[i := (one + far) % count] >= far}
+        for index in stale:
+            distances.found[index], distances.looked[index] = _looking_back(touched, index)
+        return distances
+
+
+def _looking_back(touched: list[dict[int, float]], index: int) -> tuple[dict[int, float], int]:
+    """The distances of the step ``index``, and how many steps before it were looked at."""
+    count, own = len(touched), touched[index]
+    distances: dict[int, float] = {}
+    between = dict(own)
+    back = 0
+    for back in range(1, min(count, _LOOK_BACK) + 1):
+        earlier = touched[(index - back) % count]
+        for storage in own:
+            if storage in earlier and storage not in distances:
+                distances[storage] = sum(between.values())
+        if len(distances) == len(own):
+            break
+        for storage, size in earlier.items():
+            between[storage] = max(between.get(storage, 0.0), size)
+    total = sum(between.values())
+    return {storage: distances.get(storage, total) for storage in own}, back
+
+
+def family_of(step: Step) -> str:
+    if isinstance(step, Launch):
+        return "dot" if step.kernel.dots() else "program"
+    if isinstance(step, TorchOp):
+        movement = ("copy", "cast", "fill", "elementwise", "cat")
+        return f"torch {'copy' if step.kind in movement else step.kind}"
+    return "host"
+
+
+def _iterations(count: Size | None) -> float | None:
+    """Iterations of a Python loop; None where they cannot be evaluated."""
+    value = count.evaluate({}) if isinstance(count, Expr) else count
+    return None if value is None else max(0.0, float(value))

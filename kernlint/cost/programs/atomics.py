@@ -1,0 +1,138 @@
+"""Atomics: operations on one address and on one line serialise."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from kernlint.cost.programs.terms import Terms
+from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic
+from kernlint.workload import Atomic, ProgramId, Store, concrete
+from kernlint.workload.expr import simplify
+
+
+class Atomics(Terms):
+    """Microseconds of atomics."""
+
+    def _atomics_us(self) -> float:
+        total = 0.0
+        c = self.c
+        for access in self.moved.accesses:
+            if access.kind != "atomic":
+                continue
+            node = access.access
+            assert isinstance(node, Atomic)
+            size = node.dtype.bytes
+            operations = access.active_elements * access.executions * self.programs
+            if not access.known:
+                total += self._scattered_ns(access, node, operations)
+                continue
+            addresses = max(1.0, access.footprint_bytes / size)
+            whole = self.launch.tensor(access.base)
+            if whole is not None and whole.numel:
+                addresses = min(addresses, float(whole.numel))
+            # Lanes of one request that meet in an address are as many requests more: the L2 adds them one by one.
+            lanes = min(access.request_addresses, max(1.0, access.active_elements), addresses)
+            lines = max(1.0, addresses * size / LINE_BYTES)
+            same_address = operations / addresses * self._address_ns(node)
+            if self._retries(node) and node.elements <= 1:
+                # One of a program's: it seldom meets another that is under way, but waits for the line like all of them.
+                same_address = operations / lines * c.half_scalar_ns
+            request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)
+            pieces = self._pieces(node)
+            same_line = operations / lanes * pieces * request_ns / lines**c.line_exponent
+            total += max(same_address, same_line, operations * pieces / c.atomics_per_ns)
+        return total / 1000 / self.scale.clock
+
+    def _pieces(self, node: Atomic) -> float:
+        """Requests that the neighbours of a thread take: floating point is added by the vector from Hopper on, all else element by
+        element, the lanes a vector apart."""
+        if node.elements <= 1 or (node.dtype.is_float and node.dtype.bits < 64 and (self.device.sm_major or 0) >= 9):
+            return 1.0
+        return float(max(1, self._vector_elements(node)))
+
+    def _address_ns(self, node: Atomic) -> float:
+        """From one atomic on an address to the next: integers are done in one pass of the unit, fp32 and fp64 take longer, and
+        16-bit floats are compared and exchanged until no other came between, unless a thread holds a pair (``change``)."""
+        c = self.c
+        if node.dtype.is_integer:
+            return c.same_address_ns * c.integer_address
+        return c.half_address_ns if self._retries(node) else c.same_address_ns
+
+    def _retries(self, node: Atomic) -> bool:
+        """An addition of 16-bit floats that no instruction does: there are those of two neighbours at once only."""
+        pairs = min(self._vector(node) / node.dtype.bytes, node.elements / self.threads)
+        return node.dtype.is_float and node.dtype.bits == 16 and node.op == "add" and pairs < 2
+
+    def _scattered_ns(self, access: AccessTraffic, node: Atomic, operations: float) -> float:
+        """Nanoseconds of atomics through loaded indices.
+
+        A request visits each 32-byte sector that its lanes meet in, once for every lane on the same address; the sectors of a
+        few hundred bytes share a unit. Requests are as long as the run of neighbours that an index is good for.
+        """
+        c = self.c
+        size = node.dtype.bytes
+        addresses = self._in_flight(access, operations)
+        active = max(1.0, min(float(WARP_LANES), access.active_elements))
+        run = max(1.0, min(active, access.contiguous_bytes / size, addresses))
+        passes, deepest = _passes(active / run, max(1.0, run * size / SECTOR_BYTES), addresses * size, size)
+        units = self._units(addresses * size)
+        request_ns = passes * c.pass_ns * (c.compared if node.op == "cas" else 1.0) / units
+        same_address = operations / addresses * self._address_ns(node)
+        rate = min(c.scattered_atomics_per_ns * run, max(c.row_atomics_per_ns, c.scattered_atomics_per_ns))
+        if self._retries(node):
+            rate /= c.half_rate
+        else:
+            sectors = max(1.0, addresses * size / SECTOR_BYTES)
+            request_ns = max(request_ns, deepest * self._address_ns(node) / sectors)
+            waits = c.returned if node.op in ("cas", "xchg") or self._is_read(node) else 1.0
+            rate /= max(waits, 1.0 if node.sem == "relaxed" else c.ordered)
+        return max(operations / rate, operations / active * request_ns, same_address)
+
+    def _is_read(self, node: Atomic) -> bool:
+        """The old value is used: the request waits for an answer."""
+        return any(
+            node.id in other.depends or node.id in other.through or node.id in other.tested
+            for other, _ in self.launch.kernel.walk((Store, Atomic))
+            if isinstance(other, (Store, Atomic))
+        )
+
+    def _in_flight(self, access: AccessTraffic, operations: float) -> float:
+        """Addresses that the programs which run at one time may go to: where each grid index has a part of the tensor to
+        itself (a histogram an image), those of the indices that run together."""
+        whole = self.launch.tensor(access.base)
+        addresses = float(whole.numel) if whole is not None and whole.numel else operations
+        offset = access.access.offset
+        if offset is None:
+            return addresses
+        window, slots, order = math.inf, 1.0, 1
+        for axis, size in enumerate(self.launch.grid):
+            coefficient, extent = offset.coefficient(ProgramId(axis)), concrete(size) or 1
+            stride = concrete(simplify(coefficient)) if coefficient is not None else None
+            if stride is None:
+                return addresses
+            if stride and extent > 1:
+                window = min(window, abs(stride))
+                slots *= min(extent, self.active_programs / order + (order > 1))
+            order *= extent
+        return min(addresses, window * max(1.0, slots)) if window < math.inf else addresses
+
+
+@lru_cache(maxsize=1024)
+def _passes(runs: float, run_sectors: float, table: float, size: int) -> tuple[float, float]:
+    """(visits to sectors, visits to the busiest of its sectors) of a request that touches ``runs`` random places of ``table``
+    bytes, each of ``run_sectors`` whole sectors or of one element: a sector is visited once for each lane on its most wanted
+    address, the lanes being thrown at random."""
+    if run_sectors > 1.0 or runs <= 1.0:
+        return runs * run_sectors, 1.0
+    sectors = max(1.0, table / SECTOR_BYTES)
+    slots = max(1.0, min(table, SECTOR_BYTES) / size)
+    rate = runs / sectors / slots
+    deepest, reached, term = 0.0, 0.0, math.exp(-rate)
+    for count in range(1, int(runs) + 2):
+        reached = min(1.0, reached + term)
+        deepest += 1.0 - reached**slots
+        term *= rate / count
+    if slots <= 1.0:
+        deepest = runs / sectors
+    return min(runs, sectors * deepest), min(runs, max(1.0, deepest))

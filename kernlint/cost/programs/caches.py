@@ -1,0 +1,159 @@
+"""Bytes of each access that reach L2 and DRAM, and the mean latency of its loads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from kernlint.cost.arithmetic import Operations
+from kernlint.cost.device import Device
+from kernlint.cost.programs.constants import Constants
+from kernlint.cost.programs.resources import Resources
+from kernlint.cost.programs.scale import ramp
+from kernlint.cost.traffic.model import AccessTraffic, Traffic
+from kernlint.workload import Launch
+
+
+class Caches(Resources):
+    """Which level of memory answers."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        moved: Traffic,
+        device: Device,
+        c: Constants,
+        reuse_bytes: Mapping[str, float],
+        operations: Operations,
+    ) -> None:
+        super().__init__(launch, moved, device, c, reuse_bytes, operations)
+        self._levels()
+
+    def _levels(self) -> None:
+        """Bytes per access that reach L2 and DRAM, and the mean latency of one of its loads."""
+        c = self.c
+        cache = self.scale.cache_bytes
+        l1 = self.device.shared_memory_bytes_per_sm
+        live = self.active_programs * self.program_footprint
+        live_miss = ramp(live, c.l2_keeps * cache, c.l2_drops * cache)
+        on_an_sm = min(self.resident, max(1.0, self.programs / self.device.sm_count))
+        sm_live = self._on_an_sm(on_an_sm)
+        l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
+        window = sum(
+            min(on_an_sm * access.window_bytes, access.footprint_bytes) * access.line_share
+            for access in self.moved.accesses
+            if access.kind == "load"
+        )
+        seen: set[tuple[object, ...]] = set()
+        footprints = self.moved.footprints
+        shares: dict[tuple[str, bool], float] = {}
+        # A store is not the load of the same addresses come again: what was read must still be written back.
+        for access in self.moved.accesses:
+            key = (access.base, access.kind == "load", access.signature)
+            side = key[:2]
+            shares[side] = shares.get(side, 0.0) + (0.0 if key in seen else access.footprint_bytes)
+            seen.add(key)
+        seen.clear()
+        self.l2_bytes: dict[int, float] = {}
+        self.l2_share: dict[int, float] = {}
+        self.dram_bytes = 0.0
+        self.latency: dict[int, float] = {}
+        for access in self.moved.accesses:
+            key = (access.base, access.kind == "load", access.signature)
+            again = key in seen
+            seen.add(key)
+            if not access.known and access.gather:
+                self._gathered(access, footprints.get(access.base, access.footprint_bytes))
+                continue
+            distance = max(self.footprint, self.reuse_bytes.get(access.base, 0.0))
+            cold = ramp(distance, c.l2_keeps * cache, c.l2_drops * cache)
+            reread_miss = min(cold, live_miss)
+            moved = access.moved_bytes
+            if access.kind == "load":
+                near = min(moved, access.near_bytes * self.programs)
+                # What all programs read they come back to so much sooner.
+                sooner = min(1.0, access.footprint_bytes / max(1.0, on_an_sm * access.window_bytes))
+                moved = near + ramp(window * sooner, c.l1_keeps * l1, c.l1_drops * l1) * (moved - near)
+            first = 0.0 if again else min(moved, access.program_bytes * self.programs)
+            later = l1_miss * max(0.0, moved - first)
+            if access.kind == "load" and access.known and access.program_bytes:
+                # A small operand that every program reads (a bias, a norm's weights) stays in each SM's L1 where
+                # little passes between two programs that read the same part of it.
+                period = max(1.0, access.footprint_bytes / access.program_bytes)
+                kept = 1.0 - ramp(period * sm_live, c.l1_keeps * l1, c.l1_drops * l1)
+                once = min(first, access.footprint_bytes * self.device.sm_count)
+                first = kept * once + (1.0 - kept) * first
+                if 0 in access.shared_axes and access.executions > 1:
+                    # Neighbours on an SM walk the same memory at about the same time (``stairs``).
+                    first *= max(c.lockstep, 1 / max(1.0, on_an_sm)) if kept < 1.0 else 1.0
+            reach_l2 = first + later
+            if access.kind == "atomic":
+                reach_l2 = moved
+            part = 1.0
+            if shares.get(key[:2]):
+                part = min(1.0, footprints[access.base] / shares[key[:2]])
+            own = min(access.footprint_bytes * part, moved)
+            # DRAM answers in 64-byte pairs of sectors: isolated sectors cost double (strided_load, stride 16 and up).
+            granule = 2.0 if access.density < 0.6 and access.contiguous_bytes < 64 and own >= moved * 0.9 else 1.0
+            if access.efficiency < 0.3 and own >= moved * 0.9:
+                granule *= c.scattered_dram if access.kind == "load" else c.scattered_store
+            dram = (reread_miss if again else cold) * own * granule
+            shared = max(0.0, reach_l2 - own)
+            dram += self._shared_miss(access, cold) * shared * (0.0 if again else 1.0)
+            self.dram_bytes += dram
+            self.l2_bytes[id(access.access)] = reach_l2
+            self._set_latency(access, reach_l2, dram)
+
+    def _set_latency(self, access: AccessTraffic, reach_l2: float, dram: float) -> None:
+        """The mean latency of one load of ``access``; that of twins is the slowest of them, as all are waited for."""
+        c, moved = self.c, access.moved_bytes
+        to_dram = min(1.0, dram / moved * access.twins) if moved else 0.0
+        to_l2 = min(1.0, reach_l2 / moved * access.twins) if moved else 0.0
+        self.l2_share[id(access.access)] = min(1.0, reach_l2 / moved) if moved else 0.0
+        self.latency[id(access.access)] = (
+            c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * max(0.0, to_l2 - to_dram) + c.dram_latency_ns * to_dram
+        )
+
+    def _gathered(self, access: AccessTraffic, table: float) -> None:
+        """Levels of a load, store or atomic through loaded indices into ``table`` bytes: each row is a new address.
+
+        A table that fits a cache stays in it whatever streams by (``gather_elements``). One that does not fit L2 is found there
+        by as many of the random indices as L2 holds of it: no cliff, as a sweep has (``pick``, 16 to 128 MB).
+        """
+        c = self.c
+        cache, l1 = self.scale.cache_bytes, self.device.shared_memory_bytes_per_sm
+        moved = access.moved_bytes
+        past_l1, asked = 1.0, moved
+        if access.kind == "load":
+            past_l1 = ramp(table, c.l1_keeps * l1, c.l1_drops * l1)
+            asked = min(moved, access.near_bytes * self.programs)
+        reach_l2 = min(asked, past_l1 * asked + min(asked, table * self.device.sm_count))
+        isolated = access.contiguous_bytes < 64
+        held = self._lines_met(access, table)
+        kept = c.table_keeps * cache
+        crowded = ramp(self.footprint, c.l2_keeps * cache, c.l2_drops * cache)
+        miss = min(1.0 - kept / held, crowded) if held > kept else 0.0
+        granule = 1.0
+        if isolated:
+            granule = 2.0 * (c.scattered_dram if access.kind == "load" else c.scattered_store)
+        dram = miss * asked * granule * (2.0 if access.kind == "atomic" else 1.0)
+        self.dram_bytes += dram
+        self.l2_bytes[id(access.access)] = reach_l2
+        self._set_latency(access, reach_l2, dram)
+
+    def _lines_met(self, access: AccessTraffic, table: float) -> float:
+        """Bytes of the lines that random rows of a table touch: those of ``table`` bytes, what stands alone holding a line."""
+        whole = self.launch.tensor(access.base)
+        size = float(whole.nbytes) if whole is not None and whole.nbytes else math.inf
+        return min(size, table * access.line_share) if math.isfinite(size) else table
+
+    def _shared_miss(self, access: AccessTraffic, cold: float) -> float:
+        """Share of re-reads by other programs that miss L2: those that come back after a sweep larger than L2."""
+        if not cold or not access.shared_axes or not access.known:
+            return 0.0 if access.known else cold
+        grid = [max(1, int(extent)) if isinstance(extent, int) else 1 for extent in self.launch.grid]
+        between = self.program_footprint
+        for axis in range(min(access.shared_axes)):
+            between *= grid[axis]
+        cache = self.scale.cache_bytes
+        return min(cold, ramp(between, self.c.l2_keeps * cache, self.c.l2_drops * cache))

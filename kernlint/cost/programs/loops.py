@@ -1,0 +1,107 @@
+"""The turns of a loop: how much of the round trips to memory they wait for."""
+
+from __future__ import annotations
+
+import math
+
+from kernlint.cost.programs.paths import Paths, depends
+from kernlint.workload import Atomic, Branch, Compute, Dot, Expr, Load, Loop, ProgramId, Reduce, Scan, Store
+
+_COPY_NS = 2.95
+
+
+class Loops(Paths):
+    """Dependent nanoseconds of loops."""
+
+    def _loop_ns(self, loop: Loop, executions: float) -> float:
+        c = self.c
+        trip = self.moved.trips.get(loop.id, 1.0)
+        if trip <= 0:
+            return 0.0
+        runs = executions * trip
+        if loop.kind != "static_range":
+            self.instructions += c.loop_slots * self.warps * runs
+        body = loop.body
+        loads = [node for node in body if isinstance(node, Load)]
+        others = tuple(node for node in body if not isinstance(node, Load))
+        if not loads:
+            return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
+        chained = any(depends(load, loads[:position]) for position, load in enumerate(loads))
+        streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
+        latency = max(self.latency.get(id(load), 0.0) for load in loads)
+        serial = sum(self._serial_ns(load) for load in loads)
+        if streaming and self._ahead(loop):
+            for load in loads:
+                self._count_access(load, 2 * runs)
+            rest = self.path_ns(others, runs)
+            stages = max(1, (loop.num_stages or 2) - 1)
+            copies = sum(self._vectors(load) for load in loads) * self.warps * _COPY_NS / self.scale.clock
+            step = max(c.pipelined_iteration_ns + rest, latency / stages, serial, copies)
+            return latency + trip * step
+        exposed = any(isinstance(node, Reduce) and self._crosses_warps(node) for node in others)
+        if any(isinstance(node, Compute) and self._broadcast(node) for node in others):
+            # The operands change their layout through shared memory, behind a barrier each.
+            exposed = True
+            exchange = 2 * trip * c.barrier_ns * (1 + 0.25 * math.log2(self.warps)) / self.scale.clock
+        else:
+            exchange = 0.0
+        unrolled = chained and not exposed and all(isinstance(node, (Compute, Reduce)) for node in others)
+        if unrolled:
+            # ptxas unrolls this as well: the indices of a few iterations arrive together, then what they name.
+            for load in loads:
+                self._count_access(load, runs)
+            rest = self.path_ns(others, runs)
+            chain = self._chain_ns(loads)
+            step = chain * min(1.0, c.chained * self._exposed_share(loads))
+            return chain + serial + rest + (trip - 1) * (max(step, serial) + rest + c.loop_iteration_ns)
+        if streaming and loop.kind == "static_range":
+            for load in loads:
+                self._count_access(load, runs)
+            return latency + serial * trip + trip * self.path_ns(others, runs)
+        if streaming and not exposed:
+            for load in loads:
+                self._count_access(load, runs)
+            rest = self.path_ns(others, runs)
+            share = self._exposed_share(loads)
+            if _strided(loop):
+                # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
+                share = max(share, c.strided_step)
+            if any(sum(extent > 1 for extent in load.shape) > 1 for load in loads):
+                # Rows of a tile are loads of their own: fewer turns are laid out together (``deep_tile``, ``col_reduce``).
+                share = max(share, c.tile_step)
+            if any(isinstance(node, Store) for node in others):
+                # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
+                share = min(max(share, c.stored_step), c.stored_most)
+            step = latency * share
+            each = max(step, serial) + rest + c.loop_iteration_ns
+            return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
+        return trip * (self.path_ns(body, runs) + c.loop_iteration_ns) + exchange
+
+    def _chain_ns(self, loads: list[Load]) -> float:
+        """The latencies of loads that wait for each other, one after the other."""
+        total, waiting = 0.0, list[Load]()
+        for load in loads:
+            if depends(load, waiting):
+                total += max(self.latency.get(id(one), 0.0) for one in waiting)
+                waiting = []
+            waiting.append(load)
+        return total + max((self.latency.get(id(one), 0.0) for one in waiting), default=0.0)
+
+    def _exposed_share(self, loads: list[Load]) -> float:
+        """Round trips of memory that one iteration of a plain streaming loop waits for.
+
+        Measured, not derived: ptxas unrolls a loop with one or two loads a thread about four times, and keeps the
+        fewer loads in flight the more registers one iteration fills, down to one after the other (``row_loop_masked``,
+        ``col_reduce``). The measure is elements a thread x sqrt(bytes / 4).
+        """
+        filled = sum(
+            max(1.0, self._asked(load) / load.dtype.bytes / self.threads) * math.sqrt(load.dtype.bytes / 4)
+            for load in loads
+        )
+        share = self.c.step * (filled / 8) ** self.c.step_exponent
+        return min(max(self.c.step_least, share), self.c.step_most, sum(self._vectors(load) for load in loads))
+
+
+def _strided(loop: Loop) -> bool:
+    """The loop goes on by as much as there are programs: its step is known at run time only."""
+    return isinstance(loop.trip, Expr) and any(isinstance(atom, ProgramId) for atom in loop.trip.atoms())

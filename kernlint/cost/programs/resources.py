@@ -1,0 +1,160 @@
+"""What one launch has of a device: layouts of its tiles, registers, programs on an SM at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from kernlint.cost.arithmetic import Operations
+from kernlint.cost.device import Device
+from kernlint.cost.layout import Layout, blocked, fastest_axis
+from kernlint.cost.programs.constants import Constants
+from kernlint.cost.programs.scale import Scale
+from kernlint.cost.registers import TileSizes, pressures
+from kernlint.cost.traffic.model import Traffic
+from kernlint.workload import Atomic, Branch, Launch, Load, Loop, Store
+
+#: What an asynchronous copy fetches at least, and how long an SM is busy with one of a warp and with reading it back
+#: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
+_LEAST_COPY = 4
+
+
+class Resources(TileSizes):
+    """What a launch has of a device, and counters of what its programs issue."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        moved: Traffic,
+        device: Device,
+        c: Constants,
+        reuse_bytes: Mapping[str, float],
+        operations: Operations,
+    ) -> None:
+        self.launch = launch
+        self.moved = moved
+        self.reuse_bytes = reuse_bytes
+        self.device = device
+        self.c = c
+        self.operations = operations
+        self.scale = Scale(device)
+        self.programs = max(0, moved.programs)
+        self.warps = max(1, launch.num_warps)
+        self.threads = 32 * self.warps
+        self._layouts: dict[tuple[int, ...], Layout] = {}
+        self.largest_tile = self._largest_tile()
+        self.pressures = list(pressures(launch.kernel.body, self))
+        self.register_limit = min(float(device.max_registers_per_thread), device.registers_32bit_per_sm / self.threads)
+        self.registers = max((p.registers for p in self.pressures), default=28.0)
+        self.exchanged = 0.0
+        self.resident = self._resident()
+        self.working = self._working()
+        self.active_programs = min(self.programs, self.resident * device.sm_count)
+        # L2 keeps lines, so sectors that stand alone crowd it out four times as fast (``stride_copy``).
+        self.footprint = sum(moved.held_storages(launch).values())
+        self.program_footprint = self._program_footprint()
+        self.instructions = 0.0
+        self.arithmetic = 0.0
+        self.special = 0.0
+        self.special_unit = 0.0
+
+    def whole_vectors(self, load: Load) -> bool:
+        return self._vector(load) >= min(4, load.bytes)
+
+    def layout(self, shape: tuple[int, ...]) -> Layout:
+        """How a tile is dealt out: as the widest access of that shape is, else last axis first, an element a thread."""
+        found = self._layouts.get(shape)
+        if found is None:
+            found = self._layouts[shape] = self._layout(shape)
+        return found
+
+    def _layout(self, shape: tuple[int, ...]) -> Layout:
+        made = [node for node, _ in self.launch.kernel.walk((Load, Store)) if node.shape == shape]  # type: ignore[union-attr]
+        if not made:
+            return blocked(shape, len(shape) - 1, 4 if len(shape) == 1 else 1, self.warps)
+        widest = max(made, key=self._vector_elements)  # type: ignore[arg-type]
+        return blocked(shape, fastest_axis(widest), self._vector_elements(widest), self.warps)  # type: ignore[arg-type]
+
+    def _vector(self, node: Load | Store | Atomic) -> int:
+        """Bytes one thread moves at once."""
+        access = self.moved.by_node.get(id(node))
+        return node.dtype.bytes if access is None else max(node.dtype.bytes, access.vector_bytes)
+
+    def _vector_elements(self, node: Load | Store | Atomic) -> int:
+        """Elements of a thread's one fetch."""
+        return self._vector(node) // max(1, node.dtype.bytes)
+
+    def _vectors(self, node: Load | Store | Atomic) -> float:
+        """Memory instructions of a thread for one execution."""
+        return max(1.0, node.elements / self.threads * node.dtype.bytes / self._vector(node))
+
+    def _largest_tile(self) -> int:
+        """Elements of the largest tile loaded (stored, where nothing is): larger ones are made by broadcasting."""
+        loads = [node.elements for node, _ in self.launch.kernel.walk(Load)]  # type: ignore[union-attr]
+        nodes = self.launch.kernel.walk((Store, Atomic))
+        return max(loads or [node.elements for node, _ in nodes], default=1) or 1  # type: ignore[union-attr]
+
+    def _ahead(self, loop: Loop) -> bool:
+        """Whether the loads of ``loop`` are copied to shared memory some iterations ahead: a copy takes 4 bytes or more, so
+        that smaller pieces are loaded as ever."""
+        loads = (node for node in loop.body if isinstance(node, Load))
+        return _pipelined(loop) and all(self._vector(load) >= _LEAST_COPY for load in loads)
+
+    def _resident(self) -> int:
+        """Programs resident on one SM."""
+        device = self.device
+        granted = min(max(32.0, self.registers), self.register_limit)
+        by_registers = device.registers_32bit_per_sm / (granted * self.threads)
+        by_warps = device.max_warps_per_sm / (self.threads / device.warp_size_threads)
+        by_blocks = device.max_blocks_per_sm or device.max_warps_per_sm
+        staged = 0.0
+        for node, loops in self.launch.kernel.walk(Load):
+            if loops and self._ahead(loops[-1]):
+                staged += node.bytes * (loops[-1].num_stages or 1)  # type: ignore[union-attr]
+        by_shared = device.shared_memory_bytes_per_sm / staged if staged else math.inf
+        return max(1, int(min(by_registers, by_warps, by_blocks, by_shared)))
+
+    def _working(self) -> float:
+        """The part of programs that do not return at once: those that take the arm which the whole kernel stands in."""
+        part, body = 1.0, self.launch.kernel.body
+        while (
+            body and isinstance(body[-1], Branch) and not any(isinstance(n, (Store, Atomic, Loop)) for n in body[:-1])
+        ):
+            arms = [(arm, share) for arm, share in self.moved.arms(body[-1]) if arm]
+            if len(arms) != 1:
+                break
+            body, share = arms[0]
+            part *= share
+        return max(part, 1 / max(1, self.programs))
+
+    def _waves(self) -> float:
+        """Rounds of resident programs; a started round counts in part, as programs end one by one."""
+        waves = self.programs * self.working / (self.resident * self.device.sm_count)
+        return max(1.0, waves)
+
+    def _on_busiest(self) -> float:
+        """Programs of the SM that has the most. They are as many as fit evenly: with one more than that, one SM works alone at
+        the end (``same_work``: 267 programs on 132 SMs take as long as 396). Programs that return early do not count."""
+        working = self.programs * self.working / self.device.sm_count
+        return math.ceil(working) if self.working == 1.0 else max(1.0, working)
+
+    def _program_footprint(self) -> float:
+        """Distinct bytes one program touches."""
+        return self._on_an_sm(1.0)
+
+    def _on_an_sm(self, programs: float) -> float:
+        """Distinct bytes that so many programs touch: what they all read is there once."""
+        seen: dict[tuple[object, ...], float] = {}
+        for access in self.moved.accesses:
+            key = (access.base, access.signature)
+            together = min(programs * access.program_bytes, max(access.program_bytes, access.footprint_bytes))
+            seen[key] = max(seen.get(key, 0.0), together)
+        return sum(seen.values())
+
+    def _asked(self, node: Load | Store | Atomic) -> float:
+        access = self.moved.by_node.get(id(node))
+        return node.bytes if access is None else min(node.bytes, access.asked_bytes)
+
+
+def _pipelined(loop: Loop) -> bool:
+    return loop.kind == "tl.range" and (loop.num_stages or 0) > 1

@@ -1,0 +1,81 @@
+"""The host and the device as two clocks: when each step is enqueued, and when it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kernlint.records import dataclass
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One host action: ``host_us`` to issue, ``gpu_us`` of device work queued, ``sync`` waits for the device."""
+
+    host_us: float
+    gpu_us: float = 0.0
+    sync: bool = False
+
+
+@dataclass(frozen=True)
+class TurnLoop:
+    """A Python loop: ``body`` runs ``count`` times."""
+
+    count: float
+    body: tuple[Turn | TurnLoop, ...]
+
+
+class Timeline:
+    """Two clocks, host and device, over a few calls: what a call takes once the queue is in steady state."""
+
+    CALLS = 4
+    TURNS = 3
+
+    def __init__(self, events: Sequence[Turn | TurnLoop]) -> None:
+        self.events = events
+        self.host = 0.0
+        self.device = 0.0
+        self.host_busy = 0.0
+
+    def per_call_us(self) -> tuple[float, float]:
+        """Wall microseconds of one call, and the share of it that the host decides."""
+        ends = []
+        busy_before = 0.0
+        for call in range(self.CALLS):
+            if call == self.CALLS - 1:
+                busy_before = self.host_busy
+            self._run(self.events)
+            ends.append(max(self.host, self.device))
+        call_us = ends[-1] - ends[-2]
+        host_us = self.host_busy - busy_before
+        if call_us <= 0:
+            return 0.0, 0.0
+        # Near the tie either side may decide: a smooth switch with the width of the host's own error.
+        share = min(1.0, host_us / call_us)
+        return call_us, 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
+
+    def _run(self, events: Sequence[Turn | TurnLoop]) -> None:
+        for event in events:
+            if isinstance(event, Turn):
+                self.host += event.host_us
+                self.host_busy += event.host_us
+                if event.gpu_us:
+                    self.device = max(self.device, self.host) + event.gpu_us
+                if event.sync:
+                    self.host = max(self.host, self.device + event.host_us)
+            else:
+                self._loop(event)
+
+    def _loop(self, loop: TurnLoop) -> None:
+        """A few turns, then the rest at the pace of the last one."""
+        whole = min(int(loop.count), self.TURNS)
+        before = (self.host, self.device, self.host_busy)
+        for _ in range(whole):
+            before = (self.host, self.device, self.host_busy)
+            self._run(loop.body)
+        rest = loop.count - whole
+        if rest > 0 and whole:
+            host, device, busy = self.host - before[0], self.device - before[1], self.host_busy - before[2]
+            self.host += rest * host
+            self.device += rest * device
+            self.host_busy += rest * busy

@@ -1,0 +1,217 @@
+"""Which bytes each access of a kernel moves: executions, active lanes, 32-byte sectors, footprint, reuse.
+
+Everything is read off the offset expressions. An offset is probed numerically at a typical program: the step and the
+reach along each lane, loop and grid axis. A tile that is affine in its lanes gets its sectors from the strides, the
+order Triton lays a tile out in (fastest along the smallest stride); any other tile is sampled. An offset that cannot be
+evaluated (a gather through a loaded index) is taken as new addresses for every row of contiguous lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from kernlint import work
+from kernlint.cost.evaluate import evaluator
+from kernlint.cost.layout import vector_bytes
+from kernlint.cost.segments import greatest_lengths, likely_bounds, loaded
+from kernlint.cost.traffic.masks import active_fraction
+from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic, Traffic
+from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
+from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share_windows, span_bytes
+from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
+from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Store, Symbol, concrete
+
+
+def traffic(launch: Launch) -> Traffic:
+    """The :class:`Traffic` of ``launch``; symbolic grid extents count as 1, unknown offsets as gathers. Worked out once for all
+    launches of a kernel on tensors that look alike."""
+    known = launch.kernel.launched
+    key = "traffic", launch.shapes
+    if key not in known:
+        work.spend(work.LAUNCH)
+        known[key] = _traffic(launch)
+    found: Traffic = known[key]
+    return found
+
+
+def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
+    """The loops of ``launch`` whose trip counts no source tells, by line, each with how often it is taken to run: those bounded by
+    loaded values, and those of which nothing is known."""
+    found: dict[int, tuple[int, str]] = {}
+    bounds = likely_bounds(launch)
+    lengths = greatest_lengths(launch, bounds)
+    trips = traffic(launch).trips
+    for node, _ in launch.kernel.walk(Loop):
+        assert isinstance(node, Loop)
+        read = loaded(node.trip)
+        symbolic = isinstance(node.trip, Expr) and any(isinstance(atom, Symbol) for atom in node.trip.atoms())
+        if node.trip is not None and (not read or symbolic):
+            continue
+        times = f"{trips.get(node.id, ASSUMED_TRIP):.3g}"
+        if any(atom in lengths for atom in read):
+            times += " at most, the extent of the axis that it goes along"
+        elif read and all(atom in bounds for atom in read):
+            times += " in the mean, the elements over the number of segments"
+        found[node.id] = node.span.line, times
+    return list(found.values())
+
+
+def _traffic(launch: Launch) -> Traffic:
+    grid = [extent if (extent := concrete(size)) is not None else 1 for size in launch.grid]
+    programs = 1
+    for extent in grid:
+        programs *= max(0, extent)
+    bounds = likely_bounds(launch)
+    lengths = greatest_lengths(launch, bounds)
+    if bounds or lengths:
+        read = (*bounds.items(), *lengths.items())
+        launch = replace(launch, kernel=replace(launch.kernel, likely=(*launch.kernel.likely, *read)))
+    probe = Probe(launch.kernel, grid, bounds, lengths)
+    accesses: list[AccessTraffic] = []
+    shares: dict[int, tuple[float, ...]] = {}
+    _visit(launch.kernel.body, 1.0, 1.0, (), probe, launch, programs, accesses, shares)
+    accesses = share_windows(accesses, launch, probe)
+    by_node = {id(access.access): access for access in accesses}
+    return Traffic(
+        programs=programs,
+        accesses=tuple(accesses),
+        trips=probe.trips,
+        unknown_trips=probe.unknown_trips,
+        counted_trips=probe.counted_trips,
+        footprints=footprints(accesses, launch),
+        by_node=by_node,
+        shares=shares,
+    )
+
+
+def _visit(
+    body: tuple[Node, ...],
+    executions: float,
+    part: float,
+    loops: tuple[Loop, ...],
+    probe: Probe,
+    launch: Launch,
+    programs: int,
+    accesses: list[AccessTraffic],
+    shares: dict[int, tuple[float, ...]],
+) -> None:
+    """Adds the accesses of ``body``, which ``part`` of the programs come to and run ``executions`` times in the mean of all."""
+    for node in body:
+        if isinstance(node, Loop):
+            inner = executions * probe.trips[node.id]
+            _visit(node.body, inner, part, (*loops, node), probe, launch, programs, accesses, shares)
+        elif isinstance(node, Branch):
+            found = probe.arm_shares(node)
+            shares[id(node)] = found or (node.share,) * len(node.arms)
+            first = len(accesses)
+            for arm, share in zip(node.arms, shares[id(node)]):
+                _visit(arm, executions * share, part * share, loops, probe, launch, programs, accesses, shares)
+            if found is None:
+                accesses[first:] = [replace(access, certain=False) for access in accesses[first:]]
+        elif isinstance(node, (Load, Store, Atomic)):
+            result = _access(node, executions, loops, probe, launch, programs)
+            accesses.append(result if part == 1.0 else replace(result, footprint_bytes=result.footprint_bytes * part))
+
+
+def _access(
+    access: Load | Store | Atomic,
+    executions: float,
+    loops: tuple[Loop, ...],
+    probe: Probe,
+    launch: Launch,
+    programs: int,
+) -> AccessTraffic:
+    size = access.dtype.bytes
+    elements = access.elements
+    active = elements * active_fraction(access, probe)
+    fraction = active / elements if elements else 0.0
+    offset = launch.kernel.likely_offset(access)
+    start = None if offset is None else probe.at(offset)
+    whole = span_bytes(launch.tensor(access.base))
+    if offset is None or start is None:
+        return _anywhere(access, offset, executions, active, whole, programs)
+    tile = tile_of(access, offset, start, probe)
+    sectors = tile.sectors * fraction
+    if active and sectors < 1.0:
+        sectors = min(1.0, max(sectors, fraction))
+    met = over_loops(access, offset, sectors, tile.run, loops, probe)
+    reach, distinct = met.reach, met.distinct
+    program_bytes = min(distinct, (reach + 1) * size + SECTOR_BYTES) if executions else 0.0
+    program_bytes = max(program_bytes, min(distinct, sectors * SECTOR_BYTES))
+    signature = (start, reach, fraction)
+    footprint, reach, shared = over_grid(offset, program_bytes, reach, probe)
+    # Tiles of neighbouring programs may overlap (windows, column strips inside one sector): the reach is a cap.
+    footprint = min(footprint, (reach + 1) * size + SECTOR_BYTES)
+    span = min((reach + 1) * size, whole)
+    density = min(1.0, min(footprint, whole) / span) if 0 < span < math.inf else 1.0
+    return AccessTraffic(
+        access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
+        sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared, met.step,
+        density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
+        request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
+        strides=tile.strides,
+    )  # fmt: skip
+
+
+def _anywhere(
+    access: Load | Store | Atomic,
+    offset: Expr | None,
+    executions: float,
+    active: float,
+    whole: float,
+    programs: int,
+) -> AccessTraffic:
+    """The traffic of an access at addresses that the source does not tell: each run of lanes in sectors of its own."""
+    size = access.dtype.bytes
+    gather = has_load(offset) if offset is not None else bool(access.through)
+    if offset is None and not gather:
+        return _somewhere_near(access, executions, active, whole, programs)
+    run = contiguous_run(access) * size
+    rows = max(1.0, active * size / run) if active else 0.0
+    sectors = rows * _sectors_of_run(run, size, aligned=False)
+    if isinstance(access, Store) and not gather and active:
+        # Each element is written once: an arm of a persistent loop that stores now and then is not known to be that.
+        executions = min(executions, whole / (active * size * programs))
+    program_bytes = sectors * SECTOR_BYTES * executions
+    footprint = min(program_bytes * programs, whole)
+    return AccessTraffic(
+        access, access.base, executions, active, sectors, program_bytes, footprint,
+        sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
+        (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        1.0, program_bytes, sectors * SECTOR_BYTES, vector_bytes(access),
+    )  # fmt: skip
+
+
+def _somewhere_near(
+    access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int
+) -> AccessTraffic:
+    """The traffic of an access at addresses that the program computes from no loaded value (by way of floating point, say, as a
+    resampling does): neighbouring lanes are taken to name neighbouring elements, and programs to share none."""
+    size = access.dtype.bytes
+    asked = active * size
+    sectors = asked / SECTOR_BYTES
+    moved = asked * executions * programs
+    return AccessTraffic(
+        access, access.base, executions, active, sectors, asked * executions, min(moved, whole), moved, float(LINE_BYTES),
+        False, True, False, (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        1.0, asked * executions, asked, size,
+    )  # fmt: skip
+
+
+def _request_addresses(access: Atomic, offset: Expr, probe: Probe) -> float:
+    """Distinct addresses among the lanes of one warp, in the mean over warps of a few programs."""
+    order = [(dim, extent) for _, dim, extent in _lane_steps(access, offset, probe)]
+    value_at, lanes = evaluator(offset), max(1, min(WARP_LANES, access.elements))
+    warps = max(1, access.elements // lanes)
+    counts = []
+    for point in probe.programs():
+        for warp in {warps * quarter // 4 for quarter in range(4)}:
+            addresses = set()
+            for index in range(warp * lanes, (warp + 1) * lanes):
+                _put_lane(point, order, index)
+                addresses.add(value_at(point))
+            if None in addresses:
+                return float(WARP_LANES)
+            counts.append(len(addresses))
+    return sum(counts) / len(counts)

@@ -1,0 +1,163 @@
+"""The grid, sampled: values of index expressions at some of the programs, their mean and their likely value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from kernlint.cost.evaluate import Point, evaluator, origin, slot
+from kernlint.cost.segments import loaded
+from kernlint.workload import Branch, Expr, Kernel, Loop, LoopIndex, Node, ProgramId, Size
+from kernlint.workload.expr import Atom, lift, mostly
+from kernlint.workload.kernel import Bounds
+
+#: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
+ASSUMED_TRIP = 16.0
+
+
+_PROGRAM_SAMPLES = (0.03, 0.29, 0.5, 0.71, 0.97)
+
+
+#: Programs and iterations looked at to tell how many of them take an arm, and the irrational paces of their coordinates.
+_LATTICE = 64
+
+
+_PACES = (0.7548776662, 0.5698402910, 0.8191725134, 0.6710436067, 0.5497004779)
+
+
+class Probe:
+    """Evaluates expressions of one launch at typical and sampled programs and iterations."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        grid: Sequence[int],
+        bounds: Mapping[Atom, Expr] | None = None,
+        lengths: Mapping[Atom, Expr] | None = None,
+    ) -> None:
+        self.grid = [max(1, extent) for extent in grid]
+        self.lengths = lengths or {}
+        self.bounds = {**(bounds or {}), **self.lengths}
+        self.trips: dict[int, float] = {}
+        self.unknown_trips = 0
+        self.counted_trips = 0
+        self.centre = origin()
+        for axis, extent in enumerate(self.grid):
+            put(self.centre, ProgramId(axis), float(extent // 2))
+        self._add_loops(kernel.body)
+
+    def _add_loops(self, body: tuple[Node, ...]) -> None:
+        for node in body:
+            if isinstance(node, Loop):
+                trip = self.mean(self.likely(node.trip))
+                greatest = any(atom in self.lengths for atom in loaded(node.trip))
+                self.counted_trips += trip is not None and bool(loaded(node.trip)) and not greatest
+                if trip is None or greatest:
+                    self.unknown_trips += 1
+                    trip = ASSUMED_TRIP if trip is None else trip
+                self.trips[node.id] = max(0.0, trip)
+                put(self.centre, LoopIndex(node.id), float(int(max(0.0, trip - 1) / 2)))
+                self._add_loops(node.body)
+            elif isinstance(node, Branch):
+                for arm in node.arms:
+                    self._add_loops(arm)
+
+    def arm_shares(self, branch: Branch) -> tuple[float, ...] | None:
+        """The part of programs and iterations that take each arm: counted where its condition is made of bounds that can be
+        evaluated; arms with something to do that are left share the rest. None where no condition can."""
+        conditions = branch.conditions if len(branch.conditions) == len(branch.arms) else (None,) * len(branch.arms)
+        known = [self._share_inside(bounds) if bounds else None for bounds in conditions]
+        if all(share is None for share in known):
+            return None
+        left = max(0.0, 1.0 - sum(share for share in known if share is not None))
+        others = sum(bool(arm) for arm, share in zip(branch.arms, known) if share is None)
+        return tuple(left / max(1, others) if share is None else share for share in known)
+
+    def _share_inside(self, bounds: Bounds) -> float | None:
+        """The part of programs and iterations inside ``bounds``; None where they depend on what cannot be evaluated."""
+        functions = [evaluator(lift(self.likely(right - left) or 0)) for left, right in bounds]
+        inside = 0
+        points = self._lattice()
+        for point in points:
+            gaps = [function(point) for function in functions]
+            if None in gaps:
+                return None
+            inside += all(gap > 0 for gap in gaps if gap is not None)
+        programs = math.prod(self.grid)
+        # One of many programs may be the one.
+        return inside / len(points) if inside or programs <= len(points) else 1 / programs
+
+    def _lattice(self) -> list[Point]:
+        """Many programs and iterations spread over the launch: each coordinate runs through its range at a pace of its own."""
+        points = []
+        ranges: list[tuple[Atom, int]] = [(ProgramId(axis), extent) for axis, extent in enumerate(self.grid)]
+        ranges += [(LoopIndex(loop), max(1, math.ceil(trip))) for loop, trip in self.trips.items()]
+        for index in range(_LATTICE):
+            point = list(self.centre)
+            for place, (atom, extent) in enumerate(ranges):
+                fraction = (index + 0.5) * _PACES[place % len(_PACES)] % 1.0 if place else (index + 0.5) / _LATTICE
+                put(point, atom, float(int(fraction * extent)))
+            points.append(point)
+        return points
+
+    def likely(self, size: Size | None) -> Size | None:
+        """``size`` with the loaded bounds of segments as they are in the mean, and what was not followed as it mostly is."""
+        return mostly(size.substitute(self.bounds)) if isinstance(size, Expr) else size
+
+    def mean(self, size: Size | None) -> float | None:
+        """Mean over the grid of a size that may depend on program ids; None when it cannot be evaluated."""
+        if size is None:
+            return None
+        if not isinstance(size, Expr):
+            return float(size)
+        if size.value is not None:
+            return float(size.value)
+        if not any(isinstance(atom, ProgramId) for atom in size.atoms()):
+            return self.at(size)
+        function = evaluator(size)
+        total = 0.0
+        for point in self.programs():
+            value = function(point)
+            if value is None:
+                return None
+            total += value
+        return total / len(_PROGRAM_SAMPLES)
+
+    def programs(self) -> list[Point]:
+        """A few programs spread over the grid (a lattice: each axis sees each quantile once), loops at midpoint."""
+        points = []
+        count = len(_PROGRAM_SAMPLES)
+        for index in range(count):
+            point = list(self.centre)
+            for axis, extent in enumerate(self.grid):
+                quantile = _PROGRAM_SAMPLES[(index * (1 + axis)) % count]
+                put(point, ProgramId(axis), float(int(quantile * extent)))
+            points.append(point)
+        return points
+
+    def at(self, expr: Expr) -> float | None:
+        """``expr`` at the typical point: middle program, middle iteration, first lane."""
+        return evaluator(expr)(self.centre)
+
+    def moved(self, expr: Expr, atom: Atom, to: float) -> float | None:
+        """``expr`` at the typical point with ``atom`` set to ``to``."""
+        where = slot(atom)
+        if where is None:
+            return None
+        before = self.centre[where]
+        self.centre[where] = to
+        value = evaluator(expr)(self.centre)
+        self.centre[where] = before
+        return value
+
+    def coordinate(self, atom: Atom) -> float:
+        """The value of ``atom`` at the typical point."""
+        where = slot(atom)
+        return 0.0 if where is None else self.centre[where]
+
+
+def put(point: Point, atom: Atom, value: float) -> None:
+    """Set ``atom`` in ``point``; an atom without a slot cannot be evaluated anyway."""
+    where = slot(atom)
+    if where is not None:
+        point[where] = value

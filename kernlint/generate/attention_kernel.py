@@ -1,0 +1,290 @@
+"""Attention: tiles of rows that go through the keys once, with the maximum and the sum of their exponentials beside what is added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from kernlint.generate.contraction import (
+    COLUMNS,
+    DEPTH,
+    ROWS,
+    SUMMED,
+    Contraction,
+    common_type,
+    fed_text,
+    kinds_of,
+    lossless,
+)
+from kernlint.generate.kernel import Kernel, NextPower, next_power
+from kernlint.generate.parts import GRAIN
+from kernlint.generate.printer import Printer
+from kernlint.generate.product_tiles import attention_parts, attention_tile
+from kernlint.generate.spelling import wrapped
+from kernlint.generate.terms import Buffer, Term
+from kernlint.generate.values import Value, lane, lanes_of, looked_through
+from kernlint.generate.work import Work
+from kernlint.workload import Dtype, Expr, Lane, Size, Symbol
+from kernlint.workload import dtype as dt
+from kernlint.workload.expr import Atom, lift
+
+#: What the lines of the kernel call things.
+_WORDS = "pid_m query keys values scores top total new_top shift scale low above acc start first last length BM BN BD BV".split()
+_LEAST = 'float("-inf")'
+#: The sizes of the least blocks that the tensor core takes.
+_SIDE = 16
+
+
+class AttentionWriter(Contraction):
+    """Writes the kernel of ``work``, which is built around attention."""
+
+    def __init__(
+        self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None], sizes: Mapping[Atom, float]
+    ) -> None:
+        assert work.product is not None
+        scores, values, query, keys = work.product.operands
+        first, second = (
+            lanes_of((*scores.index, *query.index, *keys.index)),
+            lanes_of((*values.index, *keys.index)),
+        )
+        super().__init__(work, name, buffer_of, sizes, kinds_of(work.product.shape, first, second))
+        places = (*self.places, lane(SUMMED), lane(DEPTH))
+        rows = {dim for place in self.places for dim in lanes_of((place,)) if dim < COLUMNS or dim >= 2 * COLUMNS}
+        self.score = Term("product", dt.FLOAT32, lanes=frozenset({*rows, SUMMED}))
+        self.terms.accumulators[id(work.product.attributes["scores"])] = self.score
+        self.scores = self.terms.at(scores.value, looked_through(scores.index, places))
+        self.query, self.keys, self.values = (
+            lossless(self.terms.at(view.value, looked_through(view.index, places))) for view in (query, keys, values)
+        )
+        over = work.product.attributes["over"]
+        self.lay_out(
+            [self.scores, *(term for term, _ in (self.query, self.keys, self.values))],
+            {SUMMED: over[:1], DEPTH: over[1:]},
+        )
+        self.count_keys, self.depth = over
+        #: What the tensor core is fed with for the scores; where torch has rounded an operand to it, so is it here.
+        self.fed, self.precision = common_type(
+            {_held(one, view.value) for one, view in ((self.query, query), (self.keys, keys))}
+        )
+        weights = {work.product.attributes["weights"], _held(self.values, values.value)}
+        self.added, self.added_precision = common_type(weights)
+        held = max(next_extent(self.count(self.depth)), next_extent(self.count(self.width)))
+        bits = min(self.fed.bits, self.added.bits) if self.fed == self.added else 32
+        self.tile = attention_tile(self.count(self.height), self.count(self.count_keys), held, bits)
+        programs = -(-self.count(self.height) // self.tile.m) * self.others
+        #: Into how many parts the keys had better be cut, 0 where they need not be.
+        self.chunks = 0 if work.chunks else attention_parts(programs, self.count(self.count_keys))
+
+    def write(self) -> Kernel:
+        printer = self.printer(_WORDS)
+        lines = printer.lines
+        extents = (self.height, self.count_keys, self.width, self.depth)
+        m, n, width, depth = (printer.expression(lift(total))[0] for total in extents)
+        first, last = self._limits(printer, n)
+        backwards = last != n
+        lines.append(f"pid_m = {'tl.num_programs(0) - 1 - ' if backwards else ''}tl.program_id(0)")
+        self.place_beside(printer)
+        lines += [f"rows = pid_m * BM + tl.arange(0, BM){self.wide}", f"cols = tl.arange(0, BV){self.wide}"]
+        lines += [f"ds = tl.arange(0, BD){self.wide}", f"row_mask = rows < {m}", f"col_mask = cols < {width}"]
+        lines.append(f"d_mask = ds < {depth}")
+        self._load(printer, "query", self.query[0], ROWS, DEPTH, self.fed)
+        lines += [f"top = tl.full((BM, 1), {_LEAST}, dtype=tl.float32)", "total = tl.zeros((BM, 1), dtype=tl.float32)"]
+        lines.append("acc = tl.zeros((BM, BV), dtype=tl.float32)")
+        if first != "0":
+            lines.append(f"first = {first}")
+        if last != n:
+            lines.append(f"last = {last}")
+        if self.work.chunks:
+            lines.append(f"length = tl.cdiv({n}, {GRAIN} * CHUNKS) * {GRAIN}")
+            first = "chunk * length" if first == "0" else "tl.maximum(first, chunk * length)"
+            lines.append(f"last = tl.minimum((chunk + 1) * length, {n if last == n else 'last'})")
+            last = "last"
+        else:
+            first, last = "0" if first == "0" else "first", n if last == n else "last"
+        lines.append(f"for start in range({first}, {last}, BN):")
+        inner = printer.scope()
+        self._step(inner, last if self.work.chunks else n)
+        lines += [f"    {line}" for line in inner.lines]
+        constants = {"BM": self.tile.m, "BN": self.tile.k, "BD": _block(self.depth), "BV": _block(self.width)}
+        tiles = ((self.height, "BM"),)
+        if self.work.chunks:
+            self._store_parts(printer)
+            constants["CHUNKS"] = self.work.chunks
+            return self.kernel(lines, constants, tiles, self.tile.num_warps, self.tile.num_stages)
+        total = "tl.where(total > 0.0, total, 1.0)" if self.product.attributes["guarded"] else "total"
+        lines.append(f"acc = acc / {total}")
+        self.finish(printer, ("acc", 9))
+        return self.kernel(lines, constants, tiles, self.tile.num_warps, self.tile.num_stages)
+
+    def _store_parts(self, printer: Printer) -> None:
+        """Store what the keys of a part add up to, their maximum and the sum of their exponentials."""
+        last = self.spread(printer, ROWS, COLUMNS)
+        for root, buffer, address in zip(self.work.roots, self.outs, self.addresses):
+            state = root.target.attributes["state"]
+            mask = "row_mask[:, None]" + (" & col_mask[None, :]" if state == "acc" else "")
+            pointer = f"{buffer.name}_ptr + {last.expression(address)[0]}"
+            printer.lines.append(f"tl.store({pointer}, {state}, mask={mask})")
+
+    def _step(self, inner: Printer, n: str) -> None:
+        """What is done with the keys of one step."""
+        inner.lines += [f"ks = start + tl.arange(0, BN){self.wide}", f"k_mask = ks < {n}"]
+        self._load(inner, "keys", self.keys[0], DEPTH, SUMMED, self.fed)
+        inner.lines.append(f"scores = tl.dot(query, keys{_option(self.precision)})")
+        printer = self.spread(inner, ROWS, SUMMED)
+        printer.known[id(self.score)] = ("scores", 9)
+        text = printer.spell(self.scores)[0]
+        inner.lines += [
+            *printer.lines,
+            f"low = tl.where(k_mask[None, :], {text}, {_LEAST})",
+            "new_top = tl.maximum(top, tl.max(low, axis=1)[:, None])",
+            # Where nothing but minus infinity was met yet there is nothing to subtract.
+            f"shift = tl.where(new_top > {_LEAST}, new_top, 0.0)",
+            "scale = tl.exp(top - shift)",
+            "above = tl.exp(low - shift)",
+            "total = total * scale + tl.sum(above, axis=1)[:, None]",
+        ]
+        self._load(inner, "values", self.values[0], SUMMED, COLUMNS, self.added)
+        above = "above" if self.added == dt.FLOAT32 else f"above.to(tl.{self.added})"
+        inner.lines += [f"acc = tl.dot({above}, values, acc * scale{_option(self.added_precision)})", "top = new_top"]
+
+    def _load(self, printer: Printer, name: str, term: Term, down: int, along: int, fed: Dtype) -> None:
+        inner = self.spread(printer, down, along)
+        text = fed_text(inner, term, fed)
+        printer.lines += [*inner.lines, f"{name} = {text}"]
+
+    def _limits(self, printer: Printer, n: str) -> tuple[str, str]:
+        """The first key that any row of a tile looks at, and where they end."""
+        first, last = "0", n
+        if len(self.kinds.rows) != 1:
+            return first, last
+        row, key = Lane(ROWS), Lane(SUMMED)
+        for term in _kept(self.scores):
+            for reach in _reaches(term):
+                of_row, of_key = (reach.coefficient(one) for one in (row, key))
+                rest = reach.substitute({row: 0, key: 0})
+                if of_row is None or of_key is None or not all(isinstance(one, Symbol) for one in rest.atoms()):
+                    continue
+                # reach >= 0: below the end of the tile for -key + row + rest, from its beginning on for key - row + rest.
+                text = printer.expression(rest)
+                if of_key == -1 and of_row == 1:
+                    end = "(pid_m + 1) * BM" + (f" + {wrapped(text, 6)}" if rest.terms else "")
+                    last = f"tl.minimum({last}, {end})"
+                elif of_key == 1 and of_row == -1:
+                    begin = "pid_m * BM" + (f" - {wrapped(text, 6)}" if rest.terms else "")
+                    begin = f"tl.maximum({begin}, 0) // BN * BN"
+                    first = begin if first == "0" else f"tl.maximum({first}, {begin})"
+        return first, last
+
+
+def next_extent(extent: float) -> float:
+    """The least block that holds ``extent``."""
+    return float(max(_SIDE, 1 << (int(extent) - 1).bit_length()))
+
+
+def _block(extent: Size) -> int | NextPower:
+    found = next_power(extent)
+    return max(_SIDE, found) if isinstance(found, int) else found
+
+
+def _held(term: tuple[Term, Dtype], value: Value) -> Dtype:
+    """The type that an operand is fed in: the one that holds it, or that torch has it in."""
+    return value.dtype if value.dtype.bits < term[1].bits else term[1]
+
+
+def _option(precision: str) -> str:
+    return f', input_precision="{precision}"' if precision else ""
+
+
+# -- which keys a row does not look at -------------------------------------------------------------------------------
+
+
+def _kept(term: Term) -> Iterator[Term]:
+    """Conditions without which ``term`` is minus infinity."""
+    if term.op in ("add", "sub"):
+        for operand in term.operands if term.op == "add" else term.operands[:1]:
+            yield from _kept(operand)
+    elif term.op in ("cast", "narrow"):
+        yield from _kept(term.operands[0])
+    elif term.op == "where":
+        test, first, second = term.operands
+        if _is_least(second):
+            yield from _parts(test, True)
+            yield from _kept(first)
+        elif _is_least(first):
+            yield from _parts(test, False)
+            yield from _kept(second)
+
+
+def _is_least(term: Term) -> bool:
+    term = _bare(term)
+    if term.op == "neg":
+        return term.operands[0].op == "number" and term.operands[0].number == float("inf")
+    return term.op == "number" and isinstance(term.number, float) and term.number == float("-inf")
+
+
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+
+
+def _parts(test: Term, holds: bool) -> Iterator[Term]:
+    """Comparisons that all hold where ``test`` does, or does not, as ``holds`` says."""
+    joined = ("logical_and", "bitwise_and") if holds else ("logical_or", "bitwise_or")
+    if test.op in joined and test.dtype.kind == "bool":
+        for operand in test.operands:
+            yield from _parts(operand, holds)
+    elif test.op in ("logical_not", "bitwise_not") and test.operands[0].dtype.kind == "bool":
+        yield from _parts(test.operands[0], not holds)
+    elif test.op == "cast" and test.dtype.kind == "bool" and test.operands[0].dtype.kind == "bool":
+        yield from _parts(test.operands[0], holds)
+    elif test.op in ("where", "eq", "ne"):
+        found = _chosen(test)
+        if found is not None:
+            yield from _parts(found[0], holds == found[1])
+    elif test.op in _OPPOSITE:
+        yield test if holds else Term(_OPPOSITE[test.op], test.dtype, test.operands)
+
+
+def _chosen(test: Term) -> tuple[Term, bool] | None:
+    """The condition that decides ``test``, a choice of numbers that may be held against another, and whether it has to hold."""
+    choice, *others = (_bare(one) for one in test.operands) if test.op != "where" else (test,)
+    if choice.op != "where" or choice.operands[0].dtype.kind != "bool":
+        return None
+    ways = [_bare(one) for one in choice.operands[1:]]
+    if any(one.op != "number" or type(one.number) not in (int, float, bool) for one in (*ways, *others)):
+        return None
+    first, second = (one.number == others[0].number if others else bool(one.number) for one in ways)
+    return None if first == second else (choice.operands[0], first == (test.op != "ne"))
+
+
+def _bare(term: Term) -> Term:
+    while term.op in ("cast", "narrow"):
+        term = term.operands[0]
+    return term
+
+
+def _reaches(test: Term) -> list[Expr]:
+    """What is not below zero where the comparison ``test`` holds, over places."""
+    low, high = test.operands if test.op in ("lt", "le") else reversed(test.operands)
+    less = 1 if test.op in ("lt", "gt") else 0
+    end = _sum(high)
+    if low.op == "abs" and end is not None:
+        inner = _sum(low.operands[0])
+        return [] if inner is None else [end - inner - less, end + inner - less]
+    begin = _sum(low)
+    return [] if begin is None or end is None else [end - begin - less]
+
+
+def _sum(term: Term) -> Expr | None:
+    """``term``, a whole number made of places by adding, as an expression."""
+    if not term.dtype.is_integer:
+        return None
+    if term.op == "place":
+        return term.address
+    if term.op == "number":
+        return lift(term.number) if isinstance(term.number, (int, Expr)) and not isinstance(term.number, bool) else None
+    if term.op == "cast":
+        return _sum(term.operands[0])
+    if term.op in ("add", "sub"):
+        first, second = (_sum(operand) for operand in term.operands)
+        if first is None or second is None:
+            return None
+        return first + second if term.op == "add" else first - second
+    return None

@@ -1,0 +1,196 @@
+"""Products with the shares of a softmax of a product: attention, whose scores never go to memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kernlint.generate.calls.canonical import reduces, through, without_casts
+from kernlint.generate.seen import PRODUCTS, is_lane
+from kernlint.generate.values import Value, View, exchanged, lane, lanes_of, looked_through
+from kernlint.workload import Expr, Lane, Opaque, Size
+from kernlint.workload import expr as ex
+from kernlint.workload.expr import Atom, lift
+
+#: Elements that a program holds for each row, of a query and of what is added up.
+_LEAST, _MOST = 16, 256
+
+
+def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
+    """``values`` with attention in the place of the products that are."""
+    new: dict[int, Value] = {}
+    made: dict[int, Value] = {}
+    seen: set[int] = set()
+    for one in [one for value in values for one in value.walk(seen) if one.op == "product"]:
+        inner = exchanged(one, new, made)
+        found = attention(inner, sizes)
+        if found is not inner:
+            new[id(one)] = found
+    return [exchanged(value, new, made) for value in values]
+
+
+def attention(made: Value, sizes: Mapping[Atom, float]) -> Value:
+    """``made``, a product, as attention where one of its operands is a softmax of a product, along what it sums over; else as it is.
+
+    The operands of attention are the scores before the softmax, made of ``attributes["scores"]`` in the place of the inner product;
+    what is added up; and both operands of the inner product, queries first. Behind the axes of the result come the summed one and
+    the one of the inner product. Where it is ``guarded``, a row that looks at nothing is zero.
+    ``attributes["product"]`` is ``made``, where the axes are the same."""
+    for number, view in enumerate(made.operands):
+        found = _softmax(view, made) if len(made.attributes["over"]) == 1 else None
+        if found is not None:
+            scores, guarded = found
+            return _attention(made, scores, view, made.operands[1 - number], guarded, sizes) or made
+    return made
+
+
+def _softmax(view: View, product: Value) -> tuple[View, bool] | None:
+    """What ``view``, an operand of ``product``, is the softmax of, and whether what looks at nothing gets zero."""
+    rank, over = len(product.shape), product.attributes["over"]
+    shares, test = _bare(view), None
+    if shares.value.op == "where":
+        test, shares, other = (_bare(through(shares, one)) for one in shares.value.operands)
+        if other.value.op != "number" or other.value.attributes["value"] != 0 or test.value.op != "gt":
+            return None
+    if shares.value.op != "div":
+        return None
+    high, total = (_bare(through(shares, one)) for one in shares.value.operands)
+    low = _bare(through(high, high.value.operands[0])) if high.value.op == "exp" else high
+    if low.value.op != "sub":
+        return None
+    scores, top = (without_casts(through(low, one)) for one in low.value.operands)
+    if not reduces(top, "max", scores, over, rank) or not reduces(total, "expsum", scores, over, rank):
+        return None
+    if test is not None:
+        first, second = (without_casts(through(test, one)) for one in test.value.operands)
+        known = second.value.attributes.get("value") if second.value.op == "number" else None
+        if known != -math.inf or not reduces(first, "max", scores, over, rank):
+            return None
+    return scores, test is not None
+
+
+def _bare(view: View) -> View:
+    """``view`` without conversions between floating types."""
+    while view.value.op == "cast" and view.value.dtype.is_float and view.value.operands[0].value.dtype.is_float:
+        view = through(view, view.value.operands[0])
+    return view
+
+
+def _attention(
+    made: Value, scores: View, weights: View, values: View, guarded: bool, sizes: Mapping[Atom, float]
+) -> Value | None:
+    rank = len(made.shape)
+    found = _products(scores, rank)
+    if len(found) != 1:
+        return None
+    ((whole, at),) = found
+    product = _as_product(whole)
+    if product is None:
+        return None
+    inner = [View(one.value, looked_through(one.index, (*at, lane(rank + 1)))) for one in product.operands]
+    inner.sort(key=lambda one: rank in lanes_of(one.index))
+    query, keys = inner
+    if rank in lanes_of(query.index) or rank not in lanes_of(keys.index) or rank not in lanes_of(values.index):
+        return None
+    if not all(view.value.dtype.is_float and view.value.dtype.bits <= 32 for view in (query, keys, values)):
+        return None
+    place = Value("scores", whole.shape, whole.dtype, name="scores")
+    held = View(exchanged(scores.value, {id(whole): place}, {}), scores.index)
+    over = (*made.attributes["over"], product.attributes["over"][0])
+    attributes = {"over": over, "scores": place, "weights": weights.value.dtype, "guarded": guarded}
+    operands = (held, values, query, keys)
+    if _has_rows(made.shape, operands):
+        built = Value("attention", made.shape, made.dtype, operands, {**attributes, "product": made}, made.name)
+        return built if _fits(built, sizes) else None
+    return _by_groups(made, operands, attributes, sizes)
+
+
+def _has_rows(shape: Sequence[Size], operands: Sequence[View]) -> bool:
+    """Whether some rows look at the same keys and values."""
+    _, values, _, keys = operands
+    shared = lanes_of((*keys.index, *values.index))
+    return any(d not in shared and lift(extent).value != 1 for d, extent in enumerate(shape))
+
+
+def _fits(made: Value, sizes: Mapping[Atom, float]) -> bool:
+    """Whether a program can hold the elements of a row."""
+    scores, values, query, keys = made.operands
+    seen = lanes_of((*scores.index, *query.index, *keys.index))
+    columns = [d for d in lanes_of(values.index) - seen if d < len(made.shape)]
+    return all(
+        _LEAST <= _count(extents, sizes) <= _MOST
+        for extents in ([made.shape[d] for d in columns], made.attributes["over"][1:])
+    )
+
+
+def _count(extents: Iterable[Size], sizes: Mapping[Atom, float]) -> float:
+    return math.prod(lift(n).evaluate(sizes) or math.inf for n in extents)
+
+
+def _by_groups(
+    made: Value, operands: Sequence[View], attributes: Mapping[str, Any], sizes: Mapping[Atom, float]
+) -> Value | None:
+    """Attention of single queries whose heads share keys: the heads of a group are its rows."""
+    _, values, _, keys = operands
+    quotients = {
+        atom
+        for place in (*keys.index, *values.index)
+        for atom in place.atoms()
+        if isinstance(atom, Opaque) and atom.op == "floordiv" and is_lane(atom.args[0])
+    }
+    if len(quotients) != 1:
+        return None
+    (quotient,) = quotients
+    (axis,) = lanes_of(quotient.args[:1])
+    group = quotient.args[1]
+    if axis in lanes_of([place.substitute({quotient: 0}) for place in (*keys.index, *values.index)]):
+        return None
+    moved: dict[Atom, Size] = {quotient: lane(axis), Lane(axis): lane(axis) * group + lane(axis + 1)}
+    moved |= {Lane(d): lane(d + 1) for d in range(axis + 1, len(made.shape) + 2)}
+    heads = ex.simplify(lift(ex.floordiv(made.shape[axis], group)))
+    shape = (*made.shape[:axis], heads, ex.simplify(group), *made.shape[axis + 1 :])
+    views = tuple(View(one.value, tuple(place.substitute(moved) for place in one.index)) for one in operands)
+    built = Value("attention", shape, made.dtype, views, attributes, made.name)
+    if not _has_rows(shape, views) or not _fits(built, sizes):
+        return None
+    head = (lift(ex.floordiv(lane(axis), group)), lift(ex.mod(lane(axis), group)))
+    seen = [*(lane(d) for d in range(axis)), *head, *(lane(d) for d in range(axis + 1, len(made.shape)))]
+    back = tuple(lift(0) if lift(n).value == 1 else place for place, n in zip(seen, shape))
+    return Value("cast", made.shape, made.dtype, (View(built, back),), name=made.name)
+
+
+def _as_product(value: Value) -> Value | None:
+    """``value`` as a product along one axis; sums of products of few rows are one too."""
+    if len(value.attributes.get("over", ())) != 1:
+        return None
+    if value.op == "product":
+        return value
+    if value.op != "reduce" or value.attributes["kind"] != "sum":
+        return None
+    body = without_casts(value.operands[0])
+    if body.value.op != "mul":
+        return None
+    views = tuple(through(body, one) for one in body.value.operands)
+    return Value("product", value.shape, value.dtype, views, {"over": value.attributes["over"]})
+
+
+def _products(view: View, key_lane: int) -> list[tuple[Value, tuple[Expr, ...]]]:
+    """The products that ``view`` is made of element by element, and what is reduced by key or of products, each with where it
+    is looked at."""
+    found: dict[tuple[int, tuple[Expr, ...]], tuple[Value, tuple[Expr, ...]]] = {}
+    seen: set[tuple[int, tuple[Expr, ...]]] = set()
+    waiting = [view]
+    while waiting:
+        one = waiting.pop()
+        key = id(one.value), one.index
+        if key in seen:
+            continue
+        seen.add(key)
+        along = one.value.op in ("reduce", "scan", "partial")
+        by_key = key_lane in lanes_of(one.index)
+        if one.value.op in PRODUCTS or (along and (by_key or any(inner.op in PRODUCTS for inner in one.value.walk()))):
+            found[key] = one.value, one.index
+        elif not along:
+            waiting += [through(one, inner) for inner in one.value.operands]
+    return list(found.values())

@@ -1,0 +1,181 @@
+"""What a program's call computes, as values: by its reference, or by the kernels that it launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kernlint.errors import UsageError
+from kernlint.generate.calls.reader import Reader
+from kernlint.generate.calls.shares import attended
+from kernlint.generate.host import values_of
+from kernlint.generate.lifted import lifted, seen, with_known_arguments
+from kernlint.generate.opened import Differs
+from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.host.loops import SHORT_LOOP
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Fact
+from kernlint.records import replace
+from kernlint.workload import Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
+from kernlint.workload.expr import Atom, lift
+
+#: What sizes are taken to be that nothing tells.
+_ANY = 2048
+
+
+def _is_known(result: Any) -> bool:
+    try:
+        values_of(result)
+        return True
+    except CannotGenerate:
+        return False
+
+
+class Lost(Exception):
+    """The reference is not followed to its end while so many sizes are open."""
+
+
+def numbers(sizes: Mapping[str, Expr], constants: Mapping[str, int | float]) -> dict[Atom, float]:
+    """What the symbols in ``sizes`` are at the sizes in force."""
+    found: dict[Atom, float] = {Symbol(n): constants[n] for n, size in sizes.items() if size == Expr.atom(Symbol(n))}
+    for _ in range(3):
+        for name, size in sizes.items():
+            new = [atom for atom in size.atoms() if atom not in found]
+            if len(new) == 1:
+                rest = size.coefficient(new[0])
+                known = rest.evaluate(found) if rest is not None else None
+                if known:
+                    found[new[0]] = constants[name] // known
+    return found
+
+
+class Computation:
+    """What ``entry`` of ``program`` computes, with ``open_sizes`` in the place of the module's numbers of these names."""
+
+    def __init__(
+        self,
+        program: Program,
+        entry: str,
+        constants: Mapping[str, int | float],
+        open_sizes: Mapping[str, Expr],
+        itself: bool,
+    ) -> None:
+        overrides: dict[str, Any] = dict(program.question.overrides)
+        for name, value in constants.items():
+            if name in open_sizes:
+                overrides[name] = open_sizes[name]
+            elif isinstance(value, float):
+                overrides[name] = Named(value, name)
+        self.sizes = numbers(open_sizes, constants)
+        #: The arguments whose element type is known from what happens to them.
+        untold: set[str] = set()
+        self.text = program.kernel.text
+        question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
+        workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
+        if workload is None:
+            raise CannotGenerate(f"`{entry}` is not followed")
+        module = program.reference or program.kernel
+        for word in ("autocast", "set_default_dtype"):
+            if re.search(rf"\b{word}\b", module.text):
+                raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
+        updates: dict[str, Value] = {}
+        if itself or workload.reference is None:
+            untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
+            workload = with_known_arguments(workload)
+            values = self._lifted(program, workload, open_sizes, constants)
+        else:
+            self._check_followed(workload.reference)
+            reader = Reader(workload.reference, self.sizes)
+            updates = reader.updates()
+            values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
+        #: What arguments become that are changed in place, by their paths in the reference.
+        self.updates: dict[str, Value] = updates
+        self.workload: Workload = workload
+        self.reference: Workload = workload if itself else workload.reference or workload
+        #: The values of the tensors that are returned, by their identity.
+        self.results = dict(zip(map(id, values_of(self.reference.result)), values))
+        self.untold = untold
+
+    def _lifted(
+        self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
+    ) -> list[Value]:
+        """The results as ``workload``, which has no reference, computes them itself."""
+        tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
+        atoms = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
+        told = sorted(atom for atom in atoms if isinstance(atom, Symbol) and atom not in self.sizes)
+        self.sizes |= dict.fromkeys(told, _ANY)
+
+        def read(at: Mapping[Symbol, int]) -> Workload:
+            numbers = {name: lift(size).evaluate(at) for name, size in sizes.items()}  # type: ignore[arg-type]
+            overrides = {**program.question.overrides, **{n: int(one) for n, one in numbers.items() if one is not None}}
+            facts = (*program.question.facts, *(Fact(one.name, size=at[one]) for one in told))
+            asked = replace(program.question, overrides=overrides, facts=facts, detailed=True)
+            try:
+                found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+            except UsageError as error:
+                raise CannotGenerate(str(error)) from None
+            if found is None:
+                raise CannotGenerate(f"`{workload.entry}` is not followed")
+            return found
+
+        try:
+            made = lifted(read, {one: int(n) for one, n in self.sizes.items() if isinstance(one, Symbol)})
+            if len(values_of(workload.result)) != len(made):
+                raise Differs("a result that depends on the sizes")
+        except Differs as error:
+            self.lost = True
+            if sizes:
+                raise Lost from None
+            raise CannotGenerate(str(error)) from None
+        self.lost = False
+        return attended(made, self.sizes)
+
+    def _check_followed(self, reference: Workload) -> None:
+        """Raise :class:`Unbound` for a size without which the reference is not followed."""
+        lost = [
+            s
+            for s in reference.steps
+            if isinstance(s, TorchOp) and (s.call is None or not s.writes or s.writes[0].shape is None)
+        ]
+        loops = [s for s in reference.steps if isinstance(s, Repeat) and (s.round is None or self._is_short(s))]
+        for loop in loops:
+            for atom in lift(loop.count if loop.count is not None else 0).atoms():
+                if isinstance(atom, Symbol):
+                    raise Unbound(atom.name)
+        self.lost = bool(
+            lost or loops or reference.unknowns or reference.open_choices or not _is_known(reference.result)
+        )
+        if self.lost and self.sizes:
+            raise Lost
+        if reference.open_choices:
+            raise CannotGenerate("what the reference does depends on a condition that is not known")
+        if reference.unknowns:
+            raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
+
+    def _is_short(self, loop: Repeat) -> bool:
+        """Whether the rounds of ``loop`` are better written one after the other."""
+        rounds = lift(loop.count).evaluate(self.sizes) if loop.count is not None else None
+        return rounds is not None and rounds <= SHORT_LOOP
+
+    def _look_for_parts(self, outputs: Iterable[Value]) -> None:
+        """Raise :class:`Divided` for a size that is divided without a rest."""
+        seen: set[int] = set()
+        values = [value for one in outputs for value in one.walk(seen)]
+        sizes = [size for value in values for size in (*value.shape, *value.attributes.get("over", ()))]
+        sizes += [place for value in values for view in value.operands for place in view.index]
+        for size in map(lift, sizes):
+            for atom in size.atoms():
+                if not isinstance(atom, Opaque) or atom.op != "floordiv":
+                    continue
+                whole, part = atom.args
+                if (-whole).is_natural:
+                    whole = -whole  # rounded up
+                (symbol, *others) = whole.atoms() or (None,)
+                if others or not isinstance(symbol, Symbol) or whole != Expr.atom(symbol) or part.value == 1:
+                    continue
+                first, second = whole.evaluate(self.sizes), part.evaluate(self.sizes)
+                if first and second and first % second == 0:
+                    inner = f"{symbol.name}_PER_{part}" if part.value is None else f"{symbol.name}_PART"
+                    raise Divided(symbol.name, part * Expr.atom(Symbol(inner)))

@@ -1,0 +1,74 @@
+"""What a value is made of, seen from its own places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from kernlint.generate.terms import COLUMNS
+from kernlint.generate.values import CannotGenerate, Value, lane, lanes_of, looked_through
+from kernlint.records import dataclass
+from kernlint.workload import Expr, Lane
+
+#: Values at places that one kernel looks at.
+_MOST_PLACES = 1500
+#: Values that a kernel is built around, in tiles.
+PRODUCTS = ("product", "attention")
+
+
+class Stored(Exception):
+    """``value`` must lie in memory first."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+@dataclass
+class Seen:
+    """What a root is made of, seen from its lanes."""
+
+    reductions: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
+    products: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
+    scans: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
+    visited: set[tuple[int, tuple[Expr, ...]]] = field(default_factory=set)
+    found: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
+
+
+def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], seen: Seen, root: Value) -> None:
+    """Note in ``seen`` all that ``value``, looked at by ``index``, is made of from what is ``stored`` and what is given."""
+    key = id(value), index
+    if key in seen.visited:
+        return
+    seen.visited.add(key)
+    if len(seen.visited) > _MOST_PLACES:
+        raise CannotGenerate("each element is made of too many others")
+    seen.found.append((value, index))
+    if value is not root and (id(value) in stored or value.op == "input"):
+        return
+    if value.op in ("library", "partial", "added"):
+        raise Stored(value)
+    lanes = list(index)
+    if value.op == "scan":
+        if any(dim >= COLUMNS for dim in lanes_of(index[:-1])) or not _is_aside(index[-1]):
+            raise Stored(value)
+        seen.scans.append((value, index))
+    if value.op == "reduce" or value.op in PRODUCTS:
+        if any(dim >= COLUMNS for dim in lanes_of(index)):
+            raise Stored(value)  # inside another reduction: it would be made again for each of its columns
+        (seen.reductions if value.op == "reduce" else seen.products).append((value, index))
+        lanes += [lane(COLUMNS + i) for i in range(len(value.attributes["over"]))]
+    for view in value.operands:
+        look(view.value, looked_through(view.index, lanes), stored, seen, root)
+
+
+def _is_aside(place: Expr) -> bool:
+    """Whether ``place`` is a lane and a number that is the same for all."""
+    lanes = lanes_of((place,))
+    return len(lanes) == 1 and all(place.coefficient(Lane(dim)) == 1 for dim in lanes)
+
+
+def is_lane(place: Expr) -> bool:
+    if len(place.terms) != 1:
+        return False
+    ((monomial, count),) = place.terms.items()
+    return count == 1 and len(monomial) == 1 and isinstance(monomial[0], Lane)

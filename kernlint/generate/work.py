@@ -1,0 +1,139 @@
+"""One kernel to be, and which of them become one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kernlint.generate.seen import Seen, Stored, look
+from kernlint.generate.terms import COLUMNS, Bounds
+from kernlint.generate.values import Value, identity, lanes_of
+from kernlint.records import dataclass, replace
+from kernlint.workload import Expr, Size
+from kernlint.workload.expr import Atom, lift
+
+
+@dataclass(frozen=True)
+class Root:
+    """``value``, seen from the lanes of a kernel by ``index``, which goes to the memory of ``target``: the same, or one of which
+    it is the part that begins at ``shift`` along each axis; only where ``bounds`` hold. Where there are places ``at``, the elements are
+    added to what lies there: expressions over the lanes of ``value`` and the elements of ``target``'s operands."""
+
+    value: Value
+    index: tuple[Expr, ...]
+    target: Value
+    shift: tuple[Expr, ...]
+    bounds: Bounds = ()
+    at: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """One kernel: the ``roots`` that it stores, over ``rows`` and ``columns`` (extents). ``product`` is the contraction that it
+    is built around, None where there is none; ``chunks`` the number of equal parts of the columns whose reductions are stored apart, 0
+    where they are whole."""
+
+    roots: tuple[Root, ...]
+    rows: tuple[Size, ...]
+    columns: tuple[Size, ...]
+    product: Value | None = None
+    chunks: int = 0
+
+
+def whole(value: Value) -> Root:
+    """All of ``value``, by its own axes."""
+    return Root(value, identity(value.shape), value, (lift(0),) * len(value.shape))
+
+
+#: Elements up to which a reduction may be done again for each row.
+SHORT = 512
+
+
+def is_short(reduction: Value, sizes: Mapping[Atom, float]) -> bool:
+    return count(reduction.attributes["over"], sizes) <= SHORT
+
+
+def count(extents: Iterable[Size], sizes: Mapping[Atom, float]) -> float:
+    """How many places there are in a space of these extents."""
+    counts = [lift(extent).evaluate(sizes) for extent in extents]
+    return math.prod(math.inf if n is None else float(n) for n in counts)
+
+
+def inputs_of(work: Work, works: Iterable[Work]) -> list[Value]:
+    """What ``work``, one of ``works``, reads of what is given."""
+    stored = {id(root.target) for one in works for root in one.roots}
+    waiting = [root.value for root in work.roots]
+    own, seen = set(map(id, waiting)), set[int]()
+    waiting += [view.value for root in work.roots if root.at for view in root.target.operands]
+    found: list[Value] = []
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or (id(value) in stored and id(value) not in own):
+            continue
+        seen.add(id(value))
+        found += [value] if value.op == "input" else []
+        waiting += [view.value for view in value.operands]
+    return found
+
+
+def merged(works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
+    made: list[Work] = []
+    for work in works:
+        needs = {id(value) for root in work.roots for value in _needed(root.value, stored)}
+        late = [i for i, one in enumerate(made) if any(id(root.target) in needs for root in one.roots)]
+        for at, other in enumerate(made):
+            if any(i > at for i in late):
+                continue
+            both = _together(other, work)
+            if both is not None and _still_fits(both, stored, sizes):
+                made[at] = both
+                break
+        else:
+            made.append(work)
+    return made
+
+
+def _needed(root: Value, stored: Mapping[int, Value]) -> Iterator[Value]:
+    """The stored values that ``root`` is made of, those behind others left out."""
+    waiting = [view.value for view in root.operands]
+    seen: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if id(value) in stored:
+            yield value
+        else:
+            waiting += [view.value for view in value.operands]
+
+
+def _together(one: Work, other: Work) -> Work | None:
+    if one.product is not None and one.product is other.product and one.chunks == other.chunks > 0:
+        return replace(one, roots=(*one.roots, *other.roots))
+    if one.product is not None or other.product is not None or one.rows != other.rows or one.chunks != other.chunks:
+        return None
+    if any(root.at for root in (*one.roots, *other.roots)):
+        return None
+    if one.columns and other.columns and one.columns != other.columns:
+        return None
+    return Work((*one.roots, *other.roots), one.rows, one.columns or other.columns, None, one.chunks)
+
+
+def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> bool:
+    """Whether each root can be made from what lies in memory before, with reductions over the columns alone."""
+    own = {id(root.target) for root in work.roots}
+    before = {key: value for key, value in stored.items() if key not in own}
+    if work.chunks:
+        return True
+    overs = {work.columns}
+    for root in work.roots:
+        seen = Seen()
+        try:
+            look(root.value, root.index, before, seen, root.value)
+        except Stored:
+            return False
+        if seen.products or any(lanes_of(place[-1:]) != {COLUMNS} for _, place in seen.scans):
+            return False
+        overs |= {value.attributes["over"] for value, _ in seen.reductions if not is_short(value, sizes)}
+    return len(overs - {()}) <= 1

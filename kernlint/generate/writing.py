@@ -1,0 +1,259 @@
+"""The text of kernels and of the function that launches them, for a computation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernlint.generate.attention_kernel import AttentionWriter
+from kernlint.generate.computation import Computation
+from kernlint.generate.host import Host, allocation, launch_text, returned
+from kernlint.generate.kernel import Kernel
+from kernlint.generate.parts import in_parts
+from kernlint.generate.plan import plan
+from kernlint.generate.product_kernel import ProductWriter
+from kernlint.generate.terms import Buffer
+from kernlint.generate.tile_kernel import TileWriter
+from kernlint.generate.values import CannotGenerate, Named, Value, exchanged
+from kernlint.generate.work import Work, inputs_of
+from kernlint.interpret.program import Program
+from kernlint.interpret.torch.shapes import contiguous_strides
+from kernlint.workload import Dtype, Expr, Tensor
+
+_WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
+    "product": ProductWriter,
+    "attention": AttentionWriter,
+}
+#: Kernels of one call up to which it is worth writing them.
+_MOST_KERNELS = 8
+
+
+class Rewritten:
+    """The text of the kernels and of the body of the function that launches them."""
+
+    def __init__(self, kernels: Sequence[Kernel], body: Sequence[str]) -> None:
+        self.kernels = kernels
+        self.body = body
+
+
+def _is_plain(number: Any) -> bool:
+    return isinstance(number, (int, float)) and not isinstance(number, Named)
+
+
+class Writing(Computation):
+    """Writes kernels for what is computed."""
+
+    def __init__(
+        self,
+        program: Program,
+        entry: str,
+        constants: Mapping[str, int | float],
+        open_sizes: Mapping[str, Expr],
+        itself: bool,
+    ) -> None:
+        super().__init__(program, entry, constants, open_sizes, itself)
+        self.itself = itself
+        self.host = Host(self.workload.arguments, self.workload.held, ())
+        self.names: dict[int, str] = {}
+        self.buffers: dict[int, Buffer] = {}
+        self.used_inputs: dict[str, Tensor] = {}
+
+    # -- inputs -----------------------------------------------------------------------------------------------------
+
+    def _here(self, path: str) -> tuple[str, Tensor]:
+        """The expression for an input of the reference in the program, and the tensor it is there."""
+        if path.startswith("self."):
+            tensor = self.workload.held.get(path.removeprefix("self."))
+            if not isinstance(tensor, Tensor):
+                raise CannotGenerate(f"the program has no `{path}`")
+            return path, tensor
+        of_reference = [name for name, value in self.reference.arguments.items() if isinstance(value, Tensor)]
+        own = [name for name, value in self.workload.arguments.items() if isinstance(value, Tensor)]
+        name = path if path in own else own[of_reference.index(path)] if len(own) == len(of_reference) else ""
+        tensor = self.workload.arguments.get(name)
+        if not isinstance(tensor, Tensor):
+            raise CannotGenerate(f"the program has no argument `{path}`")
+        return name, tensor
+
+    def _buffer(self, value: Value) -> Buffer | None:
+        if id(value) in self.buffers:
+            return self.buffers[id(value)]
+        if value.op != "input":
+            return None
+        expression, tensor = self._here(value.attributes["path"])
+        if tensor.shape != value.shape or tensor.dtype != value.dtype:
+            raise CannotGenerate(f"`{expression}` is another tensor in the program than in the reference")
+        if not tensor.is_contiguous and tensor.is_contiguous is not None:
+            raise CannotGenerate(f"`{expression}` is not contiguous")
+        self.used_inputs[expression] = tensor
+        self.names[id(value)] = expression
+        name = expression.rpartition(".")[2]
+        others = {buffer.name for buffer in self.buffers.values()}
+        while name in others:
+            name += "_in"
+        self.buffers[id(value)] = Buffer(name, value, contiguous_strides(value.shape))
+        return self.buffers[id(value)]
+
+    def _store(self, value: Value, final: bool) -> Buffer:
+        """The memory that ``value`` is written to."""
+        taken = {buffer.name for buffer in self.buffers.values()}
+        wish = "out" if final else value.name or "partial"
+        name = self.host.new(value.name or wish)
+        while name in taken:
+            name = self.host.new(name)
+        self.names[id(value)] = name
+        self.buffers[id(value)] = Buffer(name.lower(), value, contiguous_strides(value.shape))
+        return self.buffers[id(value)]
+
+    def _update(self, path: str, value: Value, works: Sequence[Work]) -> None:
+        """``value`` goes to the memory of the input ``path``, which no kernel may read after that."""
+        read = [[one for one in inputs_of(work, works) if one.attributes["path"] == path] for work in works]
+        own = next((one for found in read for one in found), None)
+        first = next(number for number, work in enumerate(works) if any(root.target is value for root in work.roots))
+        if any(read[first + 1 :]):
+            raise CannotGenerate(f"`{path}` is changed in place before all is read of it")
+        expression, tensor = self._here(path)
+        if tensor.shape != value.shape or tensor.dtype != value.dtype or not tensor.is_contiguous:
+            raise CannotGenerate(f"`{expression}`, which is changed in place, is another tensor in the program")
+        self.used_inputs[expression] = tensor
+        self.names[id(value)] = expression
+        buffer = None if own is None else self._buffer(own)
+        name = expression.rpartition(".")[2] if buffer is None else buffer.name
+        self.buffers[id(value)] = Buffer(name, value, contiguous_strides(value.shape))
+
+    # -- all of it --------------------------------------------------------------------------------------------------
+
+    def write(self) -> Rewritten:
+        outputs: dict[Any, Value] = {**self.results, **self.updates}
+        if not outputs:
+            raise CannotGenerate("nothing is returned or changed that is a tensor")
+        self._look_for_parts(outputs.values())
+        works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+        whole = outputs, works
+        for _ in range(_MOST_KERNELS):
+            new = self._cut(works)
+            if not new:
+                break
+            made: dict[int, Value] = {}
+            outputs = {key: exchanged(value, new, made) for key, value in outputs.items()}
+            works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+        if len(works) > _MOST_KERNELS:
+            outputs, works = whole  # what the parts of one reduction wait for is cut into parts again and again
+        if len(works) > _MOST_KERNELS:
+            raise CannotGenerate(f"it would take {len(works)} kernels")
+        finals = {id(value) for value in outputs.values()}
+        body: list[str] = []
+        kernels: list[Kernel] = []
+        targets = list({id(root.target): root.target for work in works for root in work.roots}.values())
+        device, allocated = self._device(), set[int]()
+        for path in self.updates:
+            self._update(path, outputs[path], works)
+            allocated.add(id(outputs[path]))
+        for target in targets:
+            if id(target) not in allocated:
+                self._store(target, id(target) in finals)
+        for number, work in enumerate(works):
+            kernel = self._kernel(work, self._kernel_name(number, len(works))).launched(self.sizes)
+            kernels.append(kernel)
+            for target in {id(root.target): root.target for root in work.roots}.values():
+                if id(target) not in allocated:
+                    allocated.add(id(target))
+                    body.append(
+                        allocation(self.buffers[id(target)], self.names[id(target)], self.host, self._type, device)
+                    )
+            body += launch_text(kernel, self.host, self.names)
+        body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]), self.host)}")
+        changed = {self.names[id(outputs[path])] for path in self.updates}
+        prepared = [
+            f"assert {name}.is_contiguous()" if name in changed else f"{name} = {name}.contiguous()"
+            for name in self.used_inputs
+            if not name.startswith("self.")
+        ]
+        sizes = self.host.size_lines()
+        parts = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
+        return Rewritten(kernels, [*self._checks(), *prepared, *sizes, *parts, *body])
+
+    def _checks(self) -> list[str]:
+        """Assertions of the extents that the kernels were written for: everything else is read when they run."""
+        found = []
+        for name, tensor in self.used_inputs.items():
+            known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
+            if known and not name.startswith("self."):
+                found.append(f"assert {' and '.join(f'{name}.shape[{axis}] == {n}' for axis, n in known)}")
+        told = [
+            f"{name}.dtype == torch.{self.used_inputs[name].dtype}" for name in self.used_inputs if name in self.untold
+        ]
+        told += self._numbers() if self.itself else []
+        return [*found, *([f"assert {' and '.join(told)}"] if told else [])]
+
+    def _numbers(self) -> list[str]:
+        """What the arguments and attributes are that are plain numbers: a program that is read itself may depend on any of them."""
+        seen: set[int] = set()
+        values = [one for value in self.results.values() for one in value.walk(seen)]
+        used = {float(one.attributes["value"]) for one in values if _is_plain(one.attributes.get("value"))}
+        given = {**self.workload.arguments, **{f"self.{name}": one for name, one in self.workload.held.items()}}
+        return [
+            f"{name} == {one!r}"
+            for name, one in given.items()
+            if _is_plain(one) and name.count(".") <= 1 and (not isinstance(one, float) or float(one) in used)
+        ]
+
+    def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
+        """Reductions that had better be done in parts, as what puts the parts together."""
+        stored = {id(root.target) for one in works for root in one.roots}
+        for work in works:
+            buffers = {
+                id(root.target): Buffer("out", root.target, contiguous_strides(root.target.shape))
+                for root in work.roots
+            }
+
+            def buffer_of(value: Value, here: dict[int, Buffer] = buffers) -> Buffer | None:
+                known = here.get(id(value)) or self._buffer(value)
+                return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
+
+            if work.product is not None:
+                chunks = _WRITERS[work.product.op](work, "", buffer_of, self.sizes).chunks
+                if chunks:
+                    return {id(work.product): in_parts(work.product, chunks)}
+                continue
+            tile = TileWriter(work, "", buffer_of, self.sizes)
+            if tile.chunks:
+                inner = [
+                    v for root in work.roots for v in root.value.walk() if v.op == "reduce" and id(v) not in stored
+                ]
+                inner += [root.target for root in work.roots if root.target.op == "reduce"]
+                deep = {id(v) for v in inner}
+                first = [v for v in inner if not any(id(o) in deep and o is not v for o in v.walk())]
+                return {id(v): in_parts(v, tile.chunks) for v in first if v.attributes["over"] == tile.over}
+        return {}
+
+    def _result(self, value: Value) -> str:
+        if value.op == "input":
+            return self._here(value.attributes["path"])[0]
+        return self.names[id(value)]
+
+    def _kernel(self, work: Work, name: str) -> Kernel:
+        if work.product is not None:
+            return _WRITERS[work.product.op](work, name, self._buffer, self.sizes).write()
+        return TileWriter(work, name, self._buffer, self.sizes).write()
+
+    def _kernel_name(self, number: int, count: int) -> str:
+        method = self.workload.entry.rpartition(".")[2]
+        base = "fused" if method == "forward" else method
+        names = set(re.findall(r"\w+", self.text))
+        while any(f"{base}{end}_kernel" in names for end in ("", *(f"_{i + 1}" for i in range(count)))):
+            base = f"{base}_new"
+        return f"{base}_kernel" if count == 1 else f"{base}_{number + 1}_kernel"
+
+    def _device(self) -> str:
+        for name, value in self.workload.arguments.items():
+            if isinstance(value, Tensor):
+                return f"{name}.device"
+        raise CannotGenerate("a function without tensors")
+
+    def _type(self, dtype: Dtype) -> str:
+        for name, value in self.workload.arguments.items():
+            if isinstance(value, Tensor) and value.dtype == dtype:
+                return f"{name}.dtype"
+        return f"torch.{dtype}"

@@ -1,0 +1,61 @@
+"""What the front end refuses of a kernel, noted while it is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.api import Target
+from kernlint.interpret.python.evaluator import Evaluator
+from kernlint.interpret.values import Unknown
+from kernlint.workload import Span
+from kernlint.workload.fault import Fault
+
+
+class FrontEndFaults(Evaluator):
+    """Notes what the front end of ``target`` refuses.
+
+    ``arguments`` are the launch's run-time arguments by name, for what depends on their values; ``unspecialised`` those that
+    are never made compile-time constants.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        arguments: Mapping[str, Any],
+        unspecialised: frozenset[str] = frozenset(),
+        budget: int = 60_000,
+    ) -> None:
+        super().__init__(budget)
+        self.unspecialised = unspecialised
+        self.target = target
+        self.arguments = arguments
+        self.found: dict[tuple[str, Span], Fault] = {}
+        #: How many constructs around the current one may not be compiled at all.
+        self.doubts = 0
+        #: Compile-time conditions around the statement, since the last run-time one.
+        self.choices = 0
+        #: The switch of the kernel, off by default, under which alone the statement is compiled.
+        self.switch = ""
+        self.local_names: dict[cst.CSTNode, frozenset[str]] = {}
+
+    def fault(self, kind: str, node: cst.CSTNode, text: str, name: str = "", certain: bool = True) -> Unknown:
+        """Remember a refusal; the value of the refused expression is anything."""
+        span = self.span(node)
+        certain = certain and not self.doubts
+        known = self.found.get((kind, span))
+        if known is None or (certain and not known.certain) or (known.switch and not self.switch):
+            self.found[(kind, span)] = Fault(kind, span, text, self.symbol, certain, name, self.switch)
+        return Unknown(kind)
+
+    @contextmanager
+    def doubt(self) -> Iterator[None]:
+        """What happens inside may not happen."""
+        self.doubts += 1
+        try:
+            yield
+        finally:
+            self.doubts -= 1

@@ -1,0 +1,250 @@
+"""The types of functions that make tiles and change their shapes, and of hints to the compiler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.frontend.language.arguments import (
+    Args,
+    Handler,
+    Kwargs,
+    Shape,
+    argument,
+    block_of,
+    dtype_of,
+    shape_of,
+)
+from kernlint.interpret.frontend.values import Constexpr, Typed, shape_text
+from kernlint.interpret.values import Unknown
+from kernlint.workload import dtype as dt
+
+if TYPE_CHECKING:
+    from kernlint.interpret.frontend.evaluator import FrontEnd
+
+
+def _program_id(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    axis = argument(args, kwargs, 0, "axis")
+    if isinstance(axis, int) and not 0 <= axis <= 2:
+        return f.fault("program-axis", node, f"a grid has the axes 0, 1 and 2; this asks for axis {int(axis)}")
+    if isinstance(axis, Typed):
+        return f.fault("program-axis", node, "the axis of a program id must be a compile-time constant")
+    return Typed(dt.INT32)
+
+
+def _arange(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    start, end = argument(args, kwargs, 0, "start"), argument(args, kwargs, 1, "end")
+    for value in (start, end):
+        if isinstance(value, Typed) or (isinstance(value, float) and not isinstance(value, bool)):
+            what = "a run-time value" if isinstance(value, Typed) else "a float"
+            f.fault("runtime-shape", node, f"the bounds of tl.arange must be compile-time integers; this is {what}")
+            return Typed(dt.INT32, (None,))
+    if not isinstance(start, int) or not isinstance(end, int):
+        return Typed(dt.INT32, (None,))
+    count = int(end) - int(start)
+    if count <= 0:
+        f.fault(
+            "not-power-of-two", node, f"tl.arange({int(start)}, {int(end)}) is empty: the end must be above the start"
+        )
+        return Typed(dt.INT32, (None,))
+    if count & (count - 1):
+        f.fault(
+            "not-power-of-two", node, f"tl.arange({int(start)}, {int(end)}) has {count} elements, not a power of two"
+        )
+        return Typed(dt.INT32, (None,))
+    return f.block(dt.INT32, (count,), node)
+
+
+def _zeros(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    shape = shape_of(f, argument(args, kwargs, 0, "shape"), "tl.zeros", node)
+    dtype = dtype_of(f, argument(args, kwargs, 1, "dtype"), node)
+    return f.block(dtype, shape, node) if shape is not None else Unknown("shape")
+
+
+def _full(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    shape = shape_of(f, argument(args, kwargs, 0, "shape"), "tl.full", node)
+    dtype = dtype_of(f, argument(args, kwargs, 2, "dtype"), node)
+    return f.block(dtype, shape, node) if shape is not None else Unknown("shape")
+
+
+def _zeros_like(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value = block_of(args[0])
+    return Typed(value.dtype, value.shape, value.pointer) if value is not None else Unknown("like")
+
+
+def _broadcast_to(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value = block_of(args[0])
+    shape = shape_of(f, kwargs.get("shape", args[1] if len(args) == 2 else tuple(args[1:])), "tl.broadcast_to", node)
+    if value is None or shape is None:
+        return Unknown("broadcast_to")
+    if value.shape and not spreads(value.shape, shape):
+        return f.fault(
+            "shape-mismatch",
+            node,
+            f"a block of shape {shape_text(value.shape)} does not broadcast to {shape_text(shape)}",
+        )
+    return f.block(value.dtype, shape, node, bool(value.pointer))
+
+
+def spreads(shape: Shape, target: Shape) -> bool:
+    """Whether a block of ``shape`` may be spread to ``target``, which must have its rank."""
+    return len(shape) == len(target) and all(a is None or b is None or a in (1, b) for a, b in zip(shape, target))
+
+
+def _broadcast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = block_of(args[0]), block_of(args[1])
+    if a is None or b is None:
+        return Unknown("broadcast")
+    shape = f.common_shape(a, b, node)
+    return Unknown("broadcast") if shape is None else tuple(Typed(x.dtype, shape, x.pointer) for x in (a, b))
+
+
+def _expand_dims(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value, axis = block_of(args[0]), argument(args, kwargs, 1, "axis")
+    axes = [axis] if isinstance(axis, int) else list(axis) if isinstance(axis, tuple) else None
+    if value is None or axes is None or not all(isinstance(a, int) for a in axes):
+        return Unknown("expand_dims")
+    shape = list(value.shape)
+    for one in axes:
+        place = one if one >= 0 else len(shape) + 1 + one
+        if not 0 <= place <= len(shape):
+            return f.fault("tensor-rank", node, f"axis {int(one)} does not fit a block of {len(shape)} dimensions")
+        shape.insert(place, 1)
+    return Typed(value.dtype, tuple(shape), value.pointer)
+
+
+def _trans(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value = block_of(args[0])
+    if value is None:
+        return Unknown("trans")
+    dims = args[1:] if len(args) > 1 else kwargs.get("dims", ())
+    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
+        dims = dims[0]
+    rank = len(value.shape)
+    if not dims:
+        if rank < 2:
+            return f.fault("tensor-rank", node, f"a block of shape {shape_text(value.shape)} cannot be transposed")
+        dims = (*range(rank - 2), rank - 1, rank - 2)
+    if not all(isinstance(d, int) for d in dims):
+        return Unknown("trans")
+    if sorted(d % rank if rank else d for d in dims) != list(range(rank)):
+        return f.fault("tensor-rank", node, f"{tuple(map(int, dims))} is no order of {rank} dimensions")
+    return Typed(value.dtype, tuple(value.shape[d] for d in dims), value.pointer)
+
+
+def _reshape(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value = block_of(args[0])
+    target = kwargs.get("shape", args[1] if len(args) == 2 else tuple(args[1:]))
+    shape = shape_of(f, target, "a reshape", node)
+    if value is None or shape is None:
+        return Unknown("reshape")
+    before, after = _count(value.shape), _count(shape)
+    if before is not None and after is not None and before != after:
+        return f.fault(
+            "shape-mismatch", node, f"a block of {before} elements cannot take the shape {shape_text(shape)}"
+        )
+    return Typed(value.dtype, shape, value.pointer)
+
+
+def _count(shape: Shape) -> int | None:
+    count = 1
+    for extent in shape:
+        if extent is None:
+            return None
+        count *= extent
+    return count
+
+
+def _ravel(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value = block_of(args[0])
+    return Typed(value.dtype, (_count(value.shape),), value.pointer) if value is not None else Unknown("ravel")
+
+
+def _join(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = block_of(args[0]), block_of(args[1])
+    if a is None or b is None:
+        return Unknown("join")
+    shape = f.common_shape(a, b, node)
+    return Typed(a.dtype, (*shape, 2)) if shape is not None else Unknown("join")
+
+
+def _interleave(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a = block_of(args[0])
+    if a is None or not a.shape:
+        return Unknown("interleave")
+    last = a.shape[-1]
+    return Typed(a.dtype, (*a.shape[:-1], None if last is None else 2 * last))
+
+
+def _split(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value = block_of(args[0])
+    if value is None or not value.shape:
+        return Unknown("split")
+    half = Typed(value.dtype, value.shape[:-1])
+    return (half, half)
+
+
+def _cat(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = block_of(args[0]), block_of(args[1])
+    return Typed(a.dtype, (None,)) if a is not None and b is not None else Unknown("cat")
+
+
+def _same(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    value = block_of(args[0] if args else kwargs.get("input", kwargs.get("x")))
+    return Typed(value.dtype, value.shape, value.pointer) if value is not None else Unknown("value")
+
+
+def _gather(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    source, index = block_of(args[0]), block_of(argument(args, kwargs, 1, "index"))
+    return Typed(source.dtype, index.shape) if source is not None and index is not None else Unknown("gather")
+
+
+def _hint(name: str) -> Any:
+    def hint(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        """``tl.multiple_of(x, values)`` and its like: one value for each dimension of ``x``."""
+        x, values = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "values")
+        if isinstance(x, Typed) and not x.argument and isinstance(values, (int, Constexpr, tuple)):
+            given = len(values) if isinstance(values, tuple) else 1
+            wanted = max(1, len(x.shape)) if name == "multiple_of" else len(x.shape)
+            if given != wanted:
+                text = (
+                    f"`tl.{name}` is given {given} {'value' if given == 1 else 'values'} for {len(x.shape)} dimensions; "
+                    "it takes one for each"
+                )
+                f.fault("hint-rank", node, text, name)
+        return x if x is not None else Unknown("hint")
+
+    return hint
+
+
+def _nothing(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    return None
+
+
+def _constexpr(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    return args[0] if args else Unknown("constexpr")
+
+
+TABLE: dict[str, Handler] = {
+    **dict.fromkeys(("program_id", "num_programs"), _program_id),
+    "arange": _arange,
+    "zeros": _zeros,
+    "full": _full,
+    **dict.fromkeys(("zeros_like", "full_like"), _zeros_like),
+    "broadcast_to": _broadcast_to,
+    "broadcast": _broadcast,
+    "expand_dims": _expand_dims,
+    **dict.fromkeys(("trans", "permute"), _trans),
+    **dict.fromkeys(("reshape", "view"), _reshape),
+    "ravel": _ravel,
+    "join": _join,
+    "interleave": _interleave,
+    "split": _split,
+    "cat": _cat,
+    **dict.fromkeys(("flip", "sort", "softmax", "abs", "clamp"), _same),
+    "gather": _gather,
+    **{name: _hint(name) for name in ("multiple_of", "max_contiguous", "max_constancy")},
+    **dict.fromkeys("assume static_assert static_print device_print device_assert debug_barrier".split(), _nothing),
+    "constexpr": _constexpr,
+}

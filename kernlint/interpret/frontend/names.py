@@ -1,0 +1,121 @@
+"""The names that a kernel sees: its own, those of the module, and those of Triton."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.frontend.language.functions import constant
+from kernlint.interpret.jit_source import assignment, plain_global, torch_dtype
+from kernlint.interpret.values import Function, Namespace, Scope, Unknown
+from kernlint.syntax.names import origin_of
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+from kernlint.workload import Dtype
+
+if TYPE_CHECKING:
+    from kernlint.interpret.frontend.evaluator import FrontEnd
+
+
+_PYTHON_BUILTINS = frozenset(
+    "abs all any bool bytes callable chr complex dict divmod enumerate filter format frozenset hasattr hash id iter map "
+    "next object ord pow repr reversed round set slice sorted str sum super tuple type vars zip".split()
+)
+
+
+def name_value(f: FrontEnd, node: cst.Name, scope: Scope) -> Any:
+    """What ``node`` stands for: a variable of the kernel, one of the module, or a function that kernels have."""
+    name = node.value
+    if name in scope.vars:
+        return scope.vars[name]
+    function = f.calls[-1]
+    if name in _locals(f, function):
+        text = (
+            f"`{name}` is not defined where it is used: only a loop, or a branch that is not always taken, assigns it"
+        )
+        return f.fault("branch-undefined", node, text, name)
+    closure: Scope | None = function.closure
+    while closure is not None:
+        if name in closure.vars:
+            return _global(f, name, closure.vars[name], closure, node)
+        closure = closure.parent
+    if name in f.target.builtins():
+        return Namespace("builtins." + name)
+    if name in _PYTHON_BUILTINS and assignment(function.module.tree.body, name) is None:
+        return f.fault("host-function", node, f"Python's `{name}` does not exist in a kernel", name)
+    return Unknown(name)
+
+
+def _locals(f: FrontEnd, function: Function) -> frozenset[str]:
+    """Names that a function's body assigns somewhere."""
+    node, module = function.node, function.module
+    known = f.local_names.get(node)
+    if known is None:
+        targets: list[cst.CSTNode] = [target.target for target in module.within(node.body, cst.AssignTarget)]
+        targets += [inner.target for inner in module.within(node.body, cst.AugAssign)]
+        targets += [inner.target for inner in module.within(node.body, cst.AnnAssign)]
+        targets += [inner.target for inner in module.within(node.body, cst.For)]
+        targets += [inner.target for inner in module.within(node.body, cst.NamedExpr)]
+        known = f.local_names[node] = frozenset(
+            inner.value
+            for target in targets
+            if not isinstance(target, (cst.Subscript, cst.Attribute))
+            for inner in walk(target)
+            if type(inner) is cst.Name
+        )
+    return known
+
+
+def _global(f: FrontEnd, name: str, value: Any, closure: Scope, node: cst.CSTNode) -> Any:
+    """A variable of the module (or of a function around the kernel) as a kernel sees it."""
+    if isinstance(value, Function):
+        return value  # calling it is what fails
+    if isinstance(value, Dtype) and torch_dtype(f.module, name):
+        return Namespace(f"torch.{value.name}")
+    plain = isinstance(value, (bool, int, float, str, tuple, list, dict)) and not isinstance(value, Unknown)
+    if plain and closure.parent is None and plain_global(f.module, name):
+        text = f"`{name}` is a plain global; a kernel reads only globals made by tl.constexpr(...)"
+        f.fault("plain-global", node, text, name)
+    return value
+
+
+def external(f: FrontEnd, value: Namespace, name: str, node: cst.CSTNode) -> Any:
+    path = f"{value.path}.{name}"
+    if not path.startswith("triton"):
+        if path.startswith("math.") and name in ("pi", "e", "inf", "nan", "tau"):
+            return float("nan") if name == "nan" else 3.14
+        return Namespace(path)
+    if f.target.has(path) is False:
+        return missing(f, path, node)
+    change = f.target.change(path)
+    if change is not None and f.target.deprecated(change):
+        shown = path.replace("triton.language", "tl", 1)
+        f.fault("deprecated-name", node, f"`{shown}` is deprecated; use {change.replacement}", path)
+    if value.path in ("triton.language", "triton.language.core"):
+        found = constant(name)
+        if found is not None:
+            return found
+    return Namespace(path)
+
+
+def missing(f: FrontEnd, path: str, node: cst.CSTNode) -> Unknown:
+    """A name that the target release does not have, unless the module puts it there itself, as for an extension."""
+    if path in f.module.once(_names_set):
+        return Unknown("a name that the module sets")
+    shown = path.replace("triton.language", "tl", 1)
+    if not f.target.ever(path):
+        return f.fault("missing-name", node, f"`{shown}` does not exist", path)
+    since = None if f.target.named else f.target.gone_since(path)
+    text = f"`{shown}` does not exist " + (f"since Triton {since}" if since else f"in Triton {f.target.release}")
+    change, moved = f.target.change(path), f.target.moved(path)
+    if change is not None or moved is not None:
+        text += f"; use {change.replacement if change is not None else moved}"
+    return f.fault("removed-name", node, text, path)
+
+
+def _names_set(module: Module) -> frozenset[str]:
+    """The dotted origins of the attributes that ``module`` assigns: ``tl.slice = f`` gives triton.language.slice."""
+    targets = (target.target for statement in module.of(cst.Assign) for target in statement.targets)
+    origins = (origin_of(target, module.imports) for target in targets if isinstance(target, cst.Attribute))
+    return frozenset(origin for origin in origins if origin is not None)

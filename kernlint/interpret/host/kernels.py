@@ -1,0 +1,122 @@
+"""The kernel of a launch, read once for all launches on arguments of the same kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.api import Target
+from kernlint.interpret.host.values import HostDescriptor
+from kernlint.interpret.triton.reading import read_kernel
+from kernlint.interpret.values import Function, Jit
+from kernlint.syntax.tree import Module
+from kernlint.workload import Fault, Kernel, Size, Span, Tensor
+from kernlint.workload import expr as ex
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.evaluator import HostEvaluator
+
+
+def kernel_of(
+    h: HostEvaluator,
+    jit: Jit,
+    arguments: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+    grid: tuple[Size, ...],
+    span: Span,
+) -> Kernel:
+    inside = inside_kernel(arguments)
+    if h.seen is not None and h.sinks and span not in h.seen_kernels:
+        values = h.seen_kernels[span] = {}
+        return read_kernel(jit, inside, constexprs, grid, h.edits, values)
+    key = (
+        jit.function.node,
+        h.edits.native_dots,
+        h.edits.precisions,
+        _within_sight(h.edits.literals, jit.function.module),
+        _signature(inside),
+        _signature(constexprs),
+    )
+    # Few kernels care how many programs there are beyond one.
+    coarse, exact = (key, tuple(map(_several, grid))), (key, tuple(map(str, grid)))
+    kernel = h.kernels.get(coarse)
+    if kernel is not None and kernel.counts_programs:
+        kernel = h.kernels.get(exact)
+    if kernel is None:
+        read = partial(read_kernel, jit, inside, constexprs, grid, h.edits)
+        given = {**inside, **constexprs}
+        edited = any(key[1:4])
+        kernel = read() if h.readings is None or edited else h.readings.ask(jit, ("kernel", exact[1]), given, read)
+        h.kernels[coarse] = h.kernels[exact] = kernel
+    return kernel
+
+
+def refused_by_front_end(
+    h: HostEvaluator, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], target: Target, bare: bool
+) -> tuple[Fault, ...]:
+    """What the front end refuses of a kernel with these arguments; remembered, as the kernel itself is."""
+    key = (jit.function.node, bare, _signature(arguments), _signature(constexprs))
+    if key not in h.refused:
+        from kernlint.interpret.frontend.check import check_kernel
+
+        check = partial(check_kernel, jit, arguments, constexprs, target, bare)
+        made = frozenset(jit.heuristics), tuple(frozenset(config.kwargs) for config in jit.configs)
+        asked = "refused", target, bare, jit.unspecialised, jit.open_ended, made
+        values = {**arguments, **constexprs}
+        h.refused[key] = check() if h.readings is None else h.readings.ask(jit, asked, values, check)
+    return h.refused[key]
+
+
+def unread_kernel(function: Function) -> Kernel:
+    """The kernel ``function`` before anybody has looked into it."""
+    node, module = function.node, function.module
+    assert isinstance(node, cst.FunctionDef)
+    return Kernel(node.name.value, (), module.span(node), module.span(node.name), module.path, complete=False)
+
+
+def inside_kernel(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kernel sees of its arguments."""
+    return {
+        name: value.inside(name) if isinstance(value, HostDescriptor) else value for name, value in arguments.items()
+    }
+
+
+def _signature(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def one(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return (str(value.dtype),)
+        if isinstance(value, (Function, Jit)):
+            return id(value)
+        return (type(value).__name__, str(value))
+
+    return tuple((name, one(value)) for name, value in values.items())
+
+
+def _several(extent: Size) -> str:
+    """Whether an axis of a grid has no program, one or several, as far as it is known."""
+    number = ex.concrete(extent)
+    return "open" if number is None else "several" if number > 1 else str(number)
+
+
+def _within_sight(edits: frozenset[tuple[Span, int]], module: Module) -> frozenset[tuple[Span, int]]:
+    """The edits of literals that a kernel of ``module`` may see otherwise than by its arguments: not those in a function that
+    launches kernels."""
+    if not edits:
+        return edits
+    launching = module.once(_launching_functions)
+    return frozenset(edit for edit in edits if not any(span.contains(edit[0]) for span in launching))
+
+
+def _launching_functions(module: Module) -> list[Span]:
+    """The functions with a ``kernel[grid](...)`` in them, which no kernel has; without those that define others (kernels,
+    perhaps) or set globals (which kernels may read)."""
+    return [
+        module.span(function)
+        for function in module.of(cst.FunctionDef)
+        if any(isinstance(call.func, cst.Subscript) for call in module.within(function, cst.Call))
+        and len(module.within(function, cst.FunctionDef)) == 1
+        and not module.within(function, cst.Global)
+    ]

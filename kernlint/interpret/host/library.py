@@ -1,0 +1,196 @@
+"""Functions of libraries that are not in view: what Triton, torch and the standard library give to host code."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.host import releases
+from kernlint.interpret.host.autograd import gradients
+from kernlint.interpret.host.builtins import builtin, math_function
+from kernlint.interpret.host.device import OF_THE_GPU, current_target, device_properties
+from kernlint.interpret.host.releases import demand
+from kernlint.interpret.host.tuners import decorator
+from kernlint.interpret.host.values import HostDescriptor
+from kernlint.interpret.python.environment import MAX_UNROLL
+from kernlint.interpret.python.operators import bounded
+from kernlint.interpret.torch import layers
+from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.values import Builtin, Config, Function, Instance, Namespace, Unknown, is_concrete
+from kernlint.workload import Expr, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.evaluator import HostEvaluator
+
+
+#: Stands for "not by this one" among functions that may know a call.
+_ELSEWHERE = Unknown("elsewhere")
+
+
+#: torch's interfaces to devices that this analysis knows nothing of.
+_OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
+
+
+_CONSTANTS: dict[str, Any] = {
+    "math.pi": math.pi,
+    "math.e": math.e,
+    "math.inf": math.inf,
+    "torch.inf": math.inf,
+    "torch.pi": math.pi,
+    "torch.strided": "strided",
+    **{f"torch.{name}": name for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")},
+}
+
+
+def external_attribute(h: HostEvaluator, value: Namespace, name: str) -> Any:
+    path = f"{value.path}.{name}"
+    if value.path == "torch" or value.path.endswith("triton.language"):
+        found = dt.find(name)
+        if found is not None and name not in ("int", "float", "long", "half", "double", "short", "bool"):
+            return found
+        if found is not None and value.path == "torch":
+            return found
+    if path in _CONSTANTS:
+        return _CONSTANTS[path]
+    if path == "triton.__version__":
+        return f"{h.release.release}.0"
+    demand(h, path)
+    if path.startswith(("torch.backends", "torch.version")):
+        return Unknown(path)
+    return Namespace(path)
+
+
+def call_external(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    head, _, name = path.rpartition(".")
+    if head == "builtins":
+        return builtin(h, name, args, kwargs, node)
+    if head == "math":
+        return math_function(name, args)
+    if releases.parses_versions(path):
+        return releases.parse(args[0]) if args and isinstance(args[0], str) else Unknown("version")
+    found = _triton_tool(h, path, args, kwargs, node)
+    if found is _ELSEWHERE:
+        found = _library_tool(h, path, args, kwargs)
+    if found is not _ELSEWHERE:
+        return found
+    if path.startswith("torch"):
+        return _call_torch(h, path, args, kwargs, node)
+    tensors = tensors_in([*args, *kwargs.values()])
+    if tensors:
+        h.escape(tensors)
+        h.unknown(f"call of {path}")
+    return Unknown(path)
+
+
+def _triton_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    """What Triton gives to hosts, and others under the same names; ``_ELSEWHERE`` for anything else."""
+    head, _, name = path.rpartition(".")
+    ours = head.startswith("triton")
+    if name == "cdiv":
+        if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
+            return bounded(ex.ceildiv(*args)) if args[1] != 0 else Unknown("division by zero")
+        h.used_as_integers(args)
+        return Unknown("cdiv")
+    if name == "next_power_of_2":
+        value = args[0] if args else None
+        if isinstance(value, int):
+            return 1 << max(0, value - 1).bit_length()
+        h.used_as_integers(args)
+        return ex.opaque("pow2", value) if isinstance(value, Expr) else Unknown(name)
+    if ours and name == "Config":
+        meta = args[0] if args else kwargs.get("kwargs", {})
+        return Config(
+            meta if isinstance(meta, dict) else {},
+            kwargs.get("num_warps", args[1] if len(args) > 1 else 4),
+            kwargs.get("num_stages", args[2] if len(args) > 2 else 3),
+            kwargs.get("pre_hook") is not None,
+        )
+    if ours and name in ("jit", "autotune", "heuristics"):
+        return decorator(h, name, args, kwargs, node)
+    if path.startswith("triton.language") and name == "constexpr":
+        return args[0] if args else None
+    if "TensorDescriptor" in path and name in ("TensorDescriptor", "from_tensor"):
+        return _descriptor(h, name, args, kwargs)
+    return _ELSEWHERE
+
+
+def _library_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """What the standard library and the driver tell a program; ``_ELSEWHERE`` for anything else."""
+    name = path.rpartition(".")[2]
+    if path in ("os.environ.get", "os.getenv"):
+        return args[1] if len(args) > 1 else kwargs.get("default")
+    if name == "get_device_properties":
+        return Instance(None, "device properties", device_properties(h))
+    if name == "get_device_capability":
+        return h.facts.capability
+    if name == "get_current_target":
+        return Instance(None, "target", current_target(h))
+    if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
+        return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
+    if path == "functools.partial" and args:
+        function, given, named = args[0], args[1:], dict(kwargs)
+        return Builtin("partial", lambda a, k, n: h.call(function, [*given, *a], {**named, **k}, n))  # type: ignore[arg-type]
+    if path in ("copy.deepcopy", "copy.copy"):
+        return args[0] if args else None
+    if path == "itertools.product":
+        return _product([h.iterate(a) for a in args])
+    return _ELSEWHERE
+
+
+def _call_torch(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    name = path.rpartition(".")[2]
+    if path.startswith("torch.nn.init"):
+        return args[0] if args else None
+    if path.startswith("torch.nn.") and not path.startswith("torch.nn.functional"):
+        return layers.construct(h, path, args, kwargs, node)
+    if path == "torch.Size":
+        return tuple(args[0]) if args and isinstance(args[0], (tuple, list)) else Unknown("size")
+    tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
+    if tool and name != "synchronize":
+        return gradients(h, args, kwargs) if path == "torch.autograd.grad" else _torch_tool(h, path, args)
+    if not tool and name == "synchronize" and path.startswith(_OTHER_DEVICES):
+        return None  # such code never runs on the device in question
+    return torch_function(h, name, args, kwargs, node)
+
+
+def _torch_tool(h: HostEvaluator, path: str, args: list[Any]) -> Any:
+    if path in OF_THE_GPU:
+        return OF_THE_GPU[path]
+    if path in ("torch.compile", "torch.jit.script") and args and isinstance(args[0], (Function, Instance)):
+        return args[0]
+    return Unknown(path)
+
+
+def _descriptor(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    base = args[0] if args else kwargs.get("base")
+    if not isinstance(base, Tensor):
+        return Unknown("descriptor")
+    shape: Any
+    strides: Any
+    if name == "from_tensor":
+        shape, strides = base.shape or (), base.strides or ()
+        block = args[1] if len(args) > 1 else kwargs.get("block_shape")
+    else:
+        shape, strides, block = (
+            kwargs.get(n, args[i] if len(args) > i else None)
+            for i, n in ((1, "shape"), (2, "strides"), (3, "block_shape"))
+        )
+    if not isinstance(block, (tuple, list)) or not is_concrete(block):
+        return Unknown("descriptor")
+    # The shape of a tensor of unknown rank has no extents that could be told.
+    shape, strides = (tuple(h.iterate(v) or ()) if v is not None else () for v in (shape, strides))
+    return HostDescriptor(base, shape, strides, tuple(block))
+
+
+def _product(lists: list[list[Any] | None]) -> Any:
+    result: list[tuple[Any, ...]] = [()]
+    for items in lists:
+        if items is None or len(result) * len(items) > MAX_UNROLL:
+            return Unknown("product")
+        result = [(*head, item) for head in result for item in items]
+    return result

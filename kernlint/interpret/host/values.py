@@ -1,0 +1,79 @@
+"""Values that only host code has: what is asked of tensors nobody knows enough of, and lists that loops fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kernlint.interpret.triton.reading import argument_block
+from kernlint.interpret.triton.values import Block, Descriptor
+from kernlint.interpret.values import Builtin, Jit, ReadValue, Unknown
+from kernlint.records import dataclass
+from kernlint.workload import Size, Span, Tensor
+
+
+@dataclass(frozen=True)
+class ShapeOf:
+    """The shape of a tensor whose rank is not known yet."""
+
+    tensor: Tensor
+    what: str
+
+
+@dataclass(frozen=True)
+class DtypeOf(Unknown):
+    """The element type of ``tensor``, where that is not known."""
+
+    tensor: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class ContiguityTest:
+    """``x.is_contiguous()`` where the layout of ``x`` is not known."""
+
+    tensor: Tensor
+
+
+class LongList(list[Any]):
+    """A list that a loop filled: ``length`` elements (None: nobody knows how many), of which only some stand in it."""
+
+    def __init__(self, values: list[Any], length: Size | None) -> None:
+        super().__init__(values)
+        self.length = length
+
+
+@dataclass(frozen=True)
+class OpenItems:
+    """What a loop over arguments of which nothing is known goes through: ``length`` times something like ``item``."""
+
+    item: Any
+    length: Size
+
+
+@dataclass(frozen=True)
+class HostDescriptor:
+    """``TensorDescriptor(base, shape, strides, block_shape)`` made on the host."""
+
+    tensor: Tensor
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    block: tuple[int, ...]
+
+    def inside(self, name: str) -> Descriptor:
+        base = argument_block(name, self.tensor)
+        assert isinstance(base, Block)
+        return Descriptor(base, self.shape, self.strides, self.block)
+
+
+@dataclass(frozen=True)
+class Tuner(Builtin):
+    """What ``triton.autotune(configs, kernel)`` gives, the kernel in place of the key: a decorator that nothing is decorated
+    with."""
+
+    kernel: Jit
+
+
+def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
+    """What ``name`` makes of ``values``, of which some were read from tensors."""
+    places = (value.places for value in values if isinstance(value, ReadValue))
+    return ReadValue(name, frozenset[Span]().union(*places))

@@ -1,0 +1,99 @@
+"""Which release of Triton a project asks for: what the newest one refuses or no longer has may be there in that."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from kernlint.interpret.api import Target, parse_version, supported
+from kernlint.records import replace
+
+#: Files that name what a project needs; of an installed package that is its metadata.
+_NAMED = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "*.dist-info/METADATA")
+#: What stands in the topmost folder of a project.
+_TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+_HIGHEST, _LONGEST, _MOST = 8, 200_000, 8
+
+#: A requirement (``triton==2.1``, ``triton>=3,<3.2``), and how Poetry writes one (``triton = "^2.1"``).
+_REQUIRED = re.compile(
+    r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?triton\s*\(?((?:[<>=!~]=?=?\s*[\d.*]+[\w.]*\s*,?\s*)+)""", re.I
+)
+_POETRY = re.compile(r"""^\s*triton\s*=\s*["'](\^?)\s*(\d[\d.*]*)""", re.I)
+_CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
+
+
+def pinned(path: str, target: Target) -> Target:
+    """``target`` of the newest release that the project of the module at ``path`` allows. Of one that is older than all that are
+    known, ``asked`` says so."""
+    for file in requirement_files(path):
+        asked = _asked(file)
+        if not asked:
+            continue
+        for name in reversed(supported()):
+            release = parse_version(name)
+            if any(_allows(requirement, release) for requirement in asked):
+                return target if release == target.version else replace(target, version=release, named=True)
+        return replace(target, version=parse_version(supported()[0]), asked=f"triton{asked[0]}")
+    return target
+
+
+def requirement_files(path: str) -> Iterator[Path]:
+    """The files that name what the project of the module at ``path`` needs, the nearest first."""
+    if not os.path.isfile(path):
+        return
+    here = Path(os.path.realpath(path)).parent
+    for _ in range(_HIGHEST):
+        yield from _files_in(here, here.stat().st_mtime_ns)
+        if here.parent == here or any((here / name).exists() for name in _TOP):
+            return
+        here = here.parent
+
+
+@lru_cache(maxsize=1024)
+def _files_in(folder: Path, mtime_ns: int) -> tuple[Path, ...]:
+    """Those of one folder, as it was at a time."""
+    return tuple(file for name in _NAMED for file in sorted(folder.glob(name))[:_MOST])
+
+
+def _asked(file: Path) -> tuple[str, ...]:
+    try:
+        status = file.stat()
+        return _asked_at(str(file), status.st_mtime_ns, status.st_size) if status.st_size <= _LONGEST else ()
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=256)
+def _asked_at(path: str, mtime_ns: int, size: int) -> tuple[str, ...]:
+    """The requirements on Triton of a file, one a line; time and size tell apart what is not the same file any more."""
+    found = []
+    for line in Path(path).read_text("utf-8", "replace").splitlines():
+        if required := _REQUIRED.match(line):
+            found.append(required[1].strip(" ,"))
+        elif poetry := _POETRY.match(line):
+            found.append(("~=" if poetry[1] else "==") + (f"{poetry[2]}.0"[:3] if poetry[1] else poetry[2]))
+    return tuple(found)
+
+
+def _allows(requirement: str, release: tuple[int, int]) -> bool:
+    """Whether ``release`` fulfils all clauses; what a clause says of a patch does not count."""
+    for operator, number, any_patch in _CLAUSE.findall(requirement):
+        parts = tuple(map(int, number.split(".")))
+        asked = (*parts, 0)[:2]
+        same = release[: len(parts)] == parts[:2] if any_patch or len(parts) == 1 else release == asked
+        holds = {
+            "==": same,
+            "===": same,
+            "!=": True,
+            "~=": release >= asked and (release[0] == asked[0] if len(parts) == 2 else release == asked),
+            "<": release < asked,
+            "<=": release <= asked,
+            ">": release > asked or len(parts) > 2,
+            ">=": release >= asked,
+        }[operator]
+        if not holds:
+            return False
+    return True

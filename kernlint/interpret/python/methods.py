@@ -1,0 +1,91 @@
+"""Methods of Python's own types, and functions that need a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.python.control import OutOfBudget, Raised
+from kernlint.interpret.python.operators import MAX_BITS, bounded
+from kernlint.interpret.values import MAX_ITEMS, Builtin, Unknown, is_concrete, is_huge
+
+Method = Callable[[list[Any], dict[str, Any], cst.CSTNode], Any]
+
+
+def dict_method(value: dict[Any, Any], name: str) -> Any:
+    def update(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        for other in args:
+            if isinstance(other, dict):
+                value.update(other)
+        value.update(kwargs)
+
+    methods: dict[str, Method] = {
+        "get": lambda a, k, n: value.get(a[0], a[1] if len(a) > 1 else None),
+        "update": update,
+        "items": lambda a, k, n: list(value.items()),
+        "keys": lambda a, k, n: list(value),
+        "values": lambda a, k, n: list(value.values()),
+        "copy": lambda a, k, n: dict(value),
+        "setdefault": lambda a, k, n: value.setdefault(a[0], a[1] if len(a) > 1 else None),
+        "pop": lambda a, k, n: value.pop(a[0], a[1] if len(a) > 1 else Unknown("popped")),
+    }
+    return _method(name, methods[name]) if name in methods else Unknown(f"dict.{name}")
+
+
+def extend(value: list[Any], more: Sequence[Any]) -> None:
+    """``value.extend(more)``. Raises ``OutOfBudget`` where the list becomes longer than programs have any."""
+    if len(value) + len(more) > MAX_ITEMS:
+        raise OutOfBudget
+    value.extend(more)
+
+
+def list_method(value: list[Any], name: str) -> Any:
+    methods: dict[str, Method] = {
+        "append": lambda a, k, n: value.append(a[0]) if a else None,
+        "extend": lambda a, k, n: extend(value, a[0]) if a and isinstance(a[0], (list, tuple)) else None,
+        "copy": lambda a, k, n: list(value),
+        "reverse": lambda a, k, n: value.reverse(),
+        "pop": lambda a, k, n: value.pop(*a) if value and is_concrete(a) else Unknown("popped"),
+        "index": lambda a, k, n: value.index(a[0]) if a and not is_huge(value) and a[0] in value else Unknown("index"),
+        "insert": lambda a, k, n: value.insert(*a) if len(a) == 2 and isinstance(a[0], int) else None,
+    }
+    return _method(name, methods[name]) if name in methods else Unknown(f"list.{name}")
+
+
+def string_method(value: str, name: str) -> Any:
+    if name not in ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "isdigit", "title"):
+        return Unknown(f"str.{name}")
+
+    def call(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        if not is_concrete(args):
+            return Unknown("string")
+        if name == "replace" and len(args) > 1 and len(value) + value.count(args[0]) * len(args[1]) > MAX_ITEMS:
+            return Unknown("huge string")
+        return getattr(value, name)(*args)
+
+    return _method(name, call)
+
+
+def rounded(number: Any, *digits: Any) -> Any:
+    """``round``, which raises ten to the power of the digits that it is given, however many."""
+    return (
+        Unknown("huge number")
+        if digits and digits[0] is not None and abs(digits[0]) > MAX_BITS
+        else round(number, *digits)
+    )
+
+
+def _method(name: str, function: Method) -> Builtin:
+    """A method of Python's own types, that is ``function``: what it does not take, the analysed program gets raised."""
+
+    def call(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        try:
+            return bounded(function(args, kwargs, node))
+        except (LookupError, TypeError, ValueError, OverflowError):
+            if is_concrete(args):
+                raise Raised from None
+            return Unknown(name)
+
+    return Builtin(name, call)

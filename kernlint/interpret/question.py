@@ -1,0 +1,52 @@
+"""What is asked about a program: which entry, at which sizes and types, on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from kernlint.interpret.api import Target
+from kernlint.interpret.host.device import HostFacts
+from kernlint.records import dataclass
+from kernlint.workload import Dtype
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One ``--assume``: the argument ``function.name`` is a tensor of this ``dtype`` and ``shape`` (None for what stays open); or it,
+    or a local size, ``is_value``; or the size called ``name`` (``x.shape[0]``, ``grid[0]``) is ``size``."""
+
+    name: str
+    function: str = ""
+    dtype: Dtype | None = None
+    shape: tuple[int | None, ...] | None = None
+    value: Any = None
+    is_value: bool = False
+    size: int | None = None
+    #: Whether nothing else that is known of the argument counts, so that its sizes are open.
+    opens: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        return not self.is_value and self.size is None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
+    constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
+    whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
+    its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
+    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own. Without ``kernels``
+    nobody looks into these."""
+
+    entry: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    facts: Sequence[Fact] = ()
+    host: HostFacts = field(default_factory=HostFacts)
+    target: Target | None = None
+    configuration: int = 0
+    strict: bool = True
+    detailed: bool = False
+    kernels: bool = True

@@ -1,0 +1,127 @@
+"""The arguments of an entry: what `get_inputs` gives, what annotations tell, what the user assumes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import libcst as cst
+
+from kernlint.errors import UsageError
+from kernlint.interpret.host.annotations import argument
+from kernlint.interpret.question import Fact
+from kernlint.interpret.reading.modules import ModuleReading
+from kernlint.interpret.torch.shapes import contiguous_strides
+from kernlint.interpret.values import Function, Scope, Unknown
+from kernlint.records import replace
+from kernlint.workload import Expr, Symbol, Tensor
+
+
+class ArgumentReading(ModuleReading):
+    """Makes arguments."""
+
+    def _inputs_scope(self) -> Scope | None:
+        for scope in (self.reference_scope, self.scope):
+            if scope is not None and isinstance(scope.get("get_inputs"), Function):
+                return scope
+        return None
+
+    def _call_list(self, scope: Scope, name: str) -> list[Any] | None:
+        function = scope.get(name)
+        if not isinstance(function, Function):
+            return None
+        with self.host.making():
+            value = self._guard(lambda: self.host.invoke(function, [], {}), None)
+        return [self.host.limited(item) for item in value] if isinstance(value, (list, tuple)) else None
+
+    def _inputs(self) -> list[Any] | None:
+        scope = self._inputs_scope()
+        return self._call_list(scope, "get_inputs") if scope is not None else None
+
+    def _arguments(self, function: Function, values: list[Any] | None, skip: int) -> list[Any]:
+        """The arguments of the entry: those of ``get_inputs``, else what annotations and the user tell."""
+        host = self.host
+        host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
+        host.axes, host.annotated = {}, set()
+        node = function.node
+        assert isinstance(node, cst.FunctionDef)
+        params = [*node.params.posonly_params, *node.params.params][skip:]
+        facts = {
+            f.name: f
+            for f in self.question.facts
+            if f.size is None and f.function in ("", function.name, function.symbol, function.symbol.partition(".")[0])
+        }
+        result: list[Any] = []
+        for i, param in enumerate(params):
+            name = param.name.value
+            fact = facts.get(name)
+            self.parameters.append(name)
+            if fact is not None and fact.is_value:
+                self.used_facts.add(name)
+                result.append(fact.value)
+                continue
+            if values is not None and i < len(values):
+                value = values[i]
+                if isinstance(value, Tensor):
+                    value = replace(value, name=name, storage=replace(value.storage, origin="input"))
+            elif param.default is not None and fact is None and (function.symbol, name) not in self.program._needed:
+                value = self._guard(partial(self.host.default, param, function), Unknown(name))
+            else:
+                value = self._from_annotation(param, function)
+            if fact is not None:
+                self.used_facts.add(name)
+                value = self._with_fact(name, value, fact)
+            result.append(value)
+        if values is not None and isinstance(node.params.star_arg, cst.Param):
+            result += values[len(params) :]  # what `*args` takes
+        return result
+
+    def _with_fact(self, name: str, value: Any, fact: Fact) -> Tensor:
+        """The argument ``name`` as the user says, over what is known of it. Raises ``UsageError`` where that contradicts."""
+        host = self.host
+        known = value if isinstance(value, Tensor) and not fact.opens else host.unknown_tensor(name)
+        if fact.dtype is not None:
+            known = replace(known, dtype=fact.dtype)
+        if fact.shape is None:
+            return known
+        if known.shape is not None and len(known.shape) != len(fact.shape):
+            raise UsageError(
+                f"--assume {name}: {len(fact.shape)} dimensions, but the code says that it has {len(known.shape)}"
+            )
+        shape = tuple(
+            extent if extent is not None else known.shape[axis] if known.shape is not None
+            else host.symbol_for(known, f"shape[{axis}]")
+            for axis, extent in enumerate(fact.shape)
+        )  # fmt: skip
+        for axis, (extent, before) in enumerate(zip(shape, known.shape or ())):
+            if (
+                isinstance(extent, int)
+                and isinstance(before, Expr)
+                and before == Expr.atom(Symbol(f"{name}.shape[{axis}]"))
+            ):
+                host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
+        return replace(known, shape=shape, strides=contiguous_strides(shape))
+
+    def _from_annotation(self, param: cst.Param, function: Function) -> Any:
+        name = param.name.value
+        annotation = param.annotation.annotation if param.annotation is not None else None
+        return argument(self.host, name, annotation, (self.host.owner, name) in self.program._integers)
+
+    def check_used(self) -> None:
+        """Complain of names the user gave that nothing has, and of facts that contradict the code."""
+        if not self.question.strict:
+            return
+        for name in self.question.overrides:
+            if name not in self.host.used_overrides:
+                known = sorted(n for n in self.host.constants if n.isupper() or n[0].isupper())
+                hint = f" (constants: {', '.join(known[:12])})" if known else ""
+                raise UsageError(f"--set {name}: no module-level constant of that name{hint}")
+        for fact in self.question.facts:
+            if fact.name in self.used_facts or fact.name in self.host.used_sizes or fact.name in self.host.asked:
+                continue
+            open_ones = sorted(name for name in self.host.asked if not name.startswith("tensor."))[:8]
+            known = [*dict.fromkeys(self.parameters), *open_ones]
+            hint = f" (there are: {', '.join(known[:16])})" if known else ""
+            raise UsageError(f"--assume {fact.name}: the analysed code has no argument or size of that name{hint}")
+        if self.question.facts and self.host.contradictions:
+            raise UsageError(f"--assume: {self.host.contradictions[0]}")

@@ -1,0 +1,153 @@
+"""One call of an entry: its workload, with all that the host learned on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.host.first_call import first_steps, later_steps
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised
+from kernlint.interpret.reading.arguments import ArgumentReading
+from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.values import Function, Instance, Unknown
+from kernlint.records import replace
+from kernlint.workload import Expr, Symbol, Tensor, Workload
+from kernlint.workload.hints import Hints
+
+
+class CallReading(ArgumentReading):
+    """Follows calls."""
+
+    def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
+        host = self.host
+        host.kept = []
+        host.escapes = False
+        host.bounds, host.zeros, host.untaken = [], [], set()
+        host.open_choices = 0
+        host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
+        result: Any = None
+        if self.trace is not None and entry == self.only:
+            host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
+        if host.journal is not None:
+            host.journal.following = entry
+        with host.recording() as steps:
+            try:
+                result = host.invoke(function, args, {})
+            except OutOfBudget:
+                host.unknown("the call is too long to follow to its end")
+            except (Raised, Break, Continue):
+                host.unknown(f"{entry} raises for these arguments")
+        if host.journal is not None:
+            host.journal.following = ""
+        host.seen = None
+        later, first = later_steps(steps), first_steps(steps)
+        inputs = tuple(a for a in given if isinstance(a, Tensor))
+        outputs = tensors_in([result, host.kept])
+        host.escapes |= bool(tensors_in([result]))
+        sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
+        workload = Workload(
+            entry,
+            self.kernel_module.path,
+            later,
+            tuple(host.current(t) for t in inputs),
+            outputs,
+            tuple(host.assumptions),
+            tuple(host.unknowns),
+            sizes=sizes,
+            bounds=tuple(dict.fromkeys(host.bounds)),
+            zeros=tuple(dict.fromkeys(host.zeros)),
+            elsewhere=frozenset(host.untaken),
+            read_sizes=dict(host.read_sizes),
+            hints=Hints(
+                {symbol: tuple(names) for symbol, names in host.size_names.items()},
+                dict(host.choices),
+                dict(host.dtype_choices),
+                tuple(frozenset({one.name, other.name}) for one, other in host.alike),
+                frozenset(host.annotated),
+            ),
+            first_steps=first if first != later else None,
+            result=_returned(result),
+            arguments=_by_parameter(function, args),
+            open_choices=host.open_choices,
+            held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
+            faults=tuple(host.host_faults.values()),
+            made=first_steps(host.made),
+        )
+        return replace(workload, symbols=open_symbols(workload.first_call()))
+
+
+#: Parts of a result, those of parts counted each time they stand there, up to which its nesting is kept.
+_MOST_PARTS = 256
+
+
+def _returned(result: Any) -> Any:
+    """``result`` as tuples, lists and dictionaries of tensors and plain values, unknown for anything else in it; unknown for one of too
+    many parts: lists that hold a list twice grow without end."""
+    left = _MOST_PARTS
+
+    def nested(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OverflowError
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, (tuple, list)):
+            return (tuple if isinstance(value, tuple) else list)(map(nested, value))
+        if isinstance(value, dict):
+            return {key: nested(one) for key, one in value.items()}
+        return (
+            value if value is None or isinstance(value, (bool, int, float, str, Expr)) else Unknown("what is returned")
+        )
+
+    try:
+        return nested(result)
+    except OverflowError:
+        return Unknown("what is returned")
+
+
+def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
+    """The tensors and numbers among ``args``, by the name of the parameter."""
+    if not isinstance(function.node, cst.FunctionDef):
+        return {}
+    params = [*function.node.params.posonly_params, *function.node.params.params]
+    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, (Tensor, int, float, Expr))}
+
+
+#: Attributes of an object, and objects inside objects, that are looked at.
+_MOST_HELD, _DEEPEST_HELD = 512, 4
+
+
+def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The tensors and numbers that ``instance`` and the objects in it have, by dotted path."""
+    items = [(f"{path}{name}", value) for name, value in instance.attrs.items() if not name.startswith("_")]
+    items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
+    for name, value in items[:_MOST_HELD]:
+        if isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool):
+            yield name, value
+        elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
+            yield from _held(value, f"{name}.", depth + 1)
+
+
+def open_symbols(workload: Workload) -> tuple[str, ...]:
+    """Names of the sizes that are still open in the launches, in order of appearance."""
+    found: dict[str, None] = {}
+
+    def add(value: Any) -> None:
+        if isinstance(value, Expr):
+            for atom in value.atoms():
+                if isinstance(atom, Symbol):
+                    found[atom.name] = None
+
+    for launch in workload.launches():
+        for extent in launch.grid:
+            add(extent)
+        for value in launch.arguments.values():
+            if isinstance(value, Tensor):
+                for extent in value.shape or ():
+                    add(extent)
+            else:
+                add(value)
+    return tuple(sorted(found))

@@ -1,0 +1,149 @@
+"""The entries of a program: which of them are followed, and in what order they are looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import libcst as cst
+
+from kernlint.errors import UsageError
+from kernlint.interpret.host.memoised import setup_functions
+from kernlint.interpret.reading.effects import has_effect, is_test
+from kernlint.interpret.reading.kernels import KernelReading
+from kernlint.interpret.reading.launching import may_launch
+from kernlint.interpret.reading.models import entry_name, is_autograd
+from kernlint.interpret.trace import Trace
+from kernlint.interpret.values import Class, Function, Jit
+from kernlint.records import dataclass, replace
+from kernlint.workload import Workload
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The ``workloads`` of a function or class that is an entry, and the ``owners`` of the arguments that were made for it."""
+
+    workloads: tuple[Workload, ...]
+    owners: frozenset[str]
+
+
+class Reading(KernelReading):
+    """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
+    one called ``only``."""
+
+    #: What a pass before has told of entries of which it has left nothing to learn, and what this one tells, by the identity of
+    #: their nodes.
+    settled: Mapping[int, Followed] = MappingProxyType({})
+    followed: dict[int, Followed]
+
+    def workloads(self) -> list[Workload]:
+        """Those that the question is about."""
+        self.followed = {}
+        entry = self.question.entry
+        if entry is not None:
+            return [self._named(entry)]
+        model = self._model("ModelNew")
+        if model is None and (self.reference_scope is not None or self._is_replacement("Model")):
+            model = self._model("Model")
+        if model is not None:
+            return [self._of_model(model)]
+        launching = may_launch(self.kernel_module)
+        candidates = [
+            value
+            for name, value in self.scope.vars.items()
+            if name in launching and getattr(value, "module", None) is self.kernel_module
+        ]
+        fitting = self._fitting(candidates)
+        if fitting is not None:
+            workload = self._with_inputs(*fitting)
+            if workload is not None:
+                return [workload]
+        if self.only:
+            caller = self.program._callers.get(self.only)
+            candidates = [v for v in candidates if self.only in _entries(v) or entry_name(v) == caller]
+        public = [w for value in candidates if not value.name.startswith("_") for w in self._followed(value)]
+        return public or [w for value in candidates if value.name.startswith("_") for w in self._followed(value)]
+
+    def traced(self, entry: str) -> Trace:
+        """The values that are met when ``entry`` is followed."""
+        # Nobody looks at the launches.
+        self.host.target = self.host.kernel_calls = None
+        self.program._reading = self
+        self.only, self.trace = entry, Trace()
+        budget = self.host.budget
+        self.workloads()
+        self.host.budget = budget
+        return self.trace
+
+    def _followed(self, value: Function | Class) -> tuple[Workload, ...]:
+        """The workloads of an entry, as a pass before has found them where nothing was left to learn."""
+        found = self.settled.get(id(value.node))
+        if found is None:
+            self.host.owners.clear()
+            workloads = tuple(self._launching(value))
+            found = Followed(workloads, frozenset(self.host.owners))
+        self.followed[id(value.node)] = found
+        return found.workloads
+
+    def _launching(self, value: Function | Class) -> Iterator[Workload]:
+        """The workload of a function or layer, if it launches anything."""
+        workload = None
+        passes = len(self.host.passes)
+        if isinstance(value, Class):
+            workload = self._of_class(value)
+        elif isinstance(value.node, cst.FunctionDef):
+            workload = self._of_function(value)
+            once = value.name in setup_functions(self.kernel_module) or is_test(value.node, self.kernel_module)
+            if once or not has_effect(value.node, workload, self.kernel_module, self.host.escapes):
+                # Code that fills a cache, warms up, tests or measures: no later call pays for it.
+                workload = replace(workload, steps=(), first_steps=workload.first_call().steps)
+        if workload is not None and workload.first_call().launches():
+            yield workload
+        if isinstance(value, Class) and is_autograd(value) and isinstance(value.scope.vars.get("backward"), Function):
+            backward = self._of_backward(value)
+            if backward.first_call().launches():
+                yield backward
+        if isinstance(value, Function):
+            yield from self._behind(value, {one[0].name: one for one in reversed(self.host.passes[passes:])})
+
+    def _behind(
+        self, function: Function, passes: Mapping[str, tuple[Class, Any, Sequence[Any], Any]]
+    ) -> Iterator[Workload]:
+        """The backward passes of the private autograd functions of the module that ``function`` has applied, which nobody can call
+        but through it."""
+        for name, (cls, _, arguments, _) in passes.items():
+            ours = cls.module is self.kernel_module and name.startswith("_") and "backward" in cls.scope.vars
+            if ours and self.program._callers.setdefault(f"{name}.backward", function.symbol) == function.symbol:
+                backward = self._of_backward(cls, [*arguments])
+                if backward.first_call().launches():
+                    yield backward
+
+    def _named(self, entry: str) -> Workload:
+        head, _, method = entry.partition(".")
+        value = self.scope.get(head)
+        if isinstance(value, Class):
+            if method in ("", "forward") and is_autograd(value):
+                found = self._of_class(value)
+                if found is not None:
+                    return found
+            if method in ("", "forward"):
+                return self._of_model(value)
+            found = value.scope.vars.get(method)
+            if isinstance(found, Function) and method == "backward" and is_autograd(value):
+                return self._of_backward(value)
+            if isinstance(found, Function):
+                return self._of_model(value, method)
+        elif isinstance(value, Function) and not method:
+            fitting = self._fitting([value]) if self.reference_scope is not None else None
+            workload = self._with_inputs(*fitting) if fitting is not None else None
+            return workload or self._of_function(value)
+        elif isinstance(value, Jit):
+            raise UsageError(f"--entry {entry}: is a kernel; name the function that launches it")
+        names = [n for n, v in self.scope.vars.items() if isinstance(v, (Function, Class)) and not n.startswith("__")]
+        raise UsageError(f"--entry {entry}: not found (there are: {', '.join(sorted(names)[:12]) or 'no functions'})")
+
+
+def _entries(value: Function | Class) -> tuple[str, ...]:
+    """What the workloads of a function, or of both passes of an autograd function, are called."""
+    return (entry_name(value), f"{value.name}.backward") if isinstance(value, Class) else (entry_name(value),)

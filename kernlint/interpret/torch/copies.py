@@ -1,0 +1,292 @@
+"""Functions that write the elements of tensors anew: in another layout, type or place, repeated, padded, joined."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import (
+    Args,
+    Handler,
+    Kwargs,
+    argument,
+    names_cpu,
+    on_cpu,
+    shape_given,
+    tensors_in,
+)
+from kernlint.interpret.torch.elementwise import common_dtype
+from kernlint.interpret.torch.shapes import Shape, axis_of, channels_last, contiguous_strides, is_dense
+from kernlint.interpret.values import Unknown
+from kernlint.records import replace
+from kernlint.workload import Dtype, Expr, Size, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+def copied(
+    h: HostState,
+    name: str,
+    x: Tensor,
+    shape: Shape | None,
+    dtype: Dtype | None,
+    node: cst.CSTNode,
+    strides: Shape | None = None,
+) -> Tensor:
+    """A new tensor with the elements of ``x``, row-major where no ``strides`` are given."""
+    result = h.allocate(dtype, shape, "result", node)
+    if strides is not None:
+        result = replace(result, strides=strides)
+    permutes = x.is_contiguous is False and is_dense(x) and strides != x.strides
+    kind = "cast" if dtype != x.dtype else "transpose" if permutes else "copy"
+    h.torch_op(name, kind, (x,), (result,), node)
+    return result
+
+
+def _contiguous(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return Unknown("contiguous")
+    layout = argument(args, kwargs, 1, "memory_format")
+    if layout is not None and layout != "contiguous_format":
+        return x if h.skips(node) else _in_format(h, "contiguous", x, x.dtype, layout, node)
+    if x.is_contiguous or h.skips(node):
+        return x
+    if x.strides is None:
+        # Layout not known: a copy may or may not happen. Say so and take the layout that holds either way.
+        h.assume(f"{x.name} is contiguous, so .contiguous() copies nothing")
+        if x.shape is None:
+            h.contiguous.add(x.storage.id)  # for when its rank is learned
+            return x
+        return replace(x, strides=contiguous_strides(x.shape))
+    return copied(h, "contiguous", x, x.shape, x.dtype, node)
+
+
+def _clone(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return Unknown("clone")
+    if h.skips(node):
+        return x
+    layout = kwargs.get("memory_format", "preserve_format")
+    if layout == "preserve_format":
+        kept = x.strides if x.is_contiguous is False and is_dense(x) else None
+        return copied(h, "clone", x, x.shape, x.dtype, node, kept)
+    if layout == "contiguous_format":
+        return copied(h, "clone", x, x.shape, x.dtype, node)
+    return _in_format(h, "clone", x, x.dtype, layout, node)
+
+
+def _in_format(h: HostState, name: str, x: Tensor, dtype: Dtype | None, layout: Any, node: cst.CSTNode) -> Tensor:
+    """``x`` in another memory format than torch's usual one: channels last, or one that is not known."""
+    strides = channels_last(x.shape) if layout == "channels_last" else None
+    if strides is not None and strides == x.strides and dtype == x.dtype:
+        return x
+    return replace(copied(h, name, x, x.shape, dtype, node, strides), strides=strides)
+
+
+def _to(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return x if not isinstance(x, Unknown) else Unknown("to")
+    target: Any = kwargs.get("dtype")
+    moves = False
+    for value in args[1:]:
+        if isinstance(value, Dtype):
+            target = value
+        elif isinstance(value, Tensor):
+            target = value.dtype
+        else:
+            moves = moves or not isinstance(value, bool)
+    if any(names_cpu(value) for value in args[1:]) or on_cpu(kwargs):
+        hosted = _cpu(h, args, kwargs, node)
+        return replace(hosted, dtype=target) if isinstance(target, Dtype) else hosted
+    if h.is_hosted(x) and (moves or kwargs.get("device") is not None):
+        return _cuda(h, [replace(x, dtype=target or x.dtype)], kwargs, node)
+    layout = kwargs.get("memory_format", "preserve_format")
+    if layout != "preserve_format" and not h.skips(node):
+        dtype = target if isinstance(target, Dtype) else x.dtype
+        if layout != "contiguous_format":
+            return _in_format(h, "to", x, dtype, layout, node)
+        return x if x.is_contiguous and dtype == x.dtype else copied(h, "to", x, x.shape, dtype, node)
+    return _cast(h, "to", x, target, node) if isinstance(target, Dtype) else x
+
+
+def _cast(h: HostState, name: str, x: Tensor, target: Dtype, node: cst.CSTNode) -> Tensor:
+    if x.dtype == target or h.skips(node):
+        return x
+    result = h.allocate(target, x.shape, "result", node)
+    if x.is_contiguous is False and is_dense(x):
+        result = replace(result, strides=x.strides)  # preserve_format keeps the order of the axes
+    h.torch_op(name, "cast", (x,), (result,), node)
+    return result
+
+
+def _cast_to(target: Dtype) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x = args[0] if args else None
+        return _cast(h, str(target), x, target, node) if isinstance(x, Tensor) else Unknown("cast")
+
+    return handler
+
+
+def _copy_(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, source = args[0], argument(args, kwargs, 1, "src")
+    if isinstance(x, Tensor) and isinstance(source, Tensor) and not h.skips(node):
+        kind = "cast" if x.dtype != source.dtype else "copy"
+        h.torch_op("copy_", kind, (source,), (x,), node)
+    return x
+
+
+def _cpu(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return Unknown("copy on the host")
+    if h.is_hosted(x):
+        return x
+    h.sync("copy to the CPU", node, x)
+    return h.host_tensor(h.allocate(x.dtype, x.shape, "result", node, x.name))
+
+
+def _cuda(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor) or not h.is_hosted(x):
+        return x
+    result = h.allocate(x.dtype, x.shape, "constant", node, x.name)
+    h.torch_op("to", "fill", (), (result,), node)
+    return result
+
+
+def _cat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    parts = args[0] if args else kwargs.get("tensors")
+    parts = parts if isinstance(parts, (tuple, list)) else []
+    tensors = tensors_in(parts)
+    if not tensors or len(tensors) != len(parts):
+        return Unknown("cat")
+    dim = argument(args, kwargs, 1, "dim", default=0)
+    shape = tensors[0].shape
+    axis = axis_of(dim, len(shape)) if shape is not None else None
+    if (
+        shape is not None
+        and axis is not None
+        and all(t.shape is not None and len(t.shape) == len(shape) for t in tensors)
+    ):
+        total: Size = 0
+        for t in tensors:
+            assert t.shape is not None
+            total = ex.simplify(ex.lift(total) + t.shape[axis])
+        count = h.list_length(parts)
+        if count is not None and count != len(parts):  # filled by a loop: all but the first are like the last
+            rest = ex.lift(count) - len(parts)
+            total = ex.simplify(ex.lift(total) + rest * (tensors[-1].shape or (1,))[axis])
+        shape = (*shape[:axis], total, *shape[axis + 1 :]) if count is not None else None
+    else:
+        shape = None
+    return h.result_of("cat", "cat", tensors, common_dtype(tensors), shape, node)
+
+
+def _stack(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    parts = args[0] if args else kwargs.get("tensors")
+    tensors = tensors_in(parts if isinstance(parts, (tuple, list)) else [])
+    if not tensors or tensors[0].shape is None:
+        return Unknown("stack")
+    dim = argument(args, kwargs, 1, "dim", default=0)
+    shape = tensors[0].shape
+    axis = axis_of(dim, len(shape) + 1)
+    count = h.list_length(parts)
+    result_shape = (*shape[:axis], count, *shape[axis:]) if axis is not None and count is not None else None
+    return h.result_of("stack", "cat", tensors, common_dtype(tensors), result_shape, node)
+
+
+def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: bool = False) -> Any:
+    x, times = args[0], shape_given(args[1:] or [argument([], kwargs, 0, "repeats", "dims")])
+    if not isinstance(x, Tensor):
+        return Unknown("repeat")
+    shape = None
+    if tiles and times is not None and x.shape is not None:
+        times = (1,) * (len(x.shape) - len(times)) + times
+    if times is not None and x.shape is not None and len(times) >= len(x.shape):
+        old = (1,) * (len(times) - len(x.shape)) + x.shape
+        shape = tuple(ex.simplify(ex.lift(a) * b) for a, b in zip(old, times))
+    return h.result_of("repeat", "copy", (x,), x.dtype, shape, node)
+
+
+def _repeat_interleave(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, times = args[0], argument(args, kwargs, 1, "repeats")
+    if not isinstance(x, Tensor):
+        return Unknown("repeat_interleave")
+    shape = None
+    axis = axis_of(argument(args, kwargs, 2, "dim"), len(x.shape)) if x.shape is not None else None
+    if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
+        shape = (*x.shape[:axis], ex.simplify(ex.lift(x.shape[axis]) * times), *x.shape[axis + 1 :])
+    return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
+
+
+def _pad(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, widths = args[0], argument(args, kwargs, 1, "pad")
+    if not isinstance(x, Tensor) or x.shape is None or not isinstance(widths, (tuple, list)):
+        return Unknown("pad")
+    shape = list(x.shape)
+    for i in range(len(widths) // 2):
+        shape[-1 - i] = ex.simplify(ex.lift(shape[-1 - i]) + widths[2 * i] + widths[2 * i + 1])
+    return h.result_of("pad", "copy", (x,), x.dtype, tuple(shape), node)
+
+
+def _pixel_shuffle(up: bool) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x, factor = args[0], argument(args, kwargs, 1, "upscale_factor", "downscale_factor")
+        if (
+            not isinstance(x, Tensor)
+            or x.shape is None
+            or len(x.shape) < 3
+            or not isinstance(factor, int)
+            or factor < 1
+        ):
+            return Unknown("pixel_shuffle")
+        *lead, channels, high, wide = x.shape
+        sizes: tuple[Size, Size, Size]
+        if up:
+            sizes = ex.floordiv(channels, factor * factor), ex.lift(high) * factor, ex.lift(wide) * factor
+        else:
+            sizes = ex.lift(channels) * (factor * factor), ex.floordiv(high, factor), ex.floordiv(wide, factor)
+        return h.result_of(
+            "pixel_shuffle" if up else "pixel_unshuffle",
+            "transpose",
+            (x,),
+            x.dtype,
+            (*lead, *map(ex.simplify, sizes)),
+            node,
+        )
+
+    return handler
+
+
+TABLE: dict[str, Handler] = {
+    "contiguous": _contiguous,
+    "clone": _clone,
+    **dict.fromkeys(("to", "type", "type_as"), _to),
+    "half": _cast_to(dt.FLOAT16),
+    "float": _cast_to(dt.FLOAT32),
+    "double": _cast_to(dt.FLOAT64),
+    "bfloat16": _cast_to(dt.BFLOAT16),
+    "int": _cast_to(dt.INT32),
+    "long": _cast_to(dt.INT64),
+    "bool": _cast_to(dt.BOOL),
+    "char": _cast_to(dt.INT8),
+    "copy_": _copy_,
+    **dict.fromkeys(("cpu", "numpy"), _cpu),
+    "cuda": _cuda,
+    **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
+    "stack": _stack,
+    "repeat": _repeat,
+    "tile": partial(_repeat, tiles=True),
+    "repeat_interleave": _repeat_interleave,
+    "pad": _pad,
+    "pixel_shuffle": _pixel_shuffle(True),
+    "pixel_unshuffle": _pixel_shuffle(False),
+}

@@ -1,0 +1,157 @@
+"""Functions that make tensors of nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import (
+    Args,
+    Handler,
+    Kwargs,
+    argument,
+    dtype_given,
+    note_sizes,
+    on_cpu,
+    shape_given,
+)
+from kernlint.interpret.torch.shapes import is_dense
+from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
+from kernlint.records import replace
+from kernlint.workload import Dtype, Expr, Size, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+def _filled(h: HostState, name: str, result: Tensor, node: cst.CSTNode, random: bool = False) -> Tensor:
+    """``result``, filled on the device by the function ``name``, unless it is left as it is."""
+    bare = result.storage.origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
+    h.torch_op(name, "alloc" if bare else "random" if random else "fill", (), (result,), node)
+    return result
+
+
+def _create(origin: str, kind: str, random: bool = False) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        values = args
+        default: Dtype | None = dt.FLOAT32
+        if kind == "full":
+            values, fill = args[:1], argument(args, kwargs, 1, "fill_value")
+            default = dt.BOOL if isinstance(fill, bool) else dt.INT64 if isinstance(fill, (int, Expr)) else dt.FLOAT32
+        elif kind == "randint":
+            given = [*args, kwargs.get("size")]
+            values = [a for a in given if isinstance(a, (tuple, list))] or [Unknown("size")]
+            default = dt.INT64
+        if "size" in kwargs and kind != "randint":
+            values = [kwargs["size"]]
+        shape = shape_given(values)
+        result = h.allocate(dtype_given(kwargs, default), shape, origin, node)
+        note_sizes(h, result, values)
+        return h.host_tensor(result) if on_cpu(kwargs) else _filled(h, kind, result, node, random)
+
+    return handler
+
+
+def _create_like(origin: str, kind: str, random: bool = False) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x = args[0] if args else kwargs.get("input")
+        if x is None:
+            h.lacks_tensor(node)
+        if not isinstance(x, Tensor):
+            return Unknown(kind)
+        result = h.allocate(dtype_given(kwargs, x.dtype), x.shape, origin, node)
+        dense = x.strides is not None and x.is_contiguous is False and is_dense(x)
+        if dense and x.strides is not None and kwargs.get("memory_format") != "contiguous_format":
+            result = replace(result, strides=x.strides)  # preserve_format
+        hosted = on_cpu(kwargs) or (h.is_hosted(x) and "device" not in kwargs)
+        return h.host_tensor(result) if hosted else _filled(h, kind, result, node, random)
+
+    return handler
+
+
+def _new(origin: str, kind: str) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x = args[0]
+        values = args[1:] if kind != "new_full" else args[1:2]
+        shape = shape_given([kwargs["size"]] if "size" in kwargs else values)
+        result = h.allocate(dtype_given(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
+        note_sizes(h, result, [kwargs["size"]] if "size" in kwargs else values)
+        hosted = on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs)
+        return h.host_tensor(result) if hosted else _filled(h, kind, result, node)
+
+    return handler
+
+
+def _empty_strided(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    shape, strides = shape_given(args[:1]), shape_given([argument(args, kwargs, 1, "stride")])
+    result = h.allocate(dtype_given(kwargs, dt.FLOAT32), shape, "empty", node)
+    h.torch_op("empty_strided", "alloc", (), (result,), node)
+    return replace(result, strides=strides) if strides is not None else result
+
+
+def _arange(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    given = [*args, *(kwargs[name] for name in ("start", "end", "step")[len(args) :] if name in kwargs)]
+    bounds: list[Any] = [a for a in given if isinstance(a, (int, float, Expr))]
+    if not bounds or ("step" in kwargs and len(bounds) < 3):
+        return h.allocate(dtype_given(kwargs, dt.INT64), None, "filled", node)
+    start, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds[:2], bounds[2] if len(bounds) > 2 else 1)
+    integer = all(isinstance(b, (int, Expr)) for b in (start, end, step))
+    count: Size | None = None
+    if integer:
+        count = ex.ceildiv(ex.lift(end) - start, step)
+    elif all(isinstance(b, (int, float)) for b in (start, end, step)) and step:
+        count = max(0, -int(-(end - start) // step))
+    dtype = dtype_given(kwargs, dt.INT64 if integer else dt.FLOAT32)
+    result = h.allocate(dtype, (count,) if count is not None else None, "filled", node)
+    if on_cpu(kwargs):
+        return h.host_tensor(result)
+    h.torch_op("arange", "fill", (), (result,), node)
+    return result
+
+
+def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    data = args[0] if args else None
+    if isinstance(data, Tensor):
+        return data
+    shape: list[Size | None] = []
+    inner = data
+    while isinstance(inner, (list, tuple)):
+        shape.append(h.list_length(inner))
+        inner = inner[0] if inner else 0
+    default: Dtype | None = dt.FLOAT32 if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
+    if isinstance(inner, Unknown):
+        default = None
+    told = not isinstance(data, Unknown) or isinstance(data, (OpenFloat, ReadValue))
+    known = tuple(extent for extent in shape if extent is not None)
+    whole = known if told and len(known) == len(shape) else None
+    result = h.allocate(dtype_given(kwargs, default), whole, "constant", node)
+    device = kwargs.get("device")
+    if device is None or on_cpu(kwargs):
+        return h.host_tensor(result) if h.sinks else result
+    if isinstance(data, (list, tuple)) and result.numel != 0:
+        # Pageable memory: the copy waits for all work that is queued, and the host for the copy.
+        h.sync("copies a host list to the device", node)
+    h.torch_op("tensor", "fill", (), (result,), node)
+    return result
+
+
+TABLE: dict[str, Handler] = {
+    "empty": _create("empty", "empty"),
+    **{name: _create("filled", name) for name in ("zeros", "ones", "full")},
+    **{name: _create("input", name, True) for name in ("rand", "randn", "randint")},
+    "empty_like": _create_like("empty", "empty_like"),
+    **{name: _create_like("filled", name) for name in ("zeros_like", "ones_like", "full_like")},
+    **{name: _create_like("input", name, True) for name in ("rand_like", "randn_like")},
+    "new_empty": _new("empty", "new_empty"),
+    **{name: _new("filled", name) for name in ("new_zeros", "new_ones", "new_full")},
+    "empty_strided": _empty_strided,
+    "arange": _arange,
+    "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, a[2:3], k, n),
+    "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
+    "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
+    **dict.fromkeys(("tensor", "as_tensor", "scalar_tensor"), _tensor),
+    "from_numpy": lambda h, a, k, n: h.host_tensor(h.allocate(None, None, "constant", n)),
+}

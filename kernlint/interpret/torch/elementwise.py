@@ -1,0 +1,133 @@
+"""Elementwise functions, and the type that tensors and numbers have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, tensors_in
+from kernlint.interpret.torch.indexing import dynamic
+from kernlint.interpret.torch.shapes import Shape, broadcast, is_dense
+from kernlint.interpret.values import ReadValue, Unknown
+from kernlint.records import replace
+from kernlint.workload import Dtype, Expr, Tensor
+from kernlint.workload import dtype as dt
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+_POINTWISE = (
+    "add sub mul div true_divide subtract multiply divide rsub pow exp exp2 log log2 log10 log1p expm1 sqrt rsqrt square abs "
+    "neg negative sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid relu gelu silu elu selu celu leaky_relu hardtanh "
+    "hardswish hardsigmoid softplus softsign mish relu6 logsigmoid tanhshrink threshold prelu erf erfc reciprocal floor ceil "
+    "round trunc frac sign clamp clip clamp_min clamp_max maximum minimum fmax fmin remainder fmod floor_divide bitwise_and "
+    "bitwise_or bitwise_xor lerp addcmul addcdiv nan_to_num dropout masked_fill absolute abs_ sgn rot90 logaddexp glu"
+).split()
+
+
+_LOGICAL = "eq ne lt le gt ge equal isnan isinf isfinite logical_and logical_or logical_not isclose isin".split()
+
+
+_DIVISIONS = frozenset({"div", "divide", "true_divide"})
+
+
+#: What gives floats for integers too.
+_OF_FLOATS = _DIVISIONS | frozenset(
+    "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf erfc reciprocal "
+    "logaddexp".split()
+)
+
+
+def common_dtype(values: Any) -> Dtype | None:
+    """The element type of what is computed from tensors and Python numbers, by torch's rule: tensors with dimensions decide,
+    those without and numbers only where they are of a higher kind. None where that is not known."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if any(t.dtype is None for t in tensors):
+        return None
+    result: Dtype | None = None
+    for part in ([t for t in tensors if t.shape != ()], [t for t in tensors if t.shape == ()]):
+        found: Dtype | None = None
+        for t in part:
+            assert t.dtype is not None
+            found = t.dtype if found is None else _promoted(found, t.dtype)
+        if result is None or (found is not None and dt.RANK[found.kind] > dt.RANK[result.kind]):
+            result = found
+    if result is None or result.is_float:
+        return result
+    if any(isinstance(value, (Unknown, ReadValue)) for value in values):
+        return None
+    if any(isinstance(value, float) for value in values):
+        return dt.FLOAT32
+    return dt.INT64 if result == dt.BOOL and any(type(value) in (int, Expr) for value in values) else result
+
+
+def _by_kind(dtype: Dtype) -> int:
+    return dt.RANK[dtype.kind]
+
+
+def _promoted(a: Dtype, b: Dtype) -> Dtype:
+    return dt.INT16 if {a, b} == {dt.UINT8, dt.INT8} else dt.promote(a, b)
+
+
+def elementwise(
+    h: HostState,
+    name: str,
+    args: Args,
+    node: cst.CSTNode,
+    dtype: Dtype | None = None,
+    flops: int = 1,
+    into: Tensor | None = None,
+) -> Any:
+    """One elementwise kernel over tensors and scalars; ``dtype`` overrides promotion; ``into`` is written in place."""
+    tensors = tensors_in(args)
+    if not tensors:
+        return Unknown(name)
+    shape: Shape | None = tensors[0].shape
+    for t in tensors[1:]:
+        shape = broadcast(shape, t.shape)
+    result_type = common_dtype(args)
+    if name in _OF_FLOATS and result_type is not None and not result_type.is_float:
+        result_type = dt.FLOAT32
+    if into is not None:
+        result = into
+    else:
+        result = h.allocate(dtype or result_type, shape, "result", node)
+        lead = tensors[0]
+        if lead.shape == shape and lead.strides is not None and lead.is_contiguous is False and is_dense(lead):
+            result = replace(result, strides=lead.strides)
+    count = result.numel
+    h.torch_op(name, "elementwise", tensors, (result,), node, flops=None if count is None else count * flops)
+    return result
+
+
+def _elementwise(name: str, dtype: Dtype | None = None, flops: int = 1) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        out = kwargs.get("out")
+        values = [*args, *(v for k, v in kwargs.items() if k != "out" and isinstance(v, (Tensor, float)))]
+        operation = "floor_divide" if name in _DIVISIONS and kwargs.get("rounding_mode") is not None else name
+        return elementwise(h, operation, values, node, dtype, flops, out if isinstance(out, Tensor) else None)
+
+    return handler
+
+
+def _where(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    if len(args) == 1:
+        return dynamic("where")(h, args, kwargs, node)
+    args = [*args, *(kwargs[name] for name in ("input", "other") if name in kwargs)]
+    # The condition comes first, or second where this is a method.
+    condition = next((a for a in args[:2] if isinstance(a, Tensor) and a.dtype == dt.BOOL), None)
+    values = [a for a in args if a is not condition]
+    numbers = [dt.FLOAT32 if isinstance(a, float) else dt.BOOL if isinstance(a, bool) else dt.INT64 for a in values]
+    dtype = None if condition is None else common_dtype(values) if tensors_in(values) else max(numbers, key=_by_kind)
+    result = elementwise(h, "where", args, node, dtype)
+    return result if dtype is not None or not isinstance(result, Tensor) else replace(result, dtype=None)
+
+
+TABLE: dict[str, Handler] = {
+    **{name: _elementwise(name) for name in (*_POINTWISE, "cross")},
+    **{name: _elementwise(name, dt.BOOL) for name in _LOGICAL},
+    "where": _where,
+    "result_type": lambda h, a, k, n: common_dtype(a) or Unknown("torch.result_type"),
+}

@@ -1,0 +1,287 @@
+"""Indexing: views where the index is plain, a gather where it is a tensor; and the functions that pick or place elements by index."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, note_read_sizes, tensors_in
+from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast
+from kernlint.interpret.values import Unknown
+from kernlint.records import replace
+from kernlint.workload import Expr, Size, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+#: Views of one tensor that are told apart.
+MAX_VIEWS = 1024
+
+
+def index(h: HostState, x: Tensor, key: Any, node: cst.CSTNode) -> Any:
+    """``x[key]``: basic indexing is a view, a tensor index gathers."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if any(isinstance(p, (Tensor, list)) for p in parts):
+        return _gathered(h, x, parts, node)
+    note_read_sizes(h, x, [part for part in parts if isinstance(part, slice)])
+    if x.shape is None:
+        return replace(x, shape=None, strides=None, name=x.name)
+    rank = len(x.shape)
+    if ... in parts:
+        at = parts.index(...)
+        missing = rank - sum(p is not None and p is not ... for p in parts)
+        parts[at : at + 1] = [slice(None)] * max(0, missing)
+    shape: list[Size] = []
+    strides: list[Size | None] = []
+    offset: Size = x.offset
+    dim = 0
+    for part in parts:
+        if part is None:
+            shape.append(1)
+            strides.append(1)
+            continue
+        if dim >= rank:
+            return Unknown("too many indices")
+        size, stride = x.shape[dim], x.strides[dim] if x.strides is not None else None
+        if isinstance(part, slice):
+            start, stop, step = part.start, part.stop, part.step
+            if start is None and stop is None and step in (None, 1):
+                shape.append(size)
+                strides.append(stride)
+            else:
+                begin, length = _sliced(size, start, stop, step)
+                shape.append(length if length is not None else ex.opaque("unknown", key=id(node)))
+                factor = step if isinstance(step, int) else 1
+                strides.append(ex.simplify(ex.lift(stride) * factor) if stride is not None else None)
+                if begin is not None and stride is not None:
+                    offset = ex.simplify(ex.lift(offset) + ex.lift(begin) * stride)
+        elif isinstance(part, (int, Expr)):
+            if isinstance(part, int) and part < 0 and isinstance(size, int):
+                part += size
+            if stride is not None:
+                offset = ex.simplify(ex.lift(offset) + ex.lift(part) * stride)
+        else:
+            return replace(x, shape=None, strides=None)
+        dim += 1
+    shape += list(x.shape[dim:])
+    strides += list(x.strides[dim:]) if x.strides is not None else [None] * (rank - dim)
+    known = None if any(s is None for s in strides) else tuple(s for s in strides if s is not None)
+    return replace(x, shape=tuple(shape), strides=known, offset=offset)
+
+
+def _sliced(size: Size, start: Any, stop: Any, step: Any) -> tuple[Size | None, Size | None]:
+    """First index and length of ``[start:stop:step]`` along an axis of ``size``."""
+    parts = (start, stop, step)
+    if isinstance(size, int) and all(p is None or isinstance(p, int) for p in parts):
+        first, last, stride = slice(start, stop, step).indices(size)
+        return first, len(range(first, last, stride))
+    if not all(p is None or isinstance(p, (int, Expr)) for p in parts):
+        return None, None
+    begin: Size = start if start is not None else 0
+    if isinstance(begin, int) and begin < 0:
+        begin = ex.simplify(ex.lift(size) + begin)
+    end: Size = stop if stop is not None else size
+    if isinstance(end, int) and end < 0:
+        end = ex.simplify(ex.lift(size) + end)
+    length = ex.simplify(ex.lift(end) - begin)
+    return begin, length if step in (None, 1) else ex.ceildiv(length, step)
+
+
+def _gathered(h: HostState, x: Tensor, parts: list[Any], node: cst.CSTNode) -> Any:
+    indices = tensors_in(parts)
+    shape: Shape | None = None
+    lists = [p for p in parts if isinstance(p, list)]
+    boolean = any(t.dtype == dt.BOOL for t in indices)
+    if (
+        x.shape is not None
+        and len(parts) <= len(x.shape)
+        and all(isinstance(p, (Tensor, list)) or p == slice(None) for p in parts)
+        and all(type(element) in (int, Expr) for p in lists for element in p)
+    ):
+        common: Shape | None = ()
+        for extents in (*(t.shape for t in indices), *((len(p),) for p in lists)):
+            common = broadcast(common, extents)
+        if common is not None and not boolean:
+            places = [i for i, p in enumerate(parts) if isinstance(p, (Tensor, list))]
+            together = places == list(range(places[0], places[-1] + 1))
+            kept = [n for i, n in enumerate(x.shape) if i not in places]
+            first = places[0] if together else 0
+            shape = (*kept[:first], *common, *kept[first:])
+    if boolean:
+        h.sync("boolean-mask indexing waits for the number of true elements", node, x)
+    result = h.allocate(x.dtype, shape, "result", node)
+    dims = run_of(x) if len(indices) == 1 and not lists and not boolean and parts[0] is indices[0] else {}
+    with h.inside("index", [x, tuple(parts)], {}):
+        h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
+    return result
+
+
+def run_of(x: Tensor) -> dict[str, int]:
+    """The ``dims`` of a gather along the first axis of ``x``: ``run``, the elements that one index picks, side by side."""
+    extents = [ex.concrete(size) for size in x.shape[1:]] if x.shape and x.is_contiguous else [None]
+    known = [extent for extent in extents if extent is not None]
+    return {"run": math.prod(known)} if len(known) == len(extents) else {}
+
+
+def _select(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, dim, at = args[0], argument(args, kwargs, 1, "dim"), argument(args, kwargs, 2, "index")
+    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+    if axis is None:
+        return Unknown("select")
+    return index(h, x, (*[slice(None)] * axis, at), node)
+
+
+def _narrow(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, dim, start, length = (
+        args[0],
+        *(argument(args, kwargs, i, n) for i, n in ((1, "dim"), (2, "start"), (3, "length"))),
+    )
+    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+    if axis is None or not isinstance(start, (int, Expr)) or not isinstance(length, (int, Expr)):
+        return Unknown("narrow")
+    return index(h, x, (*[slice(None)] * axis, slice(start, ex.simplify(ex.lift(start) + length))), node)
+
+
+def _chunk(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, count = args[0], argument(args, kwargs, 1, "chunks")
+    axis = (
+        axis_of(argument(args, kwargs, 2, "dim", default=0), len(x.shape))
+        if isinstance(x, Tensor) and x.shape
+        else None
+    )
+    if axis is None or not isinstance(count, int) or not 0 < count <= 64:
+        return Unknown("chunk")
+    part = ex.ceildiv(x.shape[axis], count)
+    return tuple(
+        index(
+            h,
+            x,
+            (*[slice(None)] * axis, slice(ex.simplify(ex.lift(part) * i), ex.simplify(ex.lift(part) * (i + 1)))),
+            node,
+        )
+        for i in range(count)
+    )
+
+
+def _split(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, sizes = args[0], argument(args, kwargs, 1, "split_size_or_sections", "split_size")
+    axis = (
+        axis_of(argument(args, kwargs, 2, "dim", default=0), len(x.shape))
+        if isinstance(x, Tensor) and x.shape
+        else None
+    )
+    if axis is None:
+        return Unknown("split")
+    if isinstance(sizes, int) and sizes > 0 and isinstance(x.shape[axis], int) and x.shape[axis] // sizes <= 64:
+        total = x.shape[axis]
+        sizes = [min(sizes, total - s) for s in range(0, total, sizes)]
+    if not isinstance(sizes, (list, tuple)) or not all(isinstance(s, (int, Expr)) for s in sizes):
+        return Unknown("split")
+    start: Size = 0
+    parts = []
+    for size in sizes:
+        stop = ex.simplify(ex.lift(start) + size)
+        parts.append(index(h, x, (*[slice(None)] * axis, slice(start, stop)), node))
+        start = stop
+    return tuple(parts)
+
+
+def _unbind(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    axis = (
+        axis_of(argument(args, kwargs, 1, "dim", default=0), len(x.shape))
+        if isinstance(x, Tensor) and x.shape
+        else None
+    )
+    if axis is None or not isinstance(x.shape[axis], int) or x.shape[axis] > MAX_VIEWS:
+        return Unknown("unbind")
+    return tuple(index(h, x, (*[slice(None)] * axis, i), node) for i in range(x.shape[axis]))
+
+
+def _embedding(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    ids, table = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "weight")
+    if not isinstance(ids, Tensor) or not isinstance(table, Tensor):
+        return Unknown("embedding")
+    shape = (*ids.shape, table.shape[-1]) if ids.shape is not None and table.shape else None
+    return h.result_of("embedding", "gather", (ids, table), table.dtype, shape, node)
+
+
+def _gather(name: str) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        tensors = tensors_in(args) + tensors_in(kwargs.values())
+        if len(tensors) < 2:
+            return Unknown(name)
+        x, ids = tensors[0], tensors[1]
+        shape = ids.shape
+        dim = argument(args, kwargs, 1, "dim")
+        dims: dict[str, int] = {}
+        if name == "index_select" and x.shape is not None and ids.shape is not None:
+            axis = axis_of(dim, len(x.shape))
+            shape = (*x.shape[:axis], ids.shape[0], *x.shape[axis + 1 :]) if axis is not None else None
+            dims = run_of(x) if axis == 0 else {}
+        elif name == "take_along_dim" and x.shape is not None and ids.shape is not None:
+            axis = axis_of(argument(args, kwargs, 2, "dim"), len(x.shape))
+            shape = broadcast((*x.shape[:axis], 1, *x.shape[axis + 1 :]), ids.shape) if axis is not None else None
+        elif name.startswith(("scatter", "index_")):
+            shape = x.shape
+        return h.result_of(name, "gather", tensors, x.dtype, shape, node, dims=dims)
+
+    return handler
+
+
+def _one_hot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    ids, classes = argument(args, kwargs, 0, "tensor", "input"), argument(args, kwargs, 1, "num_classes", default=-1)
+    if not isinstance(ids, Tensor):
+        return Unknown("one_hot")
+    told = isinstance(classes, (int, Expr)) and classes != -1
+    result = h.result_of(
+        "one_hot", "gather", (ids,), dt.INT64, (*ids.shape, classes) if ids.shape is not None and told else None, node
+    )
+    if not told:
+        h.sync("one_hot waits for the largest class", node, ids)
+    return result
+
+
+def _diagonal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``torch.diag`` of a vector: zeros with it along a diagonal."""
+    x, diagonal = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "diagonal", default=0)
+    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) != 1 or not isinstance(diagonal, int):
+        return Unknown("diag")
+    side = ex.simplify(ex.lift(x.shape[0]) + abs(diagonal))
+    result = h.allocate(x.dtype, (side, side), "result", node)
+    h.torch_op("diag", "fill", (x,), (result,), node)
+    return result
+
+
+def dynamic(name: str) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        tensors = tensors_in(args)
+        result = h.result_of(name, "scan", tensors, tensors[0].dtype if tensors else None, None, node)
+        h.sync(f"{name} waits for the size of its result", node, tensors[0] if tensors else None)
+        return result
+
+    return handler
+
+
+TABLE: dict[str, Handler] = {
+    "diag": _diagonal,
+    "select": _select,
+    "narrow": _narrow,
+    "chunk": _chunk,
+    "split": _split,
+    "unbind": _unbind,
+    "embedding": _embedding,
+    **{
+        name: _gather(name)
+        for name in (
+            "gather index_select take scatter scatter_add take_along_dim index_add index_copy index_fill index_put scatter_reduce"
+        ).split()
+    },
+    "one_hot": _one_hot,
+    **{name: dynamic(name) for name in "nonzero unique masked_select unique_consecutive argwhere".split()},
+}

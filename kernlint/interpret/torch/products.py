@@ -1,0 +1,185 @@
+"""Products of matrices, and attention."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, tensors_in
+from kernlint.interpret.torch.elementwise import elementwise
+from kernlint.interpret.torch.shapes import (
+    broadcast,
+    expanded_to,
+    is_dense,
+    permuted,
+    product,
+    transposed,
+    view_strides,
+)
+from kernlint.interpret.torch.views import unsqueeze
+from kernlint.interpret.values import Unknown
+from kernlint.workload import Dtype, Size, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+def matmul(
+    h: HostState,
+    name: str,
+    a: Tensor,
+    b: Tensor,
+    node: cst.CSTNode,
+    extra: tuple[Tensor, ...] = (),
+    dtype: Dtype | None = None,
+) -> Any:
+    """``a @ b`` with torch's broadcasting over leading axes; ``extra`` are further operands, such as a bias."""
+    result_type = dtype or a.dtype
+    if a.shape is None or b.shape is None or not a.shape or not b.shape:
+        return h.result_of(name, "matmul", (a, b, *extra), result_type, None, node, flops=None)
+    m: Size = a.shape[-2] if len(a.shape) > 1 else 1
+    k: Size = a.shape[-1]
+    n: Size = b.shape[-1] if len(b.shape) > 1 else 1
+    batch = broadcast(a.shape[:-2], b.shape[:-2]) or ()
+    shape = batch + ((m,) if len(a.shape) > 1 else ()) + ((n,) if len(b.shape) > 1 else ())
+    if len(b.shape) <= 2 and batch:
+        m, batch = ex.simplify(ex.lift(m) * product(batch)), ()  # one GEMM over all rows
+    if len(batch) > 1:
+        for x in (a, b):
+            _as_batch(h, expanded_to(x, (*batch, *(x.shape or ())[-2:])), (len(batch), 1, 1), node)
+    result = h.allocate(result_type, shape, "result", node)
+    sizes = {"batch": ex.concrete(product(batch)), "m": ex.concrete(m), "n": ex.concrete(n), "k": ex.concrete(k)}
+    known = {key: value for key, value in sizes.items() if value is not None}
+    flops = 2 * known["batch"] * known["m"] * known["n"] * known["k"] if len(known) == 4 else None
+    h.torch_op(name, "matmul", (a, b, *extra), (result,), node, flops=flops, dims=known)
+    return result
+
+
+def _as_batch(h: HostState, x: Tensor, groups: tuple[int, int, int], node: cst.CSTNode) -> None:
+    """Record the copy that torch makes of an operand whose axes, in ``groups`` of so many, are to be those of a batch of
+    matrices, where they do not lie in memory like that."""
+    if x.shape is None or x.strides is None or any(ex.concrete(n) is None for n in (*x.shape, *x.strides)):
+        return
+    shape, at = [], 0
+    for count in groups:
+        shape.append(product(x.shape[at : at + count]))
+        at += count
+    if view_strides(x, tuple(shape)) is None:
+        h.result_of("reshape", "transpose" if is_dense(x) else "copy", (x,), x.dtype, tuple(shape), node)
+
+
+def _matmul(name: str) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        a, b = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "other", "mat2")
+        if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+            return Unknown(name)
+        return matmul(h, name, a, b, node, dtype=dt.INT32 if name == "_int_mm" else None)
+
+    return handler
+
+
+def _addmm(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    bias, a, b = args[:3]
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return Unknown("addmm")
+    return matmul(h, "addmm", a, b, node, tensors_in([bias]))
+
+
+def _linear(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """x [..., k] times weight [n, k] transposed, plus bias [n]."""
+    x, weight, bias = (argument(args, kwargs, i, name) for i, name in enumerate(("input", "weight", "bias")))
+    if not isinstance(x, Tensor) or not isinstance(weight, Tensor):
+        return Unknown("linear")
+    return matmul(h, "linear", x, transposed(weight, -2, -1), node, tensors_in([bias]))
+
+
+def _einsum(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    tensors = tensors_in(args[1:])
+    if not isinstance(args[0], str) or len(tensors) != 2 or "->" not in args[0] or "." in args[0]:
+        h.torch_op("einsum", "matmul", tensors, (), node, flops=None)
+        return Unknown("einsum")
+    inputs, output = args[0].replace(" ", "").split("->")
+    terms = inputs.split(",")
+    sizes: dict[str, Size] = {}
+    for term, t in zip(terms, tensors):
+        for letter, extent in zip(term, t.shape or ()):
+            sizes.setdefault(letter, extent)
+    if len(terms) != 2 or any(c not in sizes for c in output):
+        return Unknown("einsum")
+    result = h.allocate(tensors[0].dtype, tuple(sizes[c] for c in output), "result", node)
+    groups = {"batch": 1, "m": 1, "n": 1, "k": 1}
+    for letter, extent in sizes.items():
+        number = ex.concrete(extent)
+        if number is None:
+            h.torch_op("einsum", "matmul", tensors, (result,), node, flops=None)
+            return result
+        first, second, kept = letter in terms[0], letter in terms[1], letter in output
+        key = "k" if not kept else "batch" if first and second else "m" if first else "n"
+        groups[key] *= number
+    for term, x in zip(terms, tensors):
+        # As ATen orders them: a batch of matrices, one with the summed axes last, the other with them in the middle.
+        batch, own = (
+            [c for c in output if c in term and all(c in one for one in terms) is shared] for shared in (True, False)
+        )
+        summed = sorted({c for c in term if c not in output and all(c in one for one in terms)})
+        ordered = [batch, own, summed] if term is terms[0] else [batch, summed, own]
+        letters = [letter for group in ordered for letter in group]
+        if len(letters) == len(set(term)) == len(term):
+            order = tuple(term.index(letter) for letter in letters)
+            _as_batch(h, permuted(x, order), (len(batch), len(ordered[1]), len(ordered[2])), node)
+    flops = 2 * groups["batch"] * groups["m"] * groups["n"] * groups["k"]
+    h.torch_op("einsum", "matmul", tensors, (result,), node, flops=flops, dims=groups)
+    return result
+
+
+def _attention(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    q, k, v = (argument(args, kwargs, i, n) for i, n in enumerate(("query", "key", "value")))
+    if not all(isinstance(t, Tensor) for t in (q, k, v)):
+        return Unknown("attention")
+    shape = (*q.shape[:-1], v.shape[-1]) if q.shape and v.shape else None
+    result = h.allocate(q.dtype, shape, "result", node)
+    causal = argument(args, kwargs, 5, "is_causal", default=False) is True
+    flops = None
+    dims: dict[str, int] = {"causal": int(causal)}
+    if q.shape and k.shape and v.shape:
+        sizes = [ex.concrete(e) for e in (product(q.shape[:-2]), q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1])]
+        if None not in sizes:
+            batch, m, n, d, dv = (s for s in sizes if s is not None)
+            flops = 2 * batch * m * n * (d + dv) // (2 if causal else 1)
+            dims.update(batch=batch, m=m, n=n, k=d)
+    h.torch_op("scaled_dot_product_attention", "attention", (q, k, v), (result,), node, flops=flops, dims=dims)
+    return result
+
+
+def _outer(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "vec2")
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return Unknown("outer")
+    return elementwise(h, "outer", [unsqueeze(h, [a, 1], {}, node), unsqueeze(h, [b, 0], {}, node)], node)
+
+
+def _cdist(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = argument(args, kwargs, 0, "x1"), argument(args, kwargs, 1, "x2")
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return Unknown("cdist")
+    shape, flops = None, None
+    if a.shape is not None and b.shape is not None and len(a.shape) > 1 and len(b.shape) > 1:
+        batch = broadcast(a.shape[:-2], b.shape[:-2])
+        shape = None if batch is None else (*batch, a.shape[-2], b.shape[-2])
+        count = None if shape is None else ex.concrete(product((*shape, a.shape[-1])))
+        flops = None if count is None else 3 * count
+    return h.result_of("cdist", "elementwise", (a, b), a.dtype, shape, node, flops=flops)
+
+
+TABLE: dict[str, Handler] = {
+    **{name: _matmul(name) for name in ("matmul", "mm", "bmm", "mv", "dot", "_int_mm", "_scaled_mm")},
+    **dict.fromkeys(("addmm", "baddbmm"), _addmm),
+    "linear": _linear,
+    "einsum": _einsum,
+    **dict.fromkeys(("outer", "ger"), _outer),
+    "scaled_dot_product_attention": _attention,
+    "cdist": _cdist,
+}

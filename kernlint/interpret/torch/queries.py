@@ -1,0 +1,87 @@
+"""What a program asks of tensors, and calls that do nothing to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, device_of
+from kernlint.interpret.torch.shapes import product
+from kernlint.interpret.values import ReadValue, Unknown
+from kernlint.workload import Tensor
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0] if args else None
+    h.sync("reads a device value on the host", node, x if isinstance(x, Tensor) else None)
+    return ReadValue("value of a tensor", frozenset({h.span(node)}))
+
+
+def _shape_only(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return Unknown("size")
+    dim = argument(args, kwargs, 1, "dim")
+    shape = h.shape(x)
+    return shape if dim is None else h.subscript(shape, dim, node)
+
+
+def _stride(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, dim = args[0], argument(args, kwargs, 1, "dim")
+    if not isinstance(x, Tensor):
+        return Unknown("stride")
+    strides = h.strides(x)
+    return strides if dim is None else h.subscript(strides, dim, node)
+
+
+def _numel(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return Unknown("numel")
+    return product(x.shape) if x.shape is not None else h.symbol_for(x, "numel")
+
+
+def _dim(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    return len(x.shape) if isinstance(x, Tensor) and x.shape is not None else Unknown("rank")
+
+
+def _is_contiguous(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    answer = x.is_contiguous if isinstance(x, Tensor) else None
+    if answer is None or "memory_format" in kwargs:
+        return h.contiguity_test(x)
+    return answer
+
+
+def _nothing(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    return None
+
+
+TABLE: dict[str, Handler] = {
+    **dict.fromkeys(("item", "tolist", "__bool__"), _item),
+    "size": _shape_only,
+    "stride": _stride,
+    **dict.fromkeys(("numel", "nelement"), _numel),
+    **dict.fromkeys(("dim", "ndimension"), _dim),
+    "is_contiguous": _is_contiguous,
+    "element_size": lambda h, a, k, n: a[0].dtype.bytes if a[0].dtype else Unknown("dtype"),
+    "is_floating_point": lambda h, a, k, n: (
+        a[0].dtype.is_float if isinstance(a[0], Tensor) and a[0].dtype else Unknown("dtype")
+    ),
+    "data_ptr": lambda h, a, k, n: Unknown("address"),
+    "get_device": lambda h, a, k, n: 0,
+    "storage_offset": lambda h, a, k, n: a[0].offset,
+    "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n),
+    "device": lambda h, a, k, n: device_of(a[0]) if a and isinstance(a[0], str) else Unknown("device"),
+    **dict.fromkeys(("manual_seed", "record_stream", "retain_grad", "backward", "set_default_dtype"), _nothing),
+    "no_grad": lambda h, a, k, n: Unknown("context"),
+    "is_tensor": lambda h, a, k, n: isinstance(a[0], Tensor),
+    "is_available": lambda h, a, k, n: True,
+    "is_grad_enabled": lambda h, a, k, n: False,
+    "__len__": lambda h, a, k, n: a[0].shape[0] if a[0].shape else Unknown("length"),
+}

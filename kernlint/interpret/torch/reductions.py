@@ -1,0 +1,166 @@
+"""Functions that go through an axis: reductions, softmax and norms, scans, sorts, losses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, dtype_given, tensors_in
+from kernlint.interpret.torch.elementwise import elementwise
+from kernlint.interpret.torch.shapes import Shape, axis_of
+from kernlint.interpret.values import Unknown
+from kernlint.records import replace
+from kernlint.workload import Dtype, Expr, Tensor, concrete
+from kernlint.workload import dtype as dt
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+#: Sums and products that are wide enough for integers whatever the operand is.
+_SUMS = frozenset({"sum", "prod", "cumsum", "cumprod"})
+
+
+def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x = args[0] if args else None
+        if not isinstance(x, Tensor):
+            return Unknown(name)
+        if name in ("max", "min") and len(args) > 1 and isinstance(args[1], Tensor):
+            return elementwise(h, name + "imum", args[:2], node)
+        position = 2 if name in ("norm", "quantile") else 1
+        dim = argument(args, kwargs, position, "dim", "axis")
+        keep = bool(argument(args, kwargs, position + 1, "keepdim", default=False))
+        result_type = dtype_given(kwargs, dtype or x.dtype)
+        if name in _SUMS and "dtype" not in kwargs and result_type is not None and not result_type.is_float:
+            result_type = dt.INT64
+        shape = _reduced(x.shape, dim, keep)
+        result = h.allocate(result_type, shape, "result", node)
+        axes = _axes(x.shape, dim)
+        dims = {"inner": int(bool(axes) and x.shape is not None and max(axes) == len(x.shape) - 1)}
+        made = (result, h.allocate(dt.INT64, shape, "result", node)) if pair and dim is not None else (result,)
+        h.torch_op(name, "reduce", (x,), made, node, flops=x.numel, dims=dims)
+        return made if len(made) > 1 else result
+
+    return handler
+
+
+def _pair(name: str) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        result = _reduction(name)(h, args, kwargs, node)
+        return (result, replace(result, name="")) if isinstance(result, Tensor) else (result, result)
+
+    return handler
+
+
+def _axes(shape: Shape | None, dim: Any) -> list[int]:
+    if shape is None:
+        return []
+    if dim is None:
+        return list(range(len(shape)))
+    dims = dim if isinstance(dim, (tuple, list)) else [dim]
+    return [a for a in (axis_of(d, len(shape)) for d in dims) if a is not None]
+
+
+def _reduced(shape: Shape | None, dim: Any, keep: bool) -> Shape | None:
+    if shape is None or isinstance(dim, Unknown):
+        return None
+    axes = _axes(shape, dim)
+    return tuple(1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes)
+
+
+def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x = argument(args, kwargs, 0, "input")
+        if not isinstance(x, Tensor):
+            return Unknown(name)
+        default = next((value for value in args[1:] if isinstance(value, Dtype)), x.dtype)
+        if name in _SUMS and default is not None and not default.is_float:
+            default = dt.INT64
+        result = h.allocate(dtype_given(kwargs, default), x.shape, "result", node)
+        extra = tensors_in(args[1:]) + tensors_in(kwargs.values())
+        count = x.numel
+        axis = axis_of(argument(args, kwargs, 1, "dim"), len(x.shape)) if x.shape else None
+        dims = {"inner": int(axis == len(x.shape) - 1)} if axis is not None and x.shape else {}
+        groups = concrete(argument(args, kwargs, 1, "num_groups")) if name == "group_norm" else None
+        dims |= {"groups": groups} if groups is not None else {}
+        h.torch_op(name, kind, (x, *extra), (result,), node, None if count is None else flops * count, dims)
+        return result
+
+    return handler
+
+
+def _with_places(name: str) -> Handler:
+    """A row-wise operation that tells beside the values where they come from."""
+
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        result = _rowwise(name, "scan", 16 if name == "sort" else 1)(h, args, kwargs, node)
+        return (result, replace(result, dtype=dt.INT64)) if isinstance(result, Tensor) else result
+
+    return handler
+
+
+def _argsort(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    return _rowwise("argsort", "scan", 16)(h, args, {**kwargs, "dtype": dt.INT64}, node)
+
+
+def _topk(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, k = args[0], argument(args, kwargs, 1, "k")
+    if not isinstance(x, Tensor):
+        return Unknown("topk")
+    axis = axis_of(argument(args, kwargs, 2, "dim", default=-1), len(x.shape)) if x.shape else None
+    shape = x.shape
+    if axis is not None and isinstance(k, (int, Expr)) and x.shape is not None:
+        shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    made = h.allocate(x.dtype, shape, "result", node), h.allocate(dt.INT64, shape, "result", node)
+    h.torch_op("topk", "scan", (x,), made, node, flops=x.numel)
+    return made
+
+
+def _loss(name: str, kind: str = "softmax") -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x = argument(args, kwargs, 0, "input")
+        if not isinstance(x, Tensor):
+            return Unknown(name)
+        shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else None
+        return h.result_of(name, kind, tensors_in(args), x.dtype, shape, node, flops=x.numel)
+
+    return handler
+
+
+def _cross_entropy(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """With classes as targets: the logarithms of all probabilities are written, and one of each row is read again."""
+    x, target = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "target")
+    classes = isinstance(target, Tensor) and target.dtype is not None and target.dtype.is_integer
+    if not isinstance(x, Tensor) or x.shape is None or not classes:
+        return _loss("cross_entropy")(h, args, kwargs, node)
+    logs = _rowwise("log_softmax", "softmax")(h, [x, 1 if len(x.shape) > 1 else 0], {}, node)
+    shape: Shape | None = target.shape if kwargs.get("reduction", "mean") == "none" else ()
+    return h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
+
+
+TABLE: dict[str, Handler] = {
+    **{name: _reduction(name) for name in "sum mean prod amax amin std var norm vector_norm logsumexp".split()},
+    **{name: _reduction(name, True) for name in ("max", "min", "median")},
+    **{name: _reduction(name, dtype=dt.INT64) for name in ("argmax", "argmin", "count_nonzero")},
+    **{name: _reduction(name, dtype=dt.BOOL) for name in ("any", "all")},
+    **{name: _pair(name) for name in ("var_mean", "std_mean", "aminmax")},
+    **{name: _rowwise(name, "softmax") for name in ("softmax", "log_softmax")},
+    **{
+        name: _rowwise(name, "norm")
+        for name in "layer_norm rms_norm group_norm batch_norm instance_norm normalize".split()
+    },
+    **{name: _rowwise(name, "scan", 1) for name in ("cumsum", "cumprod")},
+    **{name: _rowwise(name, "copy", 0) for name in ("flip", "roll")},
+    **{name: _rowwise(name, "elementwise", 1) for name in ("tril", "triu")},
+    **{name: _with_places(name) for name in ("cummax", "cummin", "sort")},
+    "argsort": _argsort,
+    "topk": _topk,
+    "cross_entropy": _cross_entropy,
+    "nll_loss": _loss("nll_loss"),
+    **{
+        name: _loss(name, "reduce")
+        for name in "mse_loss l1_loss smooth_l1_loss kl_div huber_loss triplet_margin_loss binary_cross_entropy".split()
+    },
+}

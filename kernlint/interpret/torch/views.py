@@ -1,0 +1,255 @@
+"""Functions that show the memory of a tensor in another way: they cost nothing, but where a reshape has to copy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, shape_given
+from kernlint.interpret.torch.copies import copied
+from kernlint.interpret.torch.shapes import (
+    Shape,
+    axis_of,
+    contiguous_strides,
+    permuted,
+    product,
+    transposed,
+    view_strides,
+)
+from kernlint.interpret.values import Unknown
+from kernlint.records import replace
+from kernlint.workload import Dtype, Expr, Size, Tensor
+from kernlint.workload import expr as ex
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.state import HostState
+
+
+def axes_reversed(x: Tensor) -> Tensor:
+    return permuted(x, tuple(reversed(range(len(x.shape or ())))))
+
+
+def _t(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return Unknown("t")
+    x = h.rank(x, 2)
+    return transposed(x, 0, 1) if x.shape is not None and len(x.shape) == 2 else x
+
+
+def _transpose(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, a, b = args[0], argument(args, kwargs, 1, "dim0"), argument(args, kwargs, 2, "dim1")
+    if not isinstance(x, Tensor) or not isinstance(a, int) or not isinstance(b, int):
+        return Unknown("transpose")
+    return transposed(x, a, b)
+
+
+def _permute(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    order = shape_given([kwargs["dims"]] if "dims" in kwargs else args[1:])
+    if not isinstance(x, Tensor) or order is None:
+        return Unknown("permute")
+    x = h.rank(x, len(order))
+    rank = len(x.shape or ())
+    axes = [axis_of(a, rank) for a in order]
+    if x.shape is None or None in axes or len(axes) != rank:
+        return replace(x, shape=None, strides=None)
+    return permuted(x, tuple(a for a in axes if a is not None))
+
+
+def _movedim(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, source, target = args[0], argument(args, kwargs, 1, "source"), argument(args, kwargs, 2, "destination")
+    if not isinstance(x, Tensor) or x.shape is None:
+        return Unknown("movedim")
+    rank = len(x.shape)
+    moved, places = ([axis_of(a, rank) for a in (v if isinstance(v, (tuple, list)) else [v])] for v in (source, target))
+    if None in moved or None in places or len(moved) != len(places):
+        return Unknown("movedim")
+    order: list[Any] = [None] * rank
+    for axis, place in zip(moved, places):
+        order[place or 0] = axis
+    rest = iter(axis for axis in range(rank) if axis not in moved)
+    return permuted(x, tuple(next(rest) if axis is None else axis for axis in order))
+
+
+def _of_unknown_rank(x: Tensor, name: str) -> Tensor:
+    """A view of ``x`` by a name of its own: what is learned of the rank of the one is not that of the other."""
+    return replace(x, shape=None, strides=None, name=f"{x.name}.{name}" if x.name else "")
+
+
+def _view(name: str) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x = args[0]
+        if not isinstance(x, Tensor):
+            return Unknown(name)
+        if len(args) == 2 and isinstance(args[1], Dtype):
+            return _view_dtype(x, args[1])
+        target = shape_given([kwargs.get("shape", kwargs.get("size"))] if not args[1:] else args[1:])
+        if target is None and args[1:] and isinstance(args[1], Tensor) and name == "view_as":
+            target = args[1].shape
+        shape = _infer(h, x, target) if target is not None else None
+        if shape is None:
+            return _of_unknown_rank(x, name)
+        strides = view_strides(x, shape)
+        if strides is not None:
+            return replace(x, shape=shape, strides=strides)
+        if name == "view" and _is_exact(x, shape) and x.storage.origin in ("input", "parameter", "empty", "filled"):
+            text = (
+                f"`.view({', '.join(map(str, shape))})` cannot give `{x.name or 'the tensor'}`, of shape "
+                f"({', '.join(map(str, x.shape or ()))}) and strides ({', '.join(map(str, x.strides or ()))}), another "
+                "shape without a copy; use `.reshape` or `.contiguous()`"
+            )
+            h.refuse("strided-view", node, text)
+        if name == "reshape" and x.is_contiguous is False:
+            return copied(h, "reshape", x, shape, x.dtype, node)
+        return replace(x, shape=shape, strides=None)
+
+    return handler
+
+
+def _is_exact(x: Tensor, shape: Shape) -> bool:
+    """Whether shape and strides of ``x`` and the new ``shape`` are numbers, of as many elements."""
+    old, strides = x.shape or (), x.strides or ()
+    numbers, fresh = [n for n in old if isinstance(n, int)], [n for n in shape if isinstance(n, int)]
+    known = len(numbers) == len(old) and len(fresh) == len(shape) and all(isinstance(step, int) for step in strides)
+    return known and math.prod(numbers) == math.prod(fresh) > 0
+
+
+def _view_dtype(x: Tensor, target: Dtype) -> Tensor:
+    if x.dtype is None or x.shape is None or x.dtype.bytes == target.bytes:
+        return replace(x, dtype=target)
+    last = ex.floordiv(ex.lift(x.shape[-1]) * x.dtype.bytes, target.bytes)
+    shape = (*x.shape[:-1], last)
+    return replace(x, dtype=target, shape=shape, strides=contiguous_strides(shape) if x.is_contiguous else None)
+
+
+def _infer(h: HostState, x: Tensor, target: Shape) -> Shape | None:
+    """``target`` with its -1 filled in."""
+    holes = [i for i, extent in enumerate(target) if extent == -1]
+    if not holes:
+        return target
+    known = product(tuple(e for e in target if e != -1))
+    if len(holes) > 1 or known == 0:
+        return None
+    elements = product(x.shape) if x.shape is not None else h.symbol_for(x, "numel")
+    return tuple(ex.floordiv(elements, known) if e == -1 else e for e in target)
+
+
+def _flatten(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor) or x.shape is None:
+        return x
+    rank = len(x.shape)
+    start = axis_of(argument(args, kwargs, 1, "start_dim", default=0), rank)
+    end = axis_of(argument(args, kwargs, 2, "end_dim", default=-1), rank)
+    if start is None or end is None:
+        return _of_unknown_rank(x, "flatten")
+    shape = (*x.shape[:start], product(x.shape[start : end + 1]), *x.shape[end + 1 :])
+    return _view("reshape")(h, [x, shape], {}, node)
+
+
+def _unflatten(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, dim, sizes = (
+        args[0],
+        argument(args, kwargs, 1, "dim"),
+        shape_given([argument(args, kwargs, 2, "sizes", "unflattened_size")]),
+    )
+    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+    if axis is None or sizes is None or not isinstance(x.shape[axis], (int, Expr)):
+        return _of_unknown_rank(x, "unflatten") if isinstance(x, Tensor) else Unknown("unflatten")
+    known = product(tuple(size for size in sizes if size != -1))
+    parts = tuple(ex.floordiv(ex.lift(x.shape[axis]), known) if size == -1 else size for size in sizes)
+    shape = (*x.shape[:axis], *parts, *x.shape[axis + 1 :])
+    strides = None
+    if x.strides is not None:
+        inner = (ex.simplify(ex.lift(step) * x.strides[axis]) for step in contiguous_strides(parts))
+        strides = (*x.strides[:axis], *inner, *x.strides[axis + 1 :])
+    return replace(x, shape=shape, strides=strides)
+
+
+def _as_strided(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, shape, strides = (
+        args[0],
+        shape_given([argument(args, kwargs, 1, "size")]),
+        shape_given([argument(args, kwargs, 2, "stride")]),
+    )
+    offset = argument(args, kwargs, 3, "storage_offset")
+    if not isinstance(x, Tensor) or shape is None or not isinstance(offset, (int, Expr, type(None))):
+        return Unknown("as_strided")
+    return replace(x, shape=shape, strides=strides, offset=x.offset if offset is None else offset)
+
+
+def unsqueeze(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, dim = args[0], argument(args, kwargs, 1, "dim")
+    if not isinstance(x, Tensor) or x.shape is None or not isinstance(dim, int):
+        return x
+    at = dim if dim >= 0 else len(x.shape) + 1 + dim
+    strides = (*x.strides[:at], 1, *x.strides[at:]) if x.strides is not None else None
+    return replace(x, shape=(*x.shape[:at], 1, *x.shape[at:]), strides=strides)
+
+
+def _squeeze(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, dim = args[0], argument(args, kwargs, 1, "dim")
+    if not isinstance(x, Tensor) or x.shape is None:
+        return x
+    axes = [axis_of(dim, len(x.shape))] if dim is not None else list(range(len(x.shape)))
+    keep = [i for i, n in enumerate(x.shape) if not (i in axes and n == 1)]
+    strides = tuple(x.strides[i] for i in keep) if x.strides is not None else None
+    return replace(x, shape=tuple(x.shape[i] for i in keep), strides=strides)
+
+
+def _expand(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    shape = args[1].shape if len(args) > 1 and isinstance(args[1], Tensor) else shape_given(args[1:])
+    if not isinstance(x, Tensor) or shape is None or x.shape is None:
+        return x
+    lead = len(shape) - len(x.shape)
+    sizes: list[Size] = []
+    strides: list[Size] = []
+    for i, extent in enumerate(shape):
+        old = x.shape[i - lead] if i >= lead else 1
+        sizes.append(old if extent == -1 else extent)
+        stride = x.strides[i - lead] if i >= lead and x.strides is not None else 0
+        strides.append(0 if old == 1 and extent != 1 else stride)
+    return replace(x, shape=tuple(sizes), strides=tuple(strides) if x.strides is not None else None)
+
+
+def _unfolded_view(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``x.unfold(dimension, size, step)``: a view of overlapping windows, which get an axis of their own at the end."""
+    x, dim, size, step = (
+        args[0],
+        *(argument(args, kwargs, i, n) for i, n in ((1, "dimension"), (2, "size"), (3, "step"))),
+    )
+    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+    if axis is None or not isinstance(size, (int, Expr)) or not isinstance(step, int) or step < 1:
+        return Unknown("unfold")
+    windows = ex.simplify(ex.lift(ex.floordiv(ex.lift(x.shape[axis]) - size, step)) + 1)
+    shape = (*x.shape[:axis], windows, *x.shape[axis + 1 :], size)
+    strides = None
+    if x.strides is not None:
+        walked = ex.simplify(ex.lift(x.strides[axis]) * step)
+        strides = (*x.strides[:axis], walked, *x.strides[axis + 1 :], x.strides[axis])
+    return replace(x, shape=shape, strides=strides)
+
+
+def _same(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    return args[0] if args else Unknown("argument")
+
+
+TABLE: dict[str, Handler] = {
+    "t": _t,
+    **dict.fromkeys(("transpose", "swapaxes", "swapdims"), _transpose),
+    "permute": _permute,
+    **dict.fromkeys(("movedim", "moveaxis"), _movedim),
+    **{name: _view(name) for name in ("view", "reshape", "view_as")},
+    **dict.fromkeys(("flatten", "ravel"), _flatten),
+    "unflatten": _unflatten,
+    "as_strided": _as_strided,
+    "unsqueeze": unsqueeze,
+    "squeeze": _squeeze,
+    **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
+    "unfolded_view": _unfolded_view,
+    **dict.fromkeys(("detach", "requires_grad_", "to_dense", "pin_memory", "data", "as_subclass"), _same),
+}

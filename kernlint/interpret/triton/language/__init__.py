@@ -1,0 +1,1 @@
+"""What the functions of `triton.language` do to abstract tiles: a file for each kind, with the `TABLE` of those that it knows."""

@@ -1,0 +1,176 @@
+"""A kernel as one launch runs it: :func:`read_kernel` evaluates the body once for given arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.trace import Values
+from kernlint.interpret.triton.evaluator import KernelEvaluator
+from kernlint.interpret.triton.recorder import Recorder
+from kernlint.interpret.triton.values import Block, Descriptor
+from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown
+from kernlint.records import replace
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import parameters
+from kernlint.workload import Compute, Dtype, Expr, Kernel, Loop, Span, Symbol, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+from kernlint.workload.kernel import Access, rewrite
+
+#: Stands in for a constexpr that the source does not fix.
+ASSUMED_CONSTEXPR = 64
+
+
+def read_kernel(
+    jit: Jit,
+    arguments: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+    grid: tuple[ex.Size, ...],
+    edits: Edits = NO_EDITS,
+    seen: Values | None = None,
+) -> Kernel:
+    """The kernel as each program runs it when launched with these arguments and with ``edits`` made to its source.
+
+    ``seen`` is filled with the values of its expressions, if given.
+
+    ``arguments`` maps run-time parameters to Tensor, int, Expr, float or None; ``constexprs`` the ``tl.constexpr``
+    ones to Python values. Nothing raises: what cannot be followed is noted and ``complete`` is false.
+    """
+    assumed = []
+    given = dict(constexprs)
+    for name, value in constexprs.items():
+        if isinstance(value, Unknown):
+            # A tile must have some extent to be followed at all; what depends on it is told as an assumption.
+            given[name] = ASSUMED_CONSTEXPR
+            assumed.append(f"{name} = {ASSUMED_CONSTEXPR}")
+    blocks = {name: argument_block(name, value) for name, value in arguments.items()}
+    for name in _wide_parameters(jit.function):
+        if isinstance(blocks.get(name), Block) and not blocks[name].base:
+            blocks[name] = replace(blocks[name], dtype=dt.INT64)
+    unknown = [n for n, value in arguments.items() if isinstance(value, Unknown) and not isinstance(value, OpenFloat)]
+    evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
+    if unknown:
+        # What a parameter is shows in how the kernel uses it: as a pointer, as an index, or as neither.
+        pointers, indices = _uses(evaluator)
+        shown: dict[str, Block] = {}
+        for name in unknown:
+            if name in pointers:
+                shown[name] = Block(None, expr=Expr.constant(0), base=name)
+            elif name in indices and blocks[name].dtype is None:
+                shown[name] = replace(blocks[name], dtype=dt.INT32)
+        if shown:
+            evaluator = _evaluated(jit.function, {**blocks, **shown, **given}, unknown, grid, edits, seen)
+    body = tuple(evaluator.stack[0])
+    if evaluator.dropped_casts:
+        body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
+    function = jit.function
+    assert isinstance(function.node, cst.FunctionDef)
+    return Kernel(
+        name=function.name,
+        body=body,
+        span=function.module.span(function.node),
+        name_span=function.module.span(function.node.name),
+        file=function.module.path,
+        complete=evaluator.complete,
+        may_leave=evaluator.may_leave,
+        counts_programs=evaluator.counts_programs,
+        notes=tuple(evaluator.notes),
+        assumed=tuple(assumed),
+        dims=max(evaluator.dims, len(grid)),
+        random=tuple(dict.fromkeys(evaluator.random)),
+        read=evaluator.recorder.values if evaluator.recorder is not None else None,
+        coarse=tuple(evaluator.coarse.values()),
+        faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
+    )
+
+
+def _evaluated(
+    function: Function,
+    variables: Mapping[str, Any],
+    unknown: list[str],
+    grid: tuple[ex.Size, ...],
+    edits: Edits,
+    seen: Values | None,
+) -> KernelEvaluator:
+    """An evaluator that has run the body of ``function``; ``unknown`` parameters may turn out to be pointers."""
+    evaluator = KernelEvaluator(grid, edits)
+    evaluator.seen = seen
+    evaluator.recorder = Recorder(function.module)
+    evaluator.maybe_pointers += unknown
+    scope = Scope(function.closure)
+    scope.vars.update(variables)
+    if evaluator.recorder is not None:
+        scope.vars = evaluator.recorder.parameters(scope.vars, function.node)
+    evaluator.modules.append(function.module)
+    evaluator.calls.append(function)
+    assert isinstance(function.node, cst.FunctionDef)
+    try:
+        evaluator.run(function.node.body.body, scope)
+    except Return:
+        pass
+    except Raised:
+        evaluator.lose_track()
+    except OutOfBudget:
+        evaluator.give_up("kernel too long to follow to its end")
+        evaluator.lose_track()
+    except (Break, Continue):
+        evaluator.give_up("break outside a loop")
+        evaluator.lose_track()
+    evaluator.close_guards()
+    evaluator.count()
+    return evaluator
+
+
+def _uses(evaluator: KernelEvaluator) -> tuple[set[str], set[str]]:
+    """The names that the accesses of a kernel point into, and those of the symbols in offsets, masks and trip counts."""
+    kernel = Kernel("", tuple(evaluator.stack[0]), _NOWHERE, _NOWHERE, "")
+    pointers: set[str] = set()
+    exprs: list[Expr] = [n.value for n in evaluator.random]
+    for node, _ in kernel.walk((Access, Loop)):
+        if isinstance(node, Access):
+            pointers.add(node.base)
+            exprs += [node.offset] if node.offset is not None else []
+            exprs += [n.value for n in node.narrow]
+            exprs += [side for pair in node.mask or () for side in pair]
+        elif isinstance(node, Loop) and isinstance(node.trip, Expr):
+            exprs.append(node.trip)
+    return pointers, {atom.name for e in exprs for atom in e.atoms() if isinstance(atom, Symbol)}
+
+
+_NOWHERE = Span("", 1, 1, 1, 1)
+
+
+def _wide_parameters(function: Function) -> list[str]:
+    """The parameters annotated as 64-bit integers."""
+    found = []
+    for param in parameters(function.node):
+        if param.annotation is not None:
+            kind = param.annotation.annotation
+            name = kind.raw_value if isinstance(kind, cst.SimpleString) else dotted_name(kind) or ""
+            if name.rpartition(".")[2] in ("int64", "uint64", "i64", "u64"):
+                found.append(param.name.value)
+    return found
+
+
+def argument_block(name: str, value: Any) -> Any:
+    """What parameter ``name`` is inside the kernel."""
+    if isinstance(value, Tensor):
+        return Block(value.dtype, expr=Expr.constant(0), base=name)
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return Block(dt.INT32 if abs(value) < 2**31 else dt.INT64, expr=Expr.constant(value))
+    if isinstance(value, Expr):
+        return Block(dt.INT32, expr=value)
+    if isinstance(value, (float, OpenFloat)):
+        return Block(dt.FLOAT32)
+    if isinstance(value, (tuple, list)):
+        return tuple(argument_block(f"{name}[{i}]", item) for i, item in enumerate(value))
+    if isinstance(value, (Descriptor, Jit, Function, Dtype)):
+        return value
+    return Block(None, expr=Expr.atom(Symbol(name)))

@@ -1,0 +1,253 @@
+"""Asks the rules about a file, as long as there is time and work left."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kernlint.errors import KernlintError
+from kernlint.lint.diagnostics import ANALYSIS_FAILED
+from kernlint.lint.model import SEVERITIES, Finding
+from kernlint.lint.told import Told, internal_error
+from kernlint.rules.base import NOT_ABOUT_SPEED, calls_for
+
+if TYPE_CHECKING:
+    from kernlint.cost.device import Device
+    from kernlint.interpret.evidence import Clue
+    from kernlint.interpret.program import Program
+    from kernlint.rules.base import Rule
+    from kernlint.rules.finding import Context
+    from kernlint.rules.finding import Finding as RuleFinding
+    from kernlint.syntax.tree import Module
+    from kernlint.verdict.candidate import Candidate
+    from kernlint.verdict.judge import Allowance
+    from kernlint.verdict.scenarios import Plan
+    from kernlint.workload import Span, Workload
+
+
+#: Categories that rest on the tensor cores, warps and shared memory of the device asked about: of no use where another
+#: vendor's fork of Triton compiles the module.
+_OF_THE_DEVICE = frozenset({"precision", "tiling"})
+
+
+#: What-ifs for the findings of one file, and for their fixes: some twenty seconds each on a slow machine. Rules that ask for
+#: more keep what they have found.
+MOST_WORK = 4_000_000
+
+
+class Asking(Told):
+    """What the rules find in one file."""
+
+    def _kernel_findings(
+        self, module: Module, reference: Module | None
+    ) -> Iterator[tuple[Finding, Span, Candidate | None]]:
+        """What the rules find, each code once at a place, with what it was made of; and one diagnostic where something crashed.
+        The analysed program is there until all is taken, so that fixes can be tried."""
+        from kernlint.syntax.dialect import dialect, has_kernel
+
+        failure = ""
+        best = self.best
+        with ExitStack() as open_programs:
+            try:
+                if has_kernel(module) and dialect(module) is None:
+                    for candidate in self._candidates(module, reference, open_programs):
+                        span = _span_in(module, candidate.finding)
+                        if span is not None:
+                            key = (candidate.finding.rule.code, span)
+                            found = self._from_rule(candidate, span), candidate
+                            best[key] = min(best.get(key, found), found, key=lambda one: _weight(one[0]))
+            except KernlintError as error:
+                failure = str(error).removeprefix(f"{self.file}: ")
+            except RecursionError:
+                failure = "too deeply nested to analyse"
+            except Exception as error:
+                failure = internal_error(error)
+            told = set()
+            for (_, span), (finding, found_as) in best.items():
+                same = finding.code, span.line, finding.message
+                if same not in told or found_as.finding.change is not None:
+                    told.add(same)
+                    yield finding, span, found_as
+        if self.crashed and not failure:
+            failure = "; ".join(sorted(self.crashed))
+        if failure:
+            self.repeatable = False
+        elif self.unasked:  # as they would be again
+            failure = f"took nearly {self.job.settings.timeout_s:g} s: {listed(self.unasked)} may find more, which was not looked for"
+        elif self.short:
+            failure = f"too much work: {listed(self.short)} may find more, which was not looked for"
+        if failure:
+            yield ANALYSIS_FAILED.at(self.file, failure), head_of(module), None
+
+    def _candidates(self, module: Module, reference: Module | None, open_programs: ExitStack) -> Iterator[Candidate]:
+        """What each rule finds in the program, which ``open_programs`` closes."""
+        from kernlint.analysis import host_facts, target_for
+        from kernlint.cost.device import find_device
+        from kernlint.interpret.assume import parse_fact
+        from kernlint.interpret.pins import pinned, requirement_files
+        from kernlint.interpret.program import Program
+        from kernlint.interpret.question import Question
+        from kernlint.rules.registry import all_rules
+        from kernlint.verdict.judge import Allowance
+
+        device = find_device(self.job.settings.device)
+        target = target_for(self.job.settings.target_triton, device)
+        if self.job.settings.target_triton is None:
+            target = pinned(module.path, target)
+            self.helpers |= set(map(str, requirement_files(module.path)))
+        rules = [rule for rule in all_rules() if rule.code in self.codes]
+        self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
+        asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
+        settings = self.job.settings
+        facts = tuple(map(parse_fact, settings.assumptions))
+        question = Question(
+            overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=asked, strict=False
+        )
+        self.allowance = Allowance(MOST_WORK)
+        self.short = self.allowance.short
+        program = open_programs.enter_context(closing(Program(module, reference, question, self.earlier)))
+        # What was looked into, also while rules were asked and fixes tried.
+        open_programs.callback(lambda: self.helpers.update(map(os.path.abspath, program.imported)))
+        yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
+        rules = [rule for rule in rules if not rule.lexical]
+        for workload in program.workloads():
+            for call, concerned in calls_for(workload, rules):
+                yield from self._of_workload(program, call, device, concerned)
+            yield from self._of_stated(program, workload, device, rules)
+        rules = [rule for rule in rules if rule.bare]
+        for workload in program.bare_kernels() if rules and not self.late else ():
+            yield from self._of_workload(program, workload, device, rules)
+
+    def _of_stated(
+        self, program: Program, workload: Workload, device: Device, rules: list[Rule]
+    ) -> Iterator[Candidate]:
+        """What rules about speed find where open arguments are what calls of the function give, else where they have the types
+        that checks, annotations and prose state."""
+        from kernlint.interpret.edits import NO_EDITS
+        from kernlint.interpret.evidence import stated, untyped
+
+        concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
+        if self.late or not concerned or not untyped(workload):
+            return
+        plan = self._guarded("calls", lambda: self._called(program, workload, device), None)
+        if plan is not None:
+            assumed = _assumed((fact.name, fact.value, fact.evidence) for fact in plan.facts)
+            for candidate in self._of_workload(plan.program, plan.workload, device, concerned):
+                yield replace(candidate, assumed=assumed)
+            return
+        nothing: dict[str, Clue] = {}
+        clues = self._guarded("evidence", lambda: stated(program, workload), nothing)
+        if not clues:
+            return
+        typed = program.at(dtypes={name: clue.dtypes[0] for name, clue in clues.items()})
+        call = typed.workload(workload.entry, NO_EDITS)
+        assumed = _assumed((name, clue.dtypes[0], clue.because) for name, clue in clues.items())
+        for candidate in self._of_workload(typed, call, device, concerned) if call is not None else ():
+            yield replace(candidate, assumed=assumed)
+
+    def _called(self, program: Program, workload: Workload, device: Device) -> Plan | None:
+        """The largest call of the entry of ``workload`` that the file makes itself, or its project if that is asked."""
+        from kernlint.analysis import target_for
+        from kernlint.interpret.callers import call_sites
+        from kernlint.interpret.reading.launching import may_launch
+        from kernlint.verdict.scenarios import Planner
+
+        project = self.job.settings.project
+        if self.sites is None:
+            entries = [one.entry.replace(".backward", ".forward") for one in program.workloads()]
+            self.sites = call_sites(program.kernel, entries, may_launch(program.kernel), program.question.host, project)
+            self.repeatable = self.repeatable and not project  # other files may change
+        owner = workload.entry.partition(".")[0]
+        sites = [site for site in self.sites if site.function.partition(".")[0] == owner]
+        return Planner(program, workload, device, target_for(None, device), sites).called() if sites else None
+
+    def _of_workload(
+        self, program: Program, workload: Workload, device: Device, rules: list[Rule]
+    ) -> Iterator[Candidate]:
+        from kernlint.cost.estimate import Estimator
+        from kernlint.rules.finding import Context
+
+        if self.late:
+            self.unasked.update(dict.fromkeys(rule.code for rule in rules))
+            return
+        context = Context(
+            program,
+            workload,
+            device,
+            price=Estimator(device).estimate,
+            options=self.job.settings.options,
+            device_named=self.job.settings.device_named,
+        )
+        known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
+        unheard = set[str]() if known else self.silent - self.named
+        for rule in rules:
+            if rule.code in unheard:
+                continue
+            self.late = self.late or time.process_time() > self.last_s
+            if self.late:
+                self.unasked[rule.code] = None
+                continue
+            found: list[Candidate] = []
+            self._guarded(rule.code, partial(_ask, rule, context, known, self.allowance, found), None)
+            if not (found and rule.category in _OF_THE_DEVICE and program.other_vendor):
+                yield from found
+
+
+def _assumed(facts: Iterable[tuple[str, object, str]]) -> tuple[str, ...]:
+    """What a finding rests on that is no proof, by what speaks for it."""
+    by_evidence: dict[str, list[str]] = {}
+    for name, value, evidence in facts:
+        by_evidence.setdefault(evidence, []).append(f"`{name}` is {value}")
+    return tuple(f"assumed: {', '.join(said)} ({evidence})" for evidence, said in by_evidence.items())
+
+
+def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found: list[Candidate]) -> None:
+    """Add to ``found`` what ``rule`` finds by the time that its ``allowance`` is spent, with the price of each change. Without the
+    sizes (``known`` is false) a change has no price, and following the changed program would be in vain."""
+    from kernlint.verdict.judge import price, unpriced
+
+    if known:
+        found += price(context, [rule], allowance)
+        return
+    with allowance.share(rule.code):
+        for finding in rule.check(context):
+            found.append(unpriced(context, finding))
+
+
+def listed(codes: Iterable[str]) -> str:
+    return ", ".join(sorted(codes))
+
+
+def _span_in(module: Module, finding: RuleFinding) -> Span | None:
+    """Where in ``module`` to report ``finding``: one inside a helper of another file at the head of the kernel that
+    calls it. None for a finding that is about another file altogether, such as the reference."""
+    import libcst as cst
+
+    from kernlint.syntax.walk import walk
+
+    if finding.span.file == module.path:
+        return finding.span
+    for node in walk(module.tree):
+        if isinstance(node, cst.FunctionDef) and node.name.value == finding.kernel:
+            return module.span(node.name)
+    return None
+
+
+def head_of(module: Module) -> Span:
+    from kernlint.workload import Span
+
+    return Span(module.path, module.first_line, 1, module.first_line, 1)
+
+
+def _has_time(total_us: Callable[[str], float | None]) -> bool:
+    return any(total_us(scope) is not None for scope in ("gpu", "call"))
+
+
+def _weight(finding: Finding) -> tuple[int, float]:
+    """Of findings alike, found in several workloads, the one that matters most comes first."""
+    return SEVERITIES.index(finding.severity), -(finding.gain.best if finding.gain is not None else 0.0)

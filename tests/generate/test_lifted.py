@@ -1,0 +1,220 @@
+"""Kernels read as values over index spaces: that they agree with the reference in numbers, what is refused, and what is written anew."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernlint.compare import calls, difference
+from kernlint.compare.columns import Effort
+from kernlint.generate.launches.graph import Graph
+from kernlint.generate.launches.reader import LaunchReader
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.operators.generate import FIXED, FROM_ITSELF, written_anew
+from kernlint.rewrite.edits import Attempt
+from kernlint.rewrite.text import apply_edits
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Launch
+
+PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
+
+#: Pairs whose kernels are read, with the number of kernels that they become.
+READ = {
+    "attention-naive": 1,
+    "contiguous-copies": 1,
+    "elementwise-ok": 1,
+    "fuse-elementwise-chain": 1,
+    "fuse-gemm-bias-gelu": 1,
+    "gemm-autotune-ok": 1,
+    "gemm-broadcast-sum": 1,
+    "gemm-fp16-upcast-fp32": 1,
+    "gemm-no-stages": 1,
+    "gemm-no-swizzle": 1,
+    "gemm-skinny-splitk": 1,
+    "gemm-uncoalesced-out": 1,
+    "layernorm-two-pass-global": 1,
+    "rowsum-column-stride": 1,
+    "softmax-three-kernels": 1,
+}
+
+
+def _program(name: str, sizes: Mapping[str, Any]) -> Program:
+    before, reference = (
+        parse_module((PAIRS / name / f"{part}.py").read_text(), f"{part}.py") for part in ("before", "reference")
+    )
+    return Program(before, reference, Question(detailed=True, overrides=dict(sizes)))
+
+
+def _sizes(name: str, which: str) -> dict[str, Any]:
+    case = json.loads((PAIRS / name / "case.json").read_text())
+    return dict(case["check_size"]["set"] if which == "odd" else case["sizes"][0]["set"])
+
+
+@pytest.mark.parametrize("which", ["as given", "odd"])
+@pytest.mark.parametrize("name", READ)
+def test_what_is_read_agrees_with_the_reference(name: str, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = _program(name, _sizes(name, which)).workload("ModelNew.forward", NO_EDITS)
+    assert workload is not None
+    graphs: dict[int, Graph] = {}
+
+    def launch(reader: calls.CallReader, launch: Launch) -> None:
+        LaunchReader(launch, reader.holds, graphs.setdefault(id(reader), Graph())).read()
+
+    monkeypatch.setattr(calls.CallReader, "_launch", launch)
+    outputs = difference.compared(workload, Effort(20 * difference.MOST_NUMBERS))
+    assert outputs and all(one.witnesses for one in outputs)
+    assert not [one.different for one in outputs if one.differs]
+
+
+def _with_inputs(name: str) -> str:
+    """The program with the constants and inputs of its reference, which it is read without."""
+    before, reference = ((PAIRS / name / f"{part}.py").read_text() for part in ("before", "reference"))
+    kept = [
+        ast.get_source_segment(reference, one) or ""
+        for one in ast.parse(reference).body
+        if isinstance(one, (ast.Assign, ast.FunctionDef, ast.Import, ast.ImportFrom))
+    ]
+    return "\n\n".join([before, *kept, ""])
+
+
+def _attempt(source: str, **question: Any) -> Attempt:
+    return written_anew(Program(parse_module(source, "before.py"), None, Question(**question)), "ModelNew.forward")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_program_without_a_reference_is_written_anew(name: str) -> None:
+    made = _attempt(_with_inputs(name), overrides=_sizes(name, "as given"))
+    assert made.rewriting is not None, made.reason
+    assert made.rewriting.effects.applicability == "unsafe"
+    assert made.rewriting.effects.notes == (FROM_ITSELF,), "its sizes are open"
+    text = apply_edits(_with_inputs(name), made.rewriting.edits)
+    assert len(re.findall(r"^def fused\w*kernel", text, re.MULTILINE)) == READ[name]
+
+
+def test_one_kernel_does_what_three_did() -> None:
+    source = (PAIRS / "softmax-three-kernels" / "before.py").read_text()
+    made = _attempt(source)
+    assert made.rewriting is not None, made.reason
+    text = apply_edits(source, made.rewriting.edits).split("class ModelNew")[0].split("def fused_kernel")[1]
+    assert text.count("tl.load") == text.count("tl.store") == text.count("tl.max(") == 1
+    assert FIXED not in made.rewriting.effects.notes
+    assert "assert x.dtype == torch.float32" in apply_edits(source, made.rewriting.edits)
+
+
+_KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+N = 640
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    {body}
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[({grid},)](x, y, x.numel(), BLOCK=128)
+        return y
+
+def get_inputs():
+    return [torch.randn(N)]
+"""
+
+
+def _written(body: str, grid: str = "triton.cdiv(x.numel(), 128)") -> Attempt:
+    return _attempt(_KERNEL.format(body=body.replace("\n", "\n    "), grid=grid))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)",
+        "tl.store(y + (n - 1 - i), tl.load(x + i, mask=i < n), mask=i < n)",
+        "tl.store(y + i, tl.load(x + (n - 1 - i), mask=i < n, other=1.0), mask=i < n)",
+        "tl.store(y + i, tl.load(x + i, mask=i < 320), mask=i < 320)\n"
+        "tl.store(y + 320 + i, tl.load(x + i, mask=i < 320) * 2.0, mask=i < 320)",
+        "j = tl.where(i < n, i, 0)\ntl.store(y + i, tl.load(x + i, mask=i < n, other=0.0), mask=i < n)",
+    ],
+)
+def test_read(body: str) -> None:
+    assert _written(body).rewriting is not None, _written(body).reason
+
+
+@pytest.mark.parametrize(
+    ("body", "grid", "why"),
+    [
+        ("tl.store(y + i % 64, tl.load(x + i))", "5", "not told by"),
+        ("tl.store(y + i // 2, tl.load(x + i))", "5", "not told by"),
+        ("tl.store(y + i, tl.load(x + i, mask=i < n - 1), mask=i < n)", "5", "without saying what they hold"),
+        ("tl.store(x + i, tl.load(x + i, mask=i < n) + 1.0, mask=i < n)", "5", "changes the argument"),
+        ("v = tl.load(x + i)\ntl.store(y + i, v, mask=v > 0)", "5", "where the data say so"),
+        ("tl.store(y + i * i, tl.load(x + i))", "5", "runs over"),
+        ("tl.store(y + i, tl.load(x + i) + tl.program_id(0))", "tl.cdiv(x.numel(), 128) + n", "followed"),
+    ],
+)
+def test_refused(body: str, grid: str, why: str) -> None:
+    made = _written(body, grid)
+    assert made.rewriting is None
+    assert why in made.reason
+
+
+_RUN = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+import after, reference
+torch.manual_seed(1)
+inputs, init = reference.get_inputs(), reference.get_init_inputs()
+torch.manual_seed(2)
+model = reference.Model(*init)
+torch.manual_seed(2)
+new = after.ModelNew(*init)
+want, got = model(*inputs), new(*[t.clone() for t in inputs])
+assert want.shape == got.shape and want.dtype == got.dtype
+tolerance = 2e-2 if want.dtype == torch.float16 else 1e-4
+torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READ)
+def test_what_is_written_computes_it_at_odd_sizes(tmp_path: Path, name: str) -> None:
+    """In Triton's interpreter, at sizes that no tile divides."""
+    pytest.importorskip("triton")
+    made = _attempt(_with_inputs(name), overrides=_sizes(name, "as given"))
+    assert made.rewriting is not None
+    reference = (PAIRS / name / "reference.py").read_text()
+    for size, value in _sizes(name, "odd").items():
+        reference = re.sub(rf"(?m)^{size}\s*=.*$", f"{size} = {value!r}", reference)
+    (tmp_path / "after.py").write_text(apply_edits(_with_inputs(name), made.rewriting.edits))
+    (tmp_path / "reference.py").write_text(reference)
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, str(tmp_path)],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_number_of_the_source_is_not_called_like_what_the_kernel_carries() -> None:
+    """`scale` is what an attention kernel scales its sums by from block to block."""
+    source = _with_inputs("attention-naive")
+    made = _attempt(source, overrides=_sizes("attention-naive", "as given"))
+    assert made.rewriting is not None
+    kernel = apply_edits(source, made.rewriting.edits).split("def fused_kernel")[1].split("class ")[0]
+    assert "scale = tl.exp(" in kernel and "scores * scale_2" in kernel and ", scale_2," in kernel

@@ -1,0 +1,77 @@
+"""The release of Triton that a project asks for is the one that its kernels are held against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernlint.interpret.api import NEWEST, Target, parse_version, supported
+from kernlint.interpret.pins import pinned
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
+from kernlint.lint.settings import FileSettings
+
+OLDEST = parse_version(supported()[0])
+
+
+def module_in(project: Path) -> Path:
+    folder = project / "package" / "ops"
+    folder.mkdir(parents=True)
+    path = folder / "kernels.py"
+    path.write_text("import triton.ops\nimport triton\n\n@triton.jit\ndef k(x):\n    pass\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "version"),
+    [
+        ("requirements.txt", "triton==3.4.0", (3, 4)),
+        ("requirements-dev.txt", "triton ~= 3.4.1  # for torch 2.6", (3, 4)),
+        ("requirements.txt", "triton>=3.0,<3.4; sys_platform == 'linux'", (3, 3)),
+        ("pyproject.toml", 'dependencies = [\n    "triton>=3.0,<=3.3",\n]', (3, 3)),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntriton = "3.4.0"', (3, 4)),
+        ("setup.py", 'setup(install_requires=[\n    "triton<3.5",\n])', (3, 4)),
+        ("package.dist-info/METADATA", "Name: package\nRequires-Dist: triton (==3.3.*)", (3, 3)),
+        ("requirements.txt", "triton", NEWEST),
+        ("requirements.txt", "triton>=2.1", NEWEST),
+        ("requirements.txt", "tritonclient==2.1\n# triton==2.0\nmy-triton==2.0", NEWEST),
+        ("pyproject.toml", 'triton = "^3.1"', NEWEST),
+        ("requirements.txt", "triton==>=<\x00\ntriton==99999999999999999999.0", OLDEST),
+        ("requirements.txt", "triton==2.0.0.dev20221103", OLDEST),
+        ("notes.txt", "triton==3.4", NEWEST),
+    ],
+)
+def test_the_newest_release_that_the_project_allows(
+    tmp_path: Path, file: str, line: str, version: tuple[int, int]
+) -> None:
+    path = module_in(tmp_path)
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(line + "\n")
+    found = pinned(str(path), Target(named=False))
+    assert found.version == version
+    assert bool(found.asked) == (version == OLDEST)
+
+
+def test_the_nearest_file_counts_and_none_above_the_project(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("triton==3.3.0\n")
+    project = tmp_path / "project"
+    path = module_in(project)
+    assert pinned(str(path), Target(named=False)).version == (3, 3)
+    (project / "pyproject.toml").write_text("")
+    assert pinned(str(path), Target(named=False)).version == NEWEST
+    (project / "package" / "requirements.txt").write_text("triton==3.4.0\n")
+    assert pinned(str(path), Target(named=False)).version == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("", ["error"]), ("triton>=2.0", ["error"]), ("triton==2.0.0", ["info"])]
+)
+def test_what_an_old_release_still_has(tmp_path: Path, asked: str, expected: list[str]) -> None:
+    path = module_in(tmp_path)
+    (tmp_path / "requirements.txt").write_text(asked)
+    for settings, levels in (
+        (FileSettings(frozenset({"KL803"})), expected),
+        (FileSettings(frozenset({"KL803"}), target_triton="3.9"), ["error"]),
+    ):
+        assert [f.severity for f in check_file(Job(str(path), path.read_bytes(), settings)).findings] == levels

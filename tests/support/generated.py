@@ -1,0 +1,534 @@
+"""References of many kinds, and what is made of them: for tests of generated kernels."""
+
+from __future__ import annotations
+
+from support.torch_programs import program
+
+from kernlint.interpret.program import Program, Question
+from kernlint.operators.generate import written_anew
+from kernlint.rewrite.edits import Attempt
+from kernlint.syntax.tree import parse_module
+
+SIZES = "B = 48\nT = 640"
+TWO = "torch.randn(B, T)"
+
+
+def attempt(source: str, reference: str) -> Attempt:
+    asked = Program(parse_module(source, "before.py"), parse_module(reference, "reference.py"), Question())
+    return written_anew(asked, "ModelNew.forward")
+
+
+def program_of(name: str) -> tuple[str, str]:
+    """The program and the reference of a case."""
+    return program(**{"inputs": TWO, "constants": SIZES, "arguments": "x", **CASES[name][0]})
+
+
+#: Programs with what is in the kernels that are written for them.
+CASES = {
+    "stream": ({"forward": "return torch.relu(x) * 2.0 + y", "inputs": "torch.randn(B, T), torch.randn(B, T)", "arguments": "x, y"}, 1),
+    "broadcast": ({"forward": "return x * y[:, None]", "inputs": "torch.randn(B, T), torch.randn(B)", "arguments": "x, y"}, 1),
+    "row": ({"forward": "return torch.softmax(x, dim=-1)"}, 1),
+    "norm": ({"forward": "return F.layer_norm(x.float(), (T,), eps=1e-5).half()", "inputs": "torch.randn(B, T).half()"}, 1),
+    "column": ({"forward": "return x.mean(0), x.var(0)"}, 1),
+    "long": ({"forward": "return x - x.mean(-1, keepdim=True)", "constants": "B = 4\nT = 300000"}, 2),
+    "long softmax": ({"forward": "return torch.logsumexp(x, -1)", "constants": "B = 2\nT = 400000"}, 2),
+    "long variance": ({"forward": "return x.std(-1)", "constants": "B = 2\nT = 400001"}, 2),
+    "transposed": ({"forward": "return (x.t().contiguous() + 1.0)"}, 1),
+    "halves": ({"forward": "a, b = x.chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"}, 1),
+    "gather": (
+        {
+            "forward": "return F.embedding(i, w).sum(1)",
+            "inputs": "torch.randint(0, B, (T, 5)), torch.randn(B, 32)",
+            "arguments": "i, w",
+        },
+        1,
+    ),
+    "product": (
+        {
+            "forward": "return torch.sigmoid(x @ w + b)",
+            "inputs": "torch.randn(B, T).half(), torch.randn(T, 96).half(), torch.randn(96).half()",
+            "arguments": "x, w, b",
+        },
+        1,
+    ),
+    "deep product": ({"forward": "return x.t() @ x / B", "constants": "B = 20000\nT = 64"}, 2),
+    "deep product of batches": (
+        {
+            "forward": "return torch.relu(torch.bmm(x, x.transpose(1, 2)))",
+            "inputs": "torch.randn(2, B, T)",
+            "constants": "B = 48\nT = 9001",
+        },
+        2,
+    ),
+    "image product": (
+        {
+            "forward": "return F.conv2d(x, w, c)",
+            "inputs": "torch.randn(2, 24, B, B), torch.randn(40, 24, 1, 1), torch.randn(40)",
+            "constants": "B = 48\nT = 640",
+            "arguments": "x, w, c",
+        },
+        1,
+    ),
+    "taps": (
+        {
+            "forward": "y = F.pad(x, (0, 0, 3, 0))\nreturn sum(y[:, i : i + T] * w[:, i] for i in range(4))",
+            "inputs": "torch.randn(3, T, B), torch.randn(B, 4)",
+            "arguments": "x, w",
+        },
+        1,
+    ),
+    "channels first norm": (
+        {
+            "forward": "m = x.mean(1, keepdim=True)\nreturn (x - m) * torch.rsqrt((x - m).square().mean(1, keepdim=True) + 1e-5)",
+            "inputs": "torch.randn(2, B, 7, T // 10)",
+        },
+        1,
+    ),
+    "heads": (
+        {
+            "forward": (
+                "r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)\n"
+                "a, b = (x * r).chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"
+            ),
+            "inputs": "torch.randn(B, 6, T // 10)",
+        },
+        1,
+    ),
+    "neighbours in parts": (
+        {
+            "forward": "return torch.stack([x.abs().amax(1), (x[:, 1:] - x[:, :-1]).abs().mean(1)], 1)",
+            "constants": "B = 3\nT = 300000",
+        },
+        3,
+    ),
+    "entropy": (
+        {
+            "forward": "p = torch.log_softmax(x / 2.0, -1)\nreturn -(p.exp() * p).sum(-1), (p.exp() * y).sum(-1)",
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "constants": "B = 600\nT = 40000",
+            "arguments": "x, y",
+        },
+        1,
+    ),
+    "entropy far from zero": (
+        {
+            "forward": "p = torch.log_softmax(x + 5000.0, -1)\nreturn -(p.exp() * p).sum(-1)",
+            "constants": "B = 600\nT = 40000",
+        },
+        1,
+    ),
+    "quantised": (
+        {
+            "forward": "return F.linear(x.float(), w.float() * s[:, None]).half()",
+            "inputs": "torch.randn(B, T).half(), torch.randint(-99, 99, (96, T), dtype=torch.int8), torch.rand(96)",
+            "arguments": "x, w, s",
+        },
+        1,
+    ),
+    "padded": (
+        {
+            "forward": "return F.conv1d(F.pad(x[:, None], (2, 0)), w)[:, 0]",
+            "inputs": "torch.randn(B, T), torch.randn(1, 1, 3)",
+            "arguments": "x, w",
+        },
+        1,
+    ),
+    "assigned": ({"forward": "out = torch.zeros_like(x)\nout[:, 1:] = x[:, :-1]\nreturn out"}, 1),
+    "neighbours": ({"forward": "return x[:, 1:] - x[:, :-1]"}, 1),
+    "loss": (
+        {
+            "forward": "return F.cross_entropy(x, i, label_smoothing=0.1)",
+            "inputs": "torch.randn(B, T), torch.randint(0, B, (B,))",
+            "arguments": "x, i",
+        },
+        2,
+    ),
+    "summed operand": ({"forward": "return (x + y) @ x.t()", "inputs": "torch.randn(B, T), torch.randn(B, T)", "arguments": "x, y"}, 2),
+    "dear operand": ({"forward": "return x @ torch.exp(x).t()"}, 2),
+    "two results": ({"forward": "s = x.abs().amax(-1, keepdim=True)\nreturn x / s, s"}, 1),
+    "group norm": ({"forward": "return F.group_norm(x.view(B, T // 10, 10), 4)"}, 2),
+    "running sum": ({"forward": "return x.cumsum(-1)"}, 1),
+    "running product": ({"forward": "return (x * 0.1 + 1.0).cumprod(0) * 2.0"}, 1),
+    "linear loop": (
+        {
+            "forward": "h = torch.zeros_like(x[:, 0])\nout = []\nfor t in range(x.shape[1]):\n"
+            "    h = torch.sigmoid(g[:, t]) * h + x[:, t]\n    out.append(h)\nreturn torch.stack(out, 1)",
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "arguments": "x, g",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
+    "loop in turn": (
+        {
+            "forward": "h = s\nout = []\nfor x_t in x.unbind(1):\n    h = torch.tanh(x_t + 0.5 * h)\n"
+            "    out.append(h.unsqueeze(1))\nreturn torch.cat(out, dim=1), h",
+            "inputs": "torch.randn(B, K, 40), torch.randn(B, 40)",
+            "arguments": "x, s",
+            "constants": "B = 48\nK = 70",
+        },
+        1,
+    ),
+    "loop backwards": (
+        {
+            "forward": "run = torch.zeros_like(x[:, 0])\nout = torch.empty_like(x)\nfor t in reversed(range(x.shape[1])):\n"
+            "    run = x[:, t] + 0.9 * m[:, t] * run\n    out[:, t] = run\nreturn out - out.mean()",
+            "inputs": "torch.randn(B, K), (torch.rand(B, K) > 0.1).float()",
+            "arguments": "x, m",
+            "constants": "B = 48\nK = 70",
+        },
+        2,
+    ),
+    "loop through memory": (
+        {
+            "forward": "out = torch.zeros_like(x)\nout[:, 0] = x[:, 0]\nfor t in range(1, x.shape[1]):\n"
+            "    out[:, t] = 0.7 * out[:, t - 1] + x[:, t]\nreturn out",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
+    "two states": (
+        {
+            "inputs": "torch.randn(T, B)",
+            "forward": "v = torch.zeros_like(x[0])\np = torch.ones_like(x[0])\nout = []\nfor t in range(x.shape[0]):\n"
+            "    v = 0.9 * v + x[t]\n    p = p - 0.1 * v\n    out.append(p * v)\nreturn torch.stack(out)",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
+    "the state before": (
+        {
+            "forward": "h = x[:, 0]\nout = []\nfor t in range(x.shape[1]):\n    out.append(x[:, t] - h)\n"
+            "    h = h + 0.1 * (x[:, t] - h)\nreturn torch.stack(out, -1)",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
+    "largest so far": (
+        {
+            "forward": "h = x[:, 0]\nout = [h]\nfor t in range(1, x.shape[1]):\n    h = torch.maximum(h, x[:, t])\n"
+            "    out.append(h)\nreturn torch.stack(out, 1)",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
+    "place": ({"forward": "return x.round().argmax(-1), x.round().argmin(0), x.round().half().argmax(1, keepdim=True)"}, 2),
+    "place of all": ({"forward": "return torch.argmin(torch.floor(x))"}, 1),
+    "place of NaN": ({"forward": "return torch.where(x > 2.5, x / 0.0 * 0.0, x.round()).argmin(1)", "constants": "B = 48\nT = 64"}, 1),
+    "extremes with places": (
+        {"forward": "v, i = x.round().max(-1)\nm = x.half().min(0, keepdim=True)\nreturn v, i, m.values, m.indices, i.max(0)[0]"},
+        3,
+    ),
+    "largest few": (
+        {
+            "forward": (
+                "p, e = torch.topk(torch.softmax(x, -1), 3, dim=-1)\nv, i = y.topk(2, 0, largest=False)\n"
+                "return p / p.sum(-1, keepdim=True), e, v, i, (-x).half().topk(1)[1]"
+            ),
+            "inputs": "torch.randn(B, T), torch.randint(-99, 9999, (B, T))[:, :5].contiguous().int()",
+            "arguments": "x, y",
+            "constants": "B = 48\nT = 64",
+        },
+        2,
+    ),
+    "largest where there are NaN": (
+        {
+            "forward": "x = torch.where(x > 2.0, x / 0.0 * 0.0, x)\nreturn x.topk(3, sorted=True)[0], x.min(-1)[0], x.max(-1)[0]",
+            "constants": "B = 48\nT = 64",
+        },
+        1,
+    ),
+    "added at many places": (
+        {
+            "forward": (
+                "s = torch.zeros(K, 3).index_add_(0, i, x * y[:, None])\nn = torch.zeros(K, dtype=torch.int32)\n"
+                "n.scatter_add_(0, i, torch.ones_like(i, dtype=torch.int32))\n"
+                "t = z.clone().scatter_add_(1, j, w)\nreturn s / n.clamp(min=1)[:, None], t"
+            ),
+            "inputs": "torch.randn(T, 3), torch.rand(T), torch.randint(0, K, (T,)), torch.rand(B, K), torch.randint(0, K, (B, 200)), "
+            "torch.rand(B, 200)",
+            "constants": "T = 640\nK = 2000\nB = 48",
+            "arguments": "x, y, i, z, j, w",
+        },
+        5,
+    ),
+    "distances of points": (
+        {
+            "forward": "d = torch.cdist(x, y)\nreturn d.amin(2).square().mean(1) + d.amin(1).mean(1), torch.cdist(z, z, p=1.0)",
+            "inputs": "torch.rand(2, B, 3), torch.rand(2, T, 3), torch.rand(9, 20)",
+            "arguments": "x, y, z",
+            "constants": "B = 48\nT = 64",
+        },
+        4,
+    ),
+    "product with factors": (
+        {
+            "forward": "return torch.addmm(c, x, x.t(), alpha=0.5, beta=2.0) + torch.baddbmm(c, x[None], y[None], beta=0)[0]",
+            "inputs": "torch.randn(B, T), torch.randn(T, B), torch.randn(B)",
+            "arguments": "x, y, c",
+        },
+        2,
+    ),
+    "losses of distributions": (
+        {
+            "forward": "return F.kl_div(torch.log(x), y, reduction='batchmean'), F.triplet_margin_loss(x, y, z, margin=0.5)",
+            "inputs": "torch.rand(B, T) + 0.1, torch.relu(torch.randn(B, T)), torch.rand(B, T)",
+            "arguments": "x, y, z",
+        },
+        3,
+    ),
+    "place in a long row": (
+        {
+            "forward": "return i.argmax(-1), x.round().argmax(-1)",
+            "inputs": "torch.randint(-9, 9, (B, T)).to(torch.int8), torch.randn(B, T)",
+            "arguments": "i, x",
+            "constants": "B = 3\nT = 300000",
+        },
+        2,
+    ),
+    "attention": (
+        {
+            "forward": "return F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+            "inputs": "torch.randn(2, B, 16).half(), torch.randn(2, B, 16).half(), torch.randn(2, B, 16).half()",
+            "arguments": "q, k, v",
+        },
+        1,
+    ),
+    "attention by heads of a row": (
+        {
+            "forward": (
+                "b, t, c = x.shape\nq, k, v = (o.view(b, t, 3, c // 9).transpose(1, 2) for o in x.chunk(3, -1))\n"
+                "a = (q @ k.transpose(-2, -1)) * 0.2\na = a.masked_fill(torch.tril(torch.ones(t, t)) == 0, float('-inf'))\n"
+                "return (F.softmax(a, dim=-1) @ v).transpose(1, 2).contiguous().view(b, t, c // 3) + 1.0"
+            ),
+            "inputs": "torch.randn(2, T, 216)",
+            "constants": "T = 130",
+        },
+        1,
+    ),
+    "attention within a window": (
+        {
+            "forward": (
+                "i = torch.arange(T)\nfar = (i[:, None] - i[None, :]).abs() > 20\n"
+                "s = torch.einsum('bqhd,bkhd->bhqk', q, k).float() / 40**0.5\n"
+                "p = s.masked_fill(far, float('-inf')).softmax(-1).to(v.dtype)\n"
+                "return torch.einsum('bhqk,bkhd->bqhd', p, v)"
+            ),
+            "inputs": "torch.randn(2, T, 3, 40).half(), torch.randn(2, T, 3, 40).half(), torch.randn(2, T, 3, 24).half()",
+            "constants": "T = 200",
+            "arguments": "q, k, v",
+        },
+        1,
+    ),
+    "attention with a bias and rows that look at nothing": (
+        {
+            "forward": (
+                "a = F.scaled_dot_product_attention(q, k, v, attn_mask=m > 0.9)\n"
+                "i, j = torch.arange(B)[:, None], torch.arange(T)[None, :]\n"
+                "s = q @ k.transpose(1, 2) - 0.1 * (i - j).abs() + torch.where((j >= i) & (j < i + 9), 0.0, -float('inf'))\n"
+                "return a + torch.softmax(s, -1) @ v"
+            ),
+            "inputs": "torch.randn(2, B, 32), torch.randn(2, T, 32), torch.randn(2, T, 64), "
+            "torch.rand(B, T) * (torch.arange(B) > 5)[:, None]",
+            "constants": "B = 48\nT = 640",
+            "arguments": "q, k, v, m",
+        },
+        2,
+    ),
+    "attention of few over many keys": (
+        {
+            "forward": (
+                "s = (q.view(2, 2, 3, 16) @ k.transpose(-1, -2)).float() / 4.0\n"
+                "i = torch.arange(T, device=q.device)\ns = s.masked_fill((i[None, :] >= n[:, None])[:, None, None], float('-inf'))\n"
+                "a = (torch.softmax(s, -1).to(v.dtype) @ v).view(2, 6, 16)\n"
+                "m = (i < T // 3)[None] & (n > 300)[:, None]\n"
+                "return a, F.scaled_dot_product_attention(q[:, :, None], k, v, attn_mask=m[:, None, None], enable_gqa=True)"
+            ),
+            "inputs": "torch.randn(2, 6, 16), torch.randn(2, 2, T, 16), torch.randn(2, 2, T, 16), torch.randint(1, 900, (2,)) % 600",
+            "constants": "T = 1100",
+            "arguments": "q, k, v, n",
+        },
+        4,
+    ),
+    "attention of one": (
+        {
+            "forward": "return F.scaled_dot_product_attention(q, k, v, attn_mask=m, enable_gqa=True)",
+            "inputs": "torch.randn(2, 6, 1, 16), torch.randn(2, 3, B, 16), torch.randn(2, 3, B, 16), torch.randn(1, B)",
+            "arguments": "q, k, v, m",
+        },
+        1,
+    ),
+    "attention of repeated heads": (
+        {
+            "forward": (
+                "r = q.shape[1] // k.shape[1]\nk, v = k.repeat_interleave(r, dim=1), v.repeat_interleave(r, dim=1)\n"
+                "return F.scaled_dot_product_attention(q, k, v)"
+            ),
+            "inputs": "torch.randn(2, H, B, 16), torch.randn(2, G, B, 16), torch.randn(2, G, B, 16)",
+            "arguments": "q, k, v",
+            "constants": "B = 48\nH = 6\nG = 3",
+        },
+        1,
+    ),
+    "reshaped copy": ({"forward": "return x[:, :, None].expand(B, T, 2).reshape(B, 2 * T) + x.t().reshape(B * T)[0]"}, 1),
+    "halves changed about": ({"forward": "return x.view(B, 2, T // 2).transpose(1, 2).reshape(B, T) + x.t().reshape(B, T)"}, 1),
+    "attention of expanded heads": (
+        {
+            "forward": (
+                "b, n, t, d = k.shape\nr = q.shape[1] // n\n"
+                "k, v = (o[:, :, None].expand(b, n, r, t, d).reshape(b, n * r, t, d) for o in (k, v))\n"
+                "return F.scaled_dot_product_attention(q, k, v)"
+            ),
+            "inputs": "torch.randn(2, H, B, 16), torch.randn(2, G, B, 16), torch.randn(2, G, B, 16)",
+            "arguments": "q, k, v",
+            "constants": "B = 48\nH = 6\nG = 3",
+        },
+        1,
+    ),
+    "many taps": (
+        {
+            "forward": "return F.conv2d(x, w, c, padding=5, groups=C)",
+            "inputs": "torch.randn(2, C, H, H), torch.randn(C, 1, 11, 11), torch.randn(C)",
+            "arguments": "x, w, c",
+            "constants": "C = 12\nH = 20",
+        },
+        1,
+    ),
+    "padded image": (
+        {
+            "forward": "return torch.relu(F.conv2d(x, w, c, 2, 1)) + y",
+            "inputs": "torch.randn(2, 24, H, 15), torch.randn(40, 24, 3, 3), torch.randn(40), torch.randn(2, 40, (H + 1) // 2, 8)",
+            "arguments": "x, w, c, y",
+            "constants": "H = 21",
+        },
+        1,
+    ),
+    "volume": (
+        {
+            "forward": "return self.layer(x)",
+            "inputs": "torch.randn(2, 9, 5, H, 6)",
+            "init": "self.layer = nn.Conv3d(c, 12, (3, 2, 3), padding=(1, 0, 2), dilation=(1, 2, 1))",
+            "parameters": "c",
+            "given": "9",
+            "constants": "H = 21",
+        },
+        1,
+    ),
+    "groups of channels": (
+        {
+            "forward": "return F.gelu(F.conv2d(x, w, c, padding=1, groups=4)) * 2.0",
+            "inputs": "torch.randn(2, 48, H, 9), torch.randn(64, 12, 3, 3), torch.randn(64)",
+            "arguments": "x, w, c",
+            "constants": "H = 21",
+        },
+        1,
+    ),
+    "two filters for each channel": (
+        {
+            "forward": "return F.conv2d(x, w, stride=2, groups=K)",
+            "inputs": "torch.randn(2, K, 17, 9), torch.randn(2 * K, 1, 3, 3)",
+            "arguments": "x, w",
+            "constants": "K = 6",
+        },
+        1,
+    ),
+    "transposed line": (
+        {
+            "forward": "return F.conv_transpose1d(x, w, c, 3, 2, 1, 2, 2), F.conv_transpose1d(x, v, stride=4, dilation=2, groups=2)",
+            "inputs": "torch.randn(2, 24, H), torch.randn(24, 20, 5), torch.randn(40), torch.randn(24, 20, 3)",
+            "arguments": "x, w, c, v",
+            "constants": "H = 21",
+        },
+        2,
+    ),
+    "transposed image": (
+        {
+            "forward": "return F.leaky_relu(self.layer(x), 0.1)",
+            "inputs": "torch.randn(2, C, H, 7)",
+            "init": "self.layer = nn.ConvTranspose2d(c, 24, 3, stride=2, padding=1, output_padding=1)",
+            "parameters": "c",
+            "given": "C",
+            "constants": "C = 20\nH = 11",
+        },
+        1,
+    ),
+    "pooled": ({"forward": "return F.max_pool2d(x, 3, 2, 1) - F.avg_pool2d(x, 3, 2, 1)", "inputs": "torch.randn(2, B, 40, 31)"}, 1),
+    "instances": ({"forward": "return F.selu(F.instance_norm(x))", "inputs": "torch.randn(3, B, 9, 11)"}, 1),
+    "counted": (
+        {
+            "forward": "n = torch.zeros(x.shape[0], K, dtype=torch.int32)\n"
+            "return n.scatter_add_(1, x, torch.ones_like(x, dtype=torch.int32))",
+            "inputs": "torch.randint(0, K, (B, T))",
+            "constants": f"{SIZES}\nK = 37",
+        },
+        1,
+    ),
+    "added by place": (
+        {
+            "forward": "s = torch.zeros(K, 3)\ns.index_add_(0, i, x)\nreturn s / x.shape[0]",
+            "inputs": "torch.randn(T, 3), torch.randint(0, K, (T,))",
+            "constants": "T = 70000\nK = 21",
+            "arguments": "x, i",
+        },
+        2,
+    ),
+    "step of an optimiser": (
+        {
+            "forward": (
+                "m.lerp_(g, 1 - 0.9)\nv.mul_(0.99).addcmul_(g, g, value=1 - 0.99)\n"
+                "p.mul_(0.999).addcdiv_(m, v.sqrt() + 1e-6, value=-0.01)\nreturn p, m, v"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, T), torch.randn(B, T), torch.rand(B, T)",
+            "arguments": "p, g, m, v",
+        },
+        1,
+    ),
+    "moving average without a result": (
+        {"forward": "y.mul_(0.9).add_(x, alpha=0.1)", "inputs": "torch.randn(B, T), torch.randn(B, T)", "arguments": "x, y"},
+        1,
+    ),
+    "a part changed in place": (
+        {
+            "forward": "y[:, 3:20] += x[:, :17]\ny[:, 30:].clamp_(min=0.0)\nreturn x.sum(-1), None, 3, x.shape[0]",
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "arguments": "x, y",
+        },
+        1,
+    ),
+    "product before a change in place": ({"forward": "x.mul_(2.0)\nreturn x.t().contiguous() @ x"}, 2),
+    "rows scaled in place": ({"forward": "x /= x.norm(dim=-1, keepdim=True)\nreturn x"}, 1),
+    "NaN": (
+        {
+            "forward": (
+                "x = torch.where(x > 2.0, x / 0.0 * 0.0, x)\n"
+                "return torch.relu(x), x.clamp(-1, 1), torch.maximum(x, y), torch.fmax(x, y), x.amax(-1), x.amin(0), "
+                "F.max_pool1d(x, 3), F.softmax(x, -1), x.max(), F.hardswish(x)"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "arguments": "x, y",
+            "constants": "B = 13\nT = 640",
+        },
+        4,
+    ),
+    "reset of what is infinite": (
+        {
+            "forward": "h = torch.ones_like(x[:, 0])\nout = []\nfor t in range(x.shape[1]):\n"
+            "    h = torch.where(d[:, t] > 0.8, 0.0, h) * 0.5 + x[:, t] / (d[:, t] > 0.1)\n    out.append(h)\n"
+            "return torch.stack(out, 1)",
+            "inputs": "torch.randn(B, T), torch.rand(B, T)",
+            "arguments": "x, d",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
+    "parameter": (
+        {
+            "forward": "return x * self.w + self.shift",
+            "init": "self.w = nn.Parameter(torch.ones(t))\nself.shift = shift",
+            "parameters": "t, shift",
+            "given": "T, SHIFT",
+            "constants": f"{SIZES}\nSHIFT = 0.25",
+        },
+        1,
+    ),
+}  # fmt: skip
