@@ -162,19 +162,53 @@ def _overshoot(workload: Workload, launch: Launch, site: Site) -> Iterator[Overs
             step = access.offset.coefficient(Lane(dim))
             if lanes == tile and step is not None and step.terms and stride == step * tile:
                 sizes = _partial(workload, launch, count, tile)
-                if sizes is not None and not _has_room(launch, site, sizes):
+                if sizes is not None and not _has_room(launch, site, sizes, dim):
                     yield Overshoot(launch, site, index, count, tile, sizes)
 
 
-def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> bool:
-    """Whether the tensor is known to be allocated in whole tiles, so that nothing lies beyond it."""
+def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int], dim: int) -> bool:
+    """Whether the tensor is known to be allocated in whole tiles, so that nothing lies beyond it, or at least nothing
+    along lanes ``dim``: another axis may leave it, at sizes that have nothing to do with these tiles."""
     access, tensor = site.access, launch.tensor(site.access.base)
     last = last_element(tensor) if tensor is not None else None
     end = lift(last).evaluate(sizes) if last is not None else None
-    if end is None or access.offset is None:
+    if tensor is None or end is None or access.offset is None:
         return False
-    found = Space(launch, site, sizes).largest(access.offset)
-    return found is not None and found[0] <= end
+    space = Space(launch, site, sizes)
+    found = space.largest(access.offset)
+    if found is not None and found[0] <= end:
+        return True
+    step = access.offset.coefficient(Lane(dim))
+    for extent, stride in zip(tensor.shape or (), tensor.strides or ()):
+        rows = lift(extent).evaluate(sizes)
+        if step is None or lift(stride) != step or rows is None:
+            continue
+        index = _along(access.offset, step, rows, sizes)
+        found = space.largest(index) if index is not None else None
+        if found is not None and found[0] < rows:
+            return True
+    return False
+
+
+def _along(offset: Expr, step: Expr, rows: int, sizes: Mapping[Atom, int]) -> Expr | None:
+    """The index that ``offset`` has along an axis of ``rows`` elements ``step`` apart; None where that is not told."""
+    stride = step.evaluate(sizes)
+    moving = (ProgramId, Lane, LoopIndex)
+    start, index = offset, Expr.constant(0)
+    for atom in offset.atoms():
+        if isinstance(atom, Opaque) and any(isinstance(a, moving) for arg in atom.args for a in arg.atoms()):
+            return None
+        if not isinstance(atom, moving):
+            continue
+        factor = offset.coefficient(atom)
+        each = factor.evaluate(sizes) if factor is not None else None
+        if factor is None or each is None or not stride:
+            return None
+        start = start - factor * Expr.atom(atom)
+        if each % stride == 0 and each // stride < rows:
+            index = index + Expr.atom(atom) * (each // stride)
+    first = start.evaluate(sizes)
+    return index + first // stride if first is not None and stride else None
 
 
 def rounded_up(extent: Size | None) -> tuple[Expr, int] | None:
