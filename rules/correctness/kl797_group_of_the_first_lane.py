@@ -27,7 +27,8 @@ class GroupOfTheFirstLane(Rule):
         shape check sees.
         """
     when_not = """
-        Loads that span the groups of a tile with lanes of their own, and quotients that some load spans so. Kernels whose tile and group size no launch fixes.
+        Loads that span the groups of a tile with lanes of their own, and quotients that some load spans so. Kernels whose tile
+        and group size no launch fixes.
         """
     fix_safety = "No automatic fix: a smaller tile is correct but slower than one scale for each row of the tile."
     evidence = """

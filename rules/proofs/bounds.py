@@ -162,13 +162,14 @@ def _overshoot(workload: Workload, launch: Launch, site: Site) -> Iterator[Overs
             step = access.offset.coefficient(Lane(dim))
             if lanes == tile and step is not None and step.terms and stride == step * tile:
                 sizes = _partial(workload, launch, count, tile)
-                if sizes is not None and not _has_room(launch, site, sizes, dim):
+                if sizes is not None and not _has_room(launch, site, sizes, (index, Lane(dim))):
                     yield Overshoot(launch, site, index, count, tile, sizes)
 
 
-def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int], dim: int) -> bool:
+def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int], tiles: tuple[Atom, Lane]) -> bool:
     """Whether the tensor is known to be allocated in whole tiles, so that nothing lies beyond it, or at least nothing
-    along lanes ``dim``: another axis may leave it, at sizes that have nothing to do with these tiles."""
+    along the axis of ``tiles``, their index and their lanes: another one may leave it, at sizes that have nothing to do
+    with these."""
     access, tensor = site.access, launch.tensor(site.access.base)
     last = last_element(tensor) if tensor is not None else None
     end = lift(last).evaluate(sizes) if last is not None else None
@@ -178,20 +179,21 @@ def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int], dim: int) -
     found = space.largest(access.offset)
     if found is not None and found[0] <= end:
         return True
-    step = access.offset.coefficient(Lane(dim))
+    step = access.offset.coefficient(tiles[1])
     for extent, stride in zip(tensor.shape or (), tensor.strides or ()):
         rows = lift(extent).evaluate(sizes)
         if step is None or lift(stride) != step or rows is None:
             continue
-        index = _along(access.offset, step, rows, sizes)
+        index = _along(access.offset, step, rows, sizes, tiles)
         found = space.largest(index) if index is not None else None
         if found is not None and found[0] < rows:
             return True
     return False
 
 
-def _along(offset: Expr, step: Expr, rows: int, sizes: Mapping[Atom, int]) -> Expr | None:
-    """The index that ``offset`` has along an axis of ``rows`` elements ``step`` apart; None where that is not told."""
+def _along(offset: Expr, step: Expr, rows: int, sizes: Mapping[Atom, int], tiles: tuple[Atom, Lane]) -> Expr | None:
+    """The index that ``offset`` has along the axis of ``tiles``, ``rows`` elements ``step`` apart; None where that is not
+    told."""
     stride = step.evaluate(sizes)
     moving = (ProgramId, Lane, LoopIndex)
     start, index = offset, Expr.constant(0)
@@ -205,7 +207,7 @@ def _along(offset: Expr, step: Expr, rows: int, sizes: Mapping[Atom, int]) -> Ex
         if factor is None or each is None or not stride:
             return None
         start = start - factor * Expr.atom(atom)
-        if each % stride == 0 and each // stride < rows:
+        if atom in tiles or (each % stride == 0 and each // stride < rows):
             index = index + Expr.atom(atom) * (each // stride)
     first = start.evaluate(sizes)
     return index + first // stride if first is not None and stride else None
