@@ -184,7 +184,7 @@ def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int], tiles: tupl
         rows = lift(extent).evaluate(sizes)
         if step is None or lift(stride) != step or rows is None:
             continue
-        index = _along(access.offset, step, rows, sizes, tiles)
+        index = _along(access.offset, step, int(rows), sizes, tiles)
         found = space.largest(index) if index is not None else None
         if found is not None and found[0] < rows:
             return True
@@ -208,9 +208,9 @@ def _along(offset: Expr, step: Expr, rows: int, sizes: Mapping[Atom, int], tiles
             return None
         start = start - factor * Expr.atom(atom)
         if atom in tiles or (each % stride == 0 and each // stride < rows):
-            index = index + Expr.atom(atom) * (each // stride)
+            index = index + Expr.atom(atom) * int(each // stride)
     first = start.evaluate(sizes)
-    return index + first // stride if first is not None and stride else None
+    return index + int(first // stride) if first is not None and stride else None
 
 
 def rounded_up(extent: Size | None) -> tuple[Expr, int] | None:
