@@ -16,8 +16,8 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.tails import Masked
-from kernlint.rules.proofs.bounds import overshoots
 from kernlint.rules.proofs.iteration_domain import last_element, sites
+from kernlint.rules.proofs.overshoots import overshoots
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Launch, Load, Store, Tensor

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.proofs.bounds import overshoots, sizes_told
+from kernlint.rules.proofs.bounds import sizes_told
+from kernlint.rules.proofs.overshoots import overshoots
 from kernlint.workload.kernel import Load, Store
 
 

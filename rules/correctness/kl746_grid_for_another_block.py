@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernlint.rules.correctness.shortfalls import ShortfallRule
-from kernlint.rules.proofs.bounds import Shortfall, rounded_up
+from kernlint.rules.proofs.bounds import Shortfall
+from kernlint.rules.proofs.overshoots import rounded_up
 
 
 class GridForAnotherBlock(ShortfallRule):

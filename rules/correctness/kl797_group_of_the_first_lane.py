@@ -27,7 +27,8 @@ class GroupOfTheFirstLane(Rule):
         shape check sees.
         """
     when_not = """
-        Loads that span the groups of a tile with lanes of their own. Kernels whose tile and group size no launch fixes.
+        Loads that span the groups of a tile with lanes of their own, and quotients that some load spans so. Kernels whose tile
+        and group size no launch fixes.
         """
     fix_safety = "No automatic fix: a smaller tile is correct but slower than one scale for each row of the tile."
     evidence = """
@@ -79,12 +80,14 @@ class GroupOfTheFirstLane(Rule):
                     continue
                 loads = [site.access for site in sites(one.kernel, Load)]
                 for coarse in one.kernel.coarse:
+                    if any(_is_walked(t, coarse, coarse.step // coarse.divisor) for t in loads):
+                        continue  # the quotients between are some load's lanes: what else moves as fast may be no quotient
                     for access in loads:
                         if access.span in seen or not _is_picked(access, coarse):
                             continue
                         if any(t.base == access.base and t.offset != access.offset for t in loads):
                             continue  # the other groups are read one by one
-                        tile = next((t for t in loads if t is not access and _is_walked(t, coarse)), None)
+                        tile = next((t for t in loads if t is not access and _is_walked(t, coarse, coarse.step)), None)
                         if tile is None:
                             continue
                         seen.add(access.span)
@@ -125,13 +128,12 @@ def _is_picked(access: Access, coarse: Coarse) -> bool:
     )
 
 
-def _is_walked(access: Access, coarse: Coarse) -> bool:
-    """Whether ``access`` reads a whole step of the index with its lanes."""
+def _is_walked(access: Access, coarse: Coarse, tile: int) -> bool:
+    """Whether ``access`` reads with its lanes the ``tile`` elements by which one iteration moves it on."""
     if access.offset is None:
         return False
     factor = access.offset.coefficient(LoopIndex(coarse.loop))
     lanes = ((dim, access.offset.coefficient(Lane(dim))) for dim in range(len(access.shape)))
     return factor is not None and any(
-        step is not None and step.terms and access.shape[dim] == coarse.step and factor == step * coarse.step
-        for dim, step in lanes
+        step is not None and step.terms and access.shape[dim] == tile and factor == step * tile for dim, step in lanes
     )

@@ -9,9 +9,10 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.proofs.bounds import Overshoot, overruns, overshoots, sizes_told, witness
+from kernlint.rules.proofs.bounds import overruns, sizes_told, witness
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.jit_functions import jit_functions
+from kernlint.rules.proofs.overshoots import Overshoot, overshoots
 from kernlint.rules.repair import Repair, mending
 from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Load, Span, Store

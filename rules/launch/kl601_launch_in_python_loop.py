@@ -9,7 +9,7 @@ from kernlint.rules.algorithm.kl509_elementwise_time_loop import in_one_launch, 
 from kernlint.rules.algorithm.step_loops import StateLoop, persistent, with_conversions
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.proofs.bounds import rounded_up
+from kernlint.rules.proofs.overshoots import rounded_up
 from kernlint.rules.proofs.parallel_loops import MergedLoop, independent_loop
 from kernlint.workload import Expr, Launch, Opaque, Repeat, concrete
 

@@ -34,7 +34,7 @@ class JitCreatedPerCall(Rule):
         A new jit object starts with an empty cache. Each call hashes the source again, looks the binary up on disk or compiles
         it, and an autotuner times all its configurations again: milliseconds to seconds before any work is done.
         """
-    when_not = "Factories that run once: at module level, in `__init__`, or cached by their arguments."
+    when_not = "Factories that run once: at module level, in `__init__`, or cached by their arguments. Tests."
     fix_safety = (
         "Safe; not automatic where the kernel reads variables of the outer function: pass them as arguments or "
         "`tl.constexpr`."

@@ -709,3 +709,137 @@ def test_the_time_of_issuing_beside_other_work_of_the_host() -> None:
 def test_a_tile_for_the_sizes_that_the_wrapper_takes(check: str, expected: list[str]) -> None:
     source = textwrap.dedent(find_rule("KL220").bad).replace("N = b.shape[1]\n", f"N = b.shape[1]\n    {check}\n")
     assert codes({"KL220"}, source) == expected
+
+
+BLOCKED_SCALES = """
+    @triton.jit
+    def dequantise(x, w, xs, ws, o, K, stride, BM: tl.constexpr, BK: tl.constexpr):
+        m = tl.arange(0, BM)[:, None]
+        acc = tl.zeros((BM, BM), tl.float32)
+        for i in range(0, tl.cdiv(K, BK)):
+            k0 = i * BK
+            k = k0 + tl.arange(0, BK)[None, :]
+            packed = {packed}
+            group = k0 // 32 + tl.arange(0, BK // 32)[None, :]
+            a = tl.load(x + m * K + k)
+            b = tl.load(w + m * stride + packed)
+            blocked = (group // 4) * 512 + m * 16 + group % 4
+            s = tl.load(xs + blocked)
+            t = tl.load(ws + m * (K // 32) + group)
+            acc = tl.dot_scaled(a, s, "e4m3", tl.trans(b), t, "e2m1", acc)
+        tl.store(o + m * BM + tl.arange(0, BM)[None, :], acc)
+
+    def run(x, w, xs, ws, o):
+        dequantise[(1,)](x, w, xs, ws, o, 4096, w.stride(0), BM=32, BK=128)
+"""
+
+
+def test_packed_bytes_beside_scales_of_another_order() -> None:
+    assert severities("KL797", BLOCKED_SCALES.format(packed="k0 // 2 + tl.arange(0, BK // 2)[None, :]")) == []
+    # ... but a quotient of which only the first is read leaves the others out.
+    first = textwrap.dedent(find_rule("KL797").bad)
+    halves = "    h = tl.load(a + m[:, None] * K + k0 // 2 + tl.arange(0, BK // 2)[None, :])\n        x = tl.load(a"
+    assert codes({"KL797"}, first.replace("    x = tl.load(a", halves)) == ["KL797"]
+
+
+MERGED_IN_PLACE = """
+    @triton.jit
+    def merge(inv, TILE: tl.constexpr, PART: tl.constexpr):
+        own = inv + tl.program_id(0) * TILE * TILE
+        lane = tl.arange(0, PART)[:, None] * TILE + tl.arange(0, PART)[None, :]
+        first = tl.load(own + lane)
+        tl.store(own + PART * TILE + lane, tl.dot(first, first))
+"""
+
+
+def test_parts_of_a_tile_of_an_open_size() -> None:
+    assert severities("KL760", MERGED_IN_PLACE) == []
+    assert severities("KL760", MERGED_IN_PLACE + "\n    def run(x): merge[(8,)](x, TILE=64, PART=16)\n") == []
+
+
+PADDED_ROWS = """
+    @triton.jit
+    def scales(x, s, M, K, stride, BLOCK: tl.constexpr, GROUP: tl.constexpr):
+        rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[:, None]
+        columns = tl.program_id(1) * GROUP + tl.arange(0, GROUP)[None, :]
+        v = tl.load(x + rows * K + columns, mask=(rows < M) & (columns < K), other=0.0)
+        group = tl.program_id(1) + tl.arange(0, 1)[None, :]
+        tl.store(s + rows * stride + group, tl.max(v, axis=1, keep_dims=True))
+
+    def run(x):
+        x = x.view(-1, x.shape[-1])
+        M, K = x.shape
+        s = torch.empty(({rows}, K // 32), device=x.device)
+        scales[(triton.cdiv(M, 32), triton.cdiv(K, 32))](x, s, M, K, s.stride(0), BLOCK=32, GROUP=32)
+        return s
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [("M", ["warning"]), ("M + (32 - M % 32) % 32", []), ("M + 16", ["warning"]), ("triton.cdiv(M, 32) * 32", [])],
+)
+def test_rows_allocated_in_whole_tiles_beside_columns_that_are_not(rows: str, expected: list[str]) -> None:
+    assert severities("KL736", PADDED_ROWS.format(rows=rows)) == expected
+
+
+WEIGHTS = """
+    @triton.jit
+    def attend(x, valid, top, total, o, n, B: tl.constexpr):
+        m = tl.max(tl.where(tl.load(valid + tl.arange(0, B)) != 0, tl.load(x + tl.arange(0, B)), -float("inf")), axis=0)
+        c = tl.arange(0, B)
+        seen = tl.load(valid + c) != 0
+        q = tl.where(seen, tl.load(x + c), -float("inf"))
+        p = tl.exp(q - m) * tl.load(total)
+        {guard}
+        tl.store(o + c, p)
+"""
+
+
+def test_weights_of_which_the_next_step_discards_those_of_masked_elements() -> None:
+    assert severities("KL774", WEIGHTS.format(guard="p = tl.where(seen, p, 0.0)")) == []
+    assert severities("KL774", WEIGHTS.format(guard="pass")) == ["warning"]
+    # What a loop has summed is spoilt before: choosing at its end hides it.
+    kept = PICKED.format(valid="idx != 0").replace(
+        "tl.store(O + s, m + tl.log(l))", "tl.store(O + s, tl.where(l > 0, m + tl.log(l), 0.0))"
+    )
+    assert severities("KL774", kept) == ["warning"]
+
+
+IN_A_TEST = """
+    from primitives import arrive
+
+    def {name}():
+        @triton.jit
+        def count(x, SCOPE: tl.constexpr):
+            arrive(x, 1, SCOPE)
+
+        x = torch.zeros(1, dtype=torch.int32, device="cuda")
+        for scope in ["gpu", "sys"]:
+            x.zero_()
+            count[(1,)](x, scope)
+            assert torch.allclose(x, torch.tensor([1], dtype=torch.int32, device="cuda"))
+"""
+
+
+def test_what_a_test_waits_for_is_what_it_asserts() -> None:
+    def at(file: str, name: str) -> list[str]:
+        source = (HEADER + textwrap.dedent(IN_A_TEST.format(name=name))).encode()
+        found = check_file(Job(file, source, FileSettings(frozenset({"KL602", "KL603"})))).findings
+        return sorted(finding.code for finding in found)
+
+    assert at("test_count.py", "test_count") == at("count_test.py", "test_count") == []
+    assert at("test_count.py", "count") == at("count.py", "test_count") == ["KL602", "KL603"]
+
+
+def test_a_kernel_that_says_that_it_is_not_written_yet() -> None:
+    stub = """
+        @triton.jit
+        def stack(x, axis: tl.constexpr):
+            raise {error}
+    """
+    use = "\n        OPERATIONS = [stack]\n"
+    assert severities("KL704", stub.format(error="NotImplementedError") + use) == ["info"]
+    assert severities("KL704", stub.format(error="ValueError(axis)") + use) == ["warning"]
+    launched = "\n        def run(x): stack[(1,)](x, 1)\n"
+    assert severities("KL704", stub.format(error="NotImplementedError()") + launched) == ["error"]

@@ -19,6 +19,10 @@ from kernlint.workload.ranges import Range
 #: What a reduction leaves out without a change.
 NEUTRAL: Mapping[str, float] = {"sum": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
 
+#: As many values may be made, and looked at anew, for one program: each store that reads what another kernel wrote looks through
+#: all of that, so that a chain of stencils multiplies them.
+MOST_VALUES = 20_000
+
 #: Two extents that a product of matrices is worth it from.
 _WIDE = 8
 
@@ -31,6 +35,7 @@ class Graph:
         self._numbers = count(1000)
         self._made: dict[Any, Value] = {}
         self._looked: dict[Any, View] = {}
+        self._work = 0
         #: Whether what lies outside of masks is being looked at: a factor of nothing leaves nothing there.
         self._outside = False
 
@@ -260,6 +265,7 @@ class Graph:
         index = tuple(tidy(place.substitute(moved), self.box) for place in view.index)
         key = id(view.value), index, self._outside
         if key not in self._looked:
+            self._spend()
             self._looked[key] = self._again(view.value, index)
         return self._looked[key]
 
@@ -316,9 +322,15 @@ class Graph:
         key = (op, shape, dtype, tuple((id(v.value), v.index) for v in views), number,
                *(attributes.get(name) for name in ("at", "cases", "kind", "over", "key")))  # fmt: skip
         if key not in self._made:
+            self._spend()
             made = Value(op, shape, dtype, views, attributes)
             self._made[key] = canonical(made) if op == "reduce" else made
         return self._made[key]
+
+    def _spend(self) -> None:
+        self._work += 1
+        if self._work > MOST_VALUES:
+            raise CannotGenerate("more values than are followed")
 
 
 def _atom(place: Expr) -> Atom:

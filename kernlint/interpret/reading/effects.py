@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 import libcst as cst
@@ -30,8 +31,11 @@ def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escape
 
 
 def is_test(node: cst.FunctionDef, module: Module) -> bool:
-    """Whether pytest calls the function: by its name, as it collects tests, in a module that imports pytest."""
-    collected = any(path.partition(".")[0] == "pytest" for path in module.imports.values())
+    """Whether pytest calls the function: by its name, as it collects tests, in a module that imports pytest or is named as
+    one of tests. What such a call waits for is what the test asserts."""
+    named = PurePath(module.path).stem
+    collected = named.startswith("test_") or named.endswith("_test")
+    collected = collected or any(path.partition(".")[0] == "pytest" for path in module.imports.values())
     return collected and node.name.value.startswith("test") and _returns_answers(node, module)
 
 

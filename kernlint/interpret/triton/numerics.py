@@ -58,9 +58,11 @@ def of_binary(name: str, a: Block, b: Block, weak: tuple[bool, bool], result: Dt
 
 def spoilt_by(value: Block) -> tuple[str, Span] | None:
     """The key of the fault on record by which ``value`` may be NaN; no comparison, minimum, maximum or ``tl.where`` came
-    between, which NaN does not pass."""
+    between, which NaN does not pass. What a loop carries on no longer counts for one that a row without elements makes: it
+    has spoilt the iterations before."""
     fault = value.form.fault if value.form is not None else None
-    return fault if fault is not None and fault[0] in _SPOILING else None
+    spoilt = fault is not None and (fault[0] in _SPOILING or (fault[0] == "infinite-difference" and not value.carried))
+    return fault if spoilt else None
 
 
 def growth_of_binary(name: str, a: Block, b: Block) -> str:
