@@ -6,23 +6,17 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kernlint.errors import UsageError
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.calls.shares import attended
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
-from kernlint.generate.opened import Differs
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Fact
 from kernlint.records import replace
 from kernlint.workload import Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
-
-#: What sizes are taken to be that nothing tells.
-_ANY = 2048
 
 
 def _is_known(result: Any) -> bool:
@@ -84,7 +78,7 @@ class Computation:
         if itself or workload.reference is None:
             untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
             workload = with_known_arguments(workload)
-            values = self._lifted(program, workload, open_sizes, constants)
+            values = self._lifted(program, workload)
         else:
             self._check_followed(workload.reference)
             reader = Reader(workload.reference, self.sizes)
@@ -98,39 +92,19 @@ class Computation:
         self.results = dict(zip(map(id, values_of(self.reference.result)), values))
         self.untold = untold
 
-    def _lifted(
-        self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
-    ) -> list[Value]:
+    def _lifted(self, program: Program, workload: Workload) -> list[Value]:
         """The results as ``workload``, which has no reference, computes them itself."""
         tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
-        atoms = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
-        told = sorted(atom for atom in atoms if isinstance(atom, Symbol) and atom not in self.sizes)
-        self.sizes |= dict.fromkeys(told, _ANY)
-
-        def read(at: Mapping[Symbol, int]) -> Workload:
-            numbers = {name: lift(size).evaluate(at) for name, size in sizes.items()}  # type: ignore[arg-type]
-            overrides = {**program.question.overrides, **{n: int(one) for n, one in numbers.items() if one is not None}}
-            facts = (*program.question.facts, *(Fact(one.name, size=at[one]) for one in told))
-            asked = replace(program.question, overrides=overrides, facts=facts, detailed=True)
-            try:
-                found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
-            except UsageError as error:
-                raise CannotGenerate(str(error)) from None
-            if found is None:
-                raise CannotGenerate(f"`{workload.entry}` is not followed")
-            return found
-
-        try:
-            made = lifted(read, {one: int(n) for one, n in self.sizes.items() if isinstance(one, Symbol)})
-            if len(values_of(workload.result)) != len(made):
-                raise Differs("a result that depends on the sizes")
-        except Differs as error:
-            self.lost = True
-            if sizes:
-                raise Lost from None
-            raise CannotGenerate(str(error)) from None
+        if any(lift(extent).value is None for tensor in tensors for extent in tensor.shape or ()):
+            raise CannotGenerate(
+                "it is not known how large its arguments are, and at other sizes it may compute something else"
+            )
+        asked = replace(program.question, detailed=True)
+        found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+        if found is None:
+            raise CannotGenerate(f"`{workload.entry}` is not followed")
         self.lost = False
-        return attended(made, self.sizes)
+        return attended(lifted(found), self.sizes)
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""

@@ -9,19 +9,16 @@ from collections.abc import Mapping
 from kernlint.generate.computation import Lost
 from kernlint.generate.values import CannotGenerate, Divided, Unbound
 from kernlint.generate.writing import Rewritten, Writing
-from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
-from kernlint.records import replace
-from kernlint.workload import Expr, Symbol, Tensor
-from kernlint.workload.expr import lift
+from kernlint.workload import Expr, Symbol
 
 
 def rewritten(program: Program, entry: str, itself: bool = False) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference, or of ``itself``. Raises :class:`CannotGenerate`."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
-    if itself:
-        sizes = _extents(program, entry, constants, sizes)
+    if itself or program.reference is None:
+        sizes = {}  # a kernel may compute something else at other sizes, as where its grid rounds down
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
@@ -44,20 +41,6 @@ def rewritten(program: Program, entry: str, itself: bool = False) -> Rewritten:
                 break
             del sizes[known[0]]
     raise CannotGenerate("its sizes are not known")
-
-
-def _extents(
-    program: Program, entry: str, constants: Mapping[str, int | float], sizes: dict[str, Expr]
-) -> dict[str, Expr]:
-    """Those of ``sizes`` that a tensor is large by: all others say how a program goes about it."""
-    overrides = {**program.question.overrides, **{name: sizes.get(name, n) for name, n in constants.items()}}
-    asked = replace(program.question, overrides=overrides, detailed=True, kernels=False)
-    workload = program.variant(program.kernel, asked).workload(entry, NO_EDITS)
-    if workload is None:
-        return {}
-    tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
-    used = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
-    return {name: size for name, size in sizes.items() if Symbol(name) in used}
 
 
 def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float], itself: bool) -> bool:

@@ -41,6 +41,8 @@ def wrapped(one: Spelled, binds: int) -> str:
 
 def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
     """An elementwise operation on spelled operands. Raises :class:`CannotGenerate`."""
+    if op == "bitwise_not" and dtype.kind == "bool":
+        op = "logical_not"  # a choice of True or False is spelled as an integer, whose bits are others
     texts = [text for text, _ in operands]
     sign = SIGNS.get(op)
     if sign is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -179,25 +180,53 @@ class Writing(Computation):
         found = []
         for name, tensor in self.used_inputs.items():
             known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
-            if known and not name.startswith("self."):
+            if known and not name.startswith("self.") and not self.itself:
                 found.append(f"assert {' and '.join(f'{name}.shape[{axis}] == {n}' for axis, n in known)}")
-        told = [
-            f"{name}.dtype == torch.{self.used_inputs[name].dtype}" for name in self.used_inputs if name in self.untold
+        told = self._given() if self.itself else []
+        changed = [name for name in map(self.names.get, (id(one) for one in self.updates.values())) if name]
+        told += [
+            f"{name}.data_ptr() != {other}.data_ptr()"
+            for name in changed
+            for other in self.used_inputs
+            if other != name and (other not in changed or name < other)
         ]
-        told += self._numbers() if self.itself else []
-        return [*found, *([f"assert {' and '.join(told)}"] if told else [])]
+        return [*found, *(f"assert {one}" for one in told)]
+
+    def _given(self) -> list[str]:
+        """What a program was given that was read itself: which way it takes may depend on any of it."""
+        given = {**self.workload.arguments, **{f"self.{name}": one for name, one in self.workload.held.items()}}
+        tensors = {name: one for name, one in given.items() if isinstance(one, Tensor)}
+        shapes = [
+            f"{name}.shape == {tuple(one.shape or ())} and {name}.dtype == torch.{one.dtype}"
+            for name, one in tensors.items()
+        ]
+        self._check_attributes(given)
+        return [*shapes, *self._numbers()]
+
+    def _check_attributes(self, given: Mapping[str, Any]) -> None:
+        """Raise :class:`CannotGenerate` where the object holds anything but tensors and numbers that its methods ask for."""
+        owner = self.workload.entry.rpartition(".")[0]
+        for node in ast.walk(ast.parse(self.text)):
+            if not isinstance(node, ast.ClassDef) or node.name != owner:
+                continue
+            methods = {one.name for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
+            asked = {
+                one.attr
+                for method in node.body
+                if isinstance(method, ast.FunctionDef) and method.name != "__init__"
+                for one in ast.walk(method)
+                if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "self"
+            }
+            for name in sorted(asked - methods):
+                if not any(one == f"self.{name}" or one.startswith(f"self.{name}.") for one in given):
+                    raise CannotGenerate(
+                        f"what it computes may depend on `self.{name}`, which is no tensor and no number"
+                    )
 
     def _numbers(self) -> list[str]:
         """What the arguments and attributes are that are plain numbers: a program that is read itself may depend on any of them."""
-        seen: set[int] = set()
-        values = [one for value in self.results.values() for one in value.walk(seen)]
-        used = {float(one.attributes["value"]) for one in values if _is_plain(one.attributes.get("value"))}
         given = {**self.workload.arguments, **{f"self.{name}": one for name, one in self.workload.held.items()}}
-        return [
-            f"{name} == {one!r}"
-            for name, one in given.items()
-            if _is_plain(one) and name.count(".") <= 1 and (not isinstance(one, float) or float(one) in used)
-        ]
+        return [f"{name} == {one!r}" for name, one in given.items() if _is_plain(one) and name.count(".") <= 1]
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
         """Reductions that had better be done in parts, as what puts the parts together."""
