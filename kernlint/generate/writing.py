@@ -209,7 +209,14 @@ class Writing(Computation):
         for node in ast.walk(ast.parse(self.text)):
             if not isinstance(node, ast.ClassDef) or node.name != owner:
                 continue
-            methods = {one.name for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
+            own = {one.name for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
+            own |= {
+                target.id
+                for one in node.body
+                if isinstance(one, ast.Assign)
+                for target in one.targets
+                if isinstance(target, ast.Name)
+            }
             asked = {
                 one.attr
                 for method in node.body
@@ -217,7 +224,7 @@ class Writing(Computation):
                 for one in ast.walk(method)
                 if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "self"
             }
-            for name in sorted(asked - methods):
+            for name in sorted(asked - own):
                 if not any(one == f"self.{name}" or one.startswith(f"self.{name}.") for one in given):
                     raise CannotGenerate(
                         f"what it computes may depend on `self.{name}`, which is no tensor and no number"

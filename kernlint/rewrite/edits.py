@@ -22,6 +22,8 @@ from kernlint.rules.finding import Variant
 from kernlint.syntax.tree import check_syntax
 from kernlint.workload import Launch
 
+_AT_THESE_SIZES = "that every element is written is proven at the sizes of the call that was followed"
+
 
 def rewrite(site: Site, variant: Variant) -> Rewriting:
     """``variant`` as edits of the program at ``site``; unsafe where a comment that is not about the change would be lost.
@@ -128,7 +130,8 @@ def rewrite_edits(site: Site, edits: Edits) -> Rewriting:
     for span, precision in sorted(edits.precisions):
         made |= set_precision(site, span, precision)
     for span in sorted(edits.unfilled):
-        made |= leave_uninitialised(site, span)
+        # The store was proven at the sizes of one call. At others a grid that rounds down, or one block a row, leaves elements out.
+        made |= leave_uninitialised(site, span) | Rewriting((), Effects("unsafe", notes=(_AT_THESE_SIZES,)))
     if edits.skipped:
         made |= read_in_place(site, edits.skipped)
     return made

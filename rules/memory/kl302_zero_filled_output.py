@@ -34,7 +34,10 @@ class ZeroFilledOutput(Rule):
         the zeros. Stores under a run-time branch or a data-dependent mask. Another path of the function that returns the tensor
         without the launch (look for early returns).
         """
-    fix_safety = "Safe on the path that was followed: every element is written before anything reads it."
+    fix_safety = """
+        Unsafe: every element is written before anything reads it on the path and at the sizes that were followed; at other sizes a
+        grid that rounds down, or a block shorter than a row, leaves elements as they are.
+        """
     evidence = """
         H100: `zeros_like` of 4096 x 4096 halves takes 11.0 us, of 64 x 64 1.1 us and 8.4 us of host time
         (`calibration/facts/h100-torch-ops.csv`). Pattern row PERF-036.

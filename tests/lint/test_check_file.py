@@ -30,13 +30,13 @@ def test_a_finding_of_several_callers_is_reported_once():
     assert len(check(KERNEL + "\n\n" + again)) == 1
 
 
-def test_what_is_slow_at_sizes_that_are_open_is_a_remark():
+def test_a_slower_unit_is_a_warning_at_sizes_that_are_open():
     source = KERNEL.replace("2048, 2048, 2048, BM", "a.shape[0], b.shape[0], a.shape[1], BM")
     source = source.replace('torch.empty((2048, 2048), device="cuda", dtype=torch.int8)', "{}.to(torch.int8)")
     source = source.replace("{}", "a", 1).replace("{}", "b", 1)
     (finding,) = check(source)
     assert finding.gain is None
-    assert finding.severity == "info"
+    assert finding.severity == "warning"
 
 
 @pytest.mark.parametrize(("said", "codes"), [("int8", [CODE]), ("float16 or so", []), ("the left one", [])])

@@ -96,8 +96,7 @@ def test_unsafe_fixes_wait_for_consent(tmp_path: Path) -> None:
     source = SOURCE.replace("s, 4096, BM", "s, a.shape[1], BM")
     path.write_text(source)
     done = check(tmp_path, "--fix", "--select", "KL101")
-    # A remark, the size being open, which is no reason to fail.
-    assert done.returncode == 0 and path.read_text() == source and b"1 more with --unsafe-fixes" in done.stderr
+    assert done.returncode == 1 and path.read_text() == source and b"1 more with --unsafe-fixes" in done.stderr
     assert check(tmp_path, "--fix", "--unsafe-fixes", "--select", "KL101").returncode == 0
     assert "acc += tl.dot(x, y)" in path.read_text()
 

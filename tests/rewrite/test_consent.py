@@ -30,8 +30,11 @@ def test_a_tile_for_a_device_that_nobody_named_is_unsafe():
         assert applied.effects.applicability == ("unsafe" if device is None else "safe")
 
 
-def test_other_changes_need_no_device():
-    assert fix_source(Request(FILL), rules=["KL302"]).applied
+def test_a_fill_is_dropped_only_with_consent():
+    """It is overwritten at the sizes of the call; at others the grid may round down."""
+    (refused,) = fix_source(Request(FILL), rules=["KL302"]).refused
+    assert refused.unsafe and "at the sizes of the call" in refused.reason
+    assert fix_source(Request(FILL), rules=["KL302"], unsafe=True).applied
 
 
 def test_the_verdict_says_the_same_before_anything_is_changed():

@@ -28,7 +28,7 @@ assert CALL in SOURCE
     ],
 )  # fmt: skip
 def test_forms(before: str, after: str) -> None:
-    result = fixed(SOURCE.replace(CALL, before), "KL302", unsafe=False)
+    result = fixed(SOURCE.replace(CALL, before), "KL302", unsafe=True)
     assert changed(result) == ([f"y = {before}"], [f"y = {after}"])
     assert result.applied[0].effects.numerics == "exact"
 
@@ -44,4 +44,4 @@ def test_the_comment_that_speaks_of_it() -> None:
     source = SOURCE.replace(
         f"        y = {CALL}", f"        # zero-initialised output\n        y = {CALL}  # zero-fill"
     )
-    assert changed(fixed(source, "KL302", unsafe=False))[1] == ["y = torch.empty_like(x)"]
+    assert changed(fixed(source, "KL302", unsafe=True))[1] == ["y = torch.empty_like(x)"]
