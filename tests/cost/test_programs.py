@@ -271,7 +271,7 @@ def through_index(rows: int, width: int, window: int = 0) -> Launch:
     if window:
         parts = rows // window
         offset, grid = offset + Expr.atom(ProgramId(1)) * window, (grid[0] // parts, parts)
-    atomic = Atomic(1, "y", F32, shape, offset, None, HERE, through=frozenset({7}), relaxed=True)
+    atomic = Atomic(1, "y", F32, shape, offset, None, HERE, through=frozenset({7}), sem="relaxed")
     return launch("scatter", (atomic,), grid, {"y": tensor("y", F32, rows * width)}, 4)
 
 
@@ -322,9 +322,9 @@ def test_the_interval_of_a_gather_reaches_down_to_indices_in_order() -> None:
     assert large.us * math.exp(-1.2816 * large.sigma) < 1.2 * small.us
 
 
-def counted(dtype: Dtype, counters: int, op: str = "add", relaxed: bool = True) -> Launch:
+def counted(dtype: Dtype, counters: int, op: str = "add", sem: str = "relaxed") -> Launch:
     """2^20 atomics of one kind at random counters."""
-    atomic = Atomic(1, "y", dtype, (1024,), opaque("load", key=7), None, HERE, op, relaxed=relaxed)
+    atomic = Atomic(1, "y", dtype, (1024,), opaque("load", key=7), None, HERE, op, sem=sem)
     return launch("count", (atomic,), (2**10,), {"y": tensor("y", dtype, counters)}, 4)
 
 
@@ -338,7 +338,7 @@ def test_atomics_on_one_address_cost_by_type() -> None:
 
 def test_atomics_that_order_others_or_return_cost_more() -> None:
     plain = us(counted(dtypes.INT32, 2**18))
-    assert us(counted(dtypes.INT32, 2**18, relaxed=False)) > 1.3 * plain
+    assert us(counted(dtypes.INT32, 2**18, sem="acq_rel")) > 1.3 * plain
     assert us(counted(dtypes.INT32, 2**18, "cas")) > 1.1 * plain
 
 

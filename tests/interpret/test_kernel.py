@@ -278,11 +278,13 @@ def test_an_augmented_sum_of_a_product_is_one_operation() -> None:
     assert [node.op for node, _ in k.walk(Compute) if isinstance(node, Compute)] == ["*", "fma"]
 
 
-@pytest.mark.parametrize(("order", "relaxed"), [("", False), (', sem="acq_rel"', False), (', sem="relaxed"', True)])
-def test_an_atomic_says_whether_it_orders_others(order: str, relaxed: bool) -> None:
+@pytest.mark.parametrize(
+    ("order", "sem"), [("", "acq_rel"), (', sem="acq_rel"', "acq_rel"), (', sem="relaxed"', "relaxed")]
+)
+def test_an_atomic_says_what_it_orders(order: str, sem: str) -> None:
     k = kernel(f"tl.atomic_add(y + tl.program_id(0), 1.0{order})")
     ((atomic, _),) = k.walk(Atomic)
-    assert isinstance(atomic, Atomic) and atomic.relaxed is relaxed
+    assert isinstance(atomic, Atomic) and atomic.sem == sem
 
 
 def test_unknown_things_are_noted_not_guessed() -> None:
