@@ -119,9 +119,9 @@ def test_options_reach_the_analysis(source):
     arguments = ["--set", "M=0x10", "--set", "M=16", "--set", "EPS=1e-5", "--set", "B=True", "--assume", "x:int8[4]"]
     arguments += ["--device", "A100", "--scope", "call", "--entry", "f", "--reference", source("ref", "ref.py")]
     message = refused(run(FAKE, source("options"), *arguments))
-    options = dict(eval(message))
+    options = eval(message)
     assert options["overrides"] == {"M": 16, "EPS": 1e-5, "B": True}
-    assert options["assumptions"] == ["x:int8[4]"]
+    assert options["assumptions"] == ("x:int8[4]",)
     assert options["device"].startswith("a100")
     assert options["scope"] == "call"
     assert options["entry"] == "f"
@@ -131,11 +131,11 @@ def test_options_reach_the_analysis(source):
 
 
 def test_defaults(source):
-    options = dict(eval(refused(run(FAKE, source("options")))))
+    options = eval(refused(run(FAKE, source("options"))))
     assert options["device"] is None  # nobody named one
     assert options["scope"] == "gpu"
     assert options["entry"] is None
-    assert "reference" not in options
+    assert options["reference"] is None
 
 
 @pytest.mark.parametrize("arguments", [["./check"], ["--", "check"], ["--no-details", "check"]])

@@ -28,19 +28,19 @@ def test_the_configuration_holds_for_every_command(kernel):
         'device = "a100-80gb-sxm"\nscope = "call"\nreferences = {"kernel.py" = "ref.py"}\n'
     )
     task = ask(kernel)
-    assert (task.options["device"], task.options["scope"]) == ("a100-80gb-sxm", "call")
-    assert task.options["reference"] == "y = 2\n"
+    assert (task.request.device, task.request.scope) == ("a100-80gb-sxm", "call")
+    assert task.request.reference == "y = 2\n"
 
 
 def test_the_command_line_says_more(kernel):
     (kernel.parent / "kernlint.toml").write_text('device = "a100-80gb-sxm"\nscope = "call"\n')
-    options = ask(kernel, device="h100-sxm", scope="gpu").options
-    assert (options["device"], options["scope"]) == ("h100-sxm", "gpu") and "reference" not in options
+    asked = ask(kernel, device="h100-sxm", scope="gpu").request
+    assert (asked.device, asked.scope) == ("h100-sxm", "gpu") and asked.reference is None
 
 
 def test_nothing_is_named_without_a_configuration(kernel):
-    options = ask(kernel).options
-    assert options["device"] is None and options["scope"] == "gpu" and ask(kernel).project
+    asked = ask(kernel).request
+    assert asked.device is None and asked.scope == "gpu" and ask(kernel).project
     assert not ask(kernel, no_project=True).project
 
 

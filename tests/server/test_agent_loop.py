@@ -23,13 +23,14 @@ def loop(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_it_ends_when_nothing_is_left_that_would_pay(tmp_path):
     better = tmp_path / "better.py"
-    done = loop(PAIR / "before.py", "--reference", PAIR / "reference.py", "-o", better, cwd=tmp_path)
+    pair = PAIR.parent / "gemm-int8-upcast-copy"  # whose fix is safe
+    done = loop(pair / "before.py", "--reference", pair / "reference.py", "-o", better, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     start, *rounds = done.stderr.splitlines()
     assert start.startswith("start: ")
     assert "faster: " in rounds[0]
     assert "kept; 1" in rounds[-1]
-    assert better.read_text() != (PAIR / "before.py").read_text()
+    assert better.read_text() != (pair / "before.py").read_text()
 
 
 def test_a_model_is_told_what_was_wrong_with_its_last_version(tmp_path):

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,14 +19,15 @@ from support import verdicts
 from kernlint import sandbox
 from kernlint.cli import command, worker
 from kernlint.errors import AnalysisError
+from kernlint.request import Request
 
 FAKE_TIMEOUT_S = float(os.environ.get("FAKE_TIMEOUT_S", "2"))
 
 
-def analyze(source: str, **options: Any) -> Any:
-    word = source.split()[0]
+def answer(request: Request) -> Any:
+    word = request.source.split()[0]
     if word == "raise":
-        raise AnalysisError(f"{options['path']}: no kernel in this file")
+        raise AnalysisError(f"{request.path}: no kernel in this file")
     if word == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     if word == "exit":
@@ -35,17 +37,17 @@ def analyze(source: str, **options: Any) -> Any:
     if word == "memory":
         return bytearray(sandbox.MEMORY_BYTES)
     if word == "recursion":
-        return analyze(source, **options)
+        return answer(request)
     if word == "bug":
         raise ValueError("two\nlines")
     if word == "options":
-        raise AnalysisError(repr(sorted(options.items())))
+        raise AnalysisError(repr({one.name: getattr(request, one.name) for one in fields(request)}))
     return verdicts.no() if word == "no" else verdicts.yes()
 
 
 if __name__ == "__main__":
     fake = ModuleType("kernlint.analysis")
-    fake.analyze = analyze  # type: ignore[attr-defined]
+    fake.answer = answer  # type: ignore[attr-defined]
     sys.modules["kernlint.analysis"] = fake
     worker.TIMEOUT_S = FAKE_TIMEOUT_S
     command()
