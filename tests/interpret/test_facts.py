@@ -558,7 +558,7 @@ def test_passes_are_entries(entry, followed):
 
 
 def test_entries_that_there_are_not():
-    with pytest.raises(UsageError, match=r"F\.forward, F\.backward, g") as refused:
+    with pytest.raises(UsageError, match=r"F\.backward, F\.forward, g") as refused:
         read(FUNCTION + "\ndef g(x):\n    return x\n", "h")
     assert "h: not found" in str(refused.value)
 
