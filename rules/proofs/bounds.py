@@ -73,15 +73,10 @@ def extents(workload: Workload) -> dict[int, list[Tensor]]:
     return found
 
 
-def last_of_storage(tensor: Tensor, views: Mapping[int, list[Tensor]]) -> list[Size] | None:
-    """The last element, from where ``tensor`` begins, of every known view of its storage; None where one is open."""
-    found: list[Size] = []
-    for view in [tensor, *views.get(tensor.storage.id, ())]:
-        last = last_element(view)
-        if last is None:
-            return None
-        found.append(lift(last) + lift(view.offset) - tensor.offset)
-    return found
+def ends_of_storage(tensor: Tensor, views: Mapping[int, list[Tensor]]) -> list[Expr | None]:
+    """The last element, from where ``tensor`` begins, of each known view of its storage, its own first; None for an open one."""
+    lasts = [(view, last_element(view)) for view in [tensor, *views.get(tensor.storage.id, ())]]
+    return [lift(last) + lift(view.offset) - tensor.offset if last is not None else None for view, last in lasts]
 
 
 def overruns(workload: Workload, kind: type[Access]) -> Iterator[Overrun]:
@@ -100,23 +95,21 @@ def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int,
     tensor = launch.tensor(access.base)
     if access.checked or access.offset is None or site.masked or site.open or tensor is None or not followed(launch):
         return None
-    lasts = last_of_storage(tensor, views)
-    if lasts is None:
-        return None
-    symbols = symbols_of(*lasts)
-    if not open_symbols(launch, site) <= symbols:
+    ends = ends_of_storage(tensor, views)
+    symbols = symbols_of(*ends)
+    if None in ends or not open_symbols(launch, site) <= symbols:
         return None  # how other sizes relate to those of the tensor is not in view
     if not access.offset.is_followed:
         return None
     first: Overrun | None = None
     for sizes in samples(workload, symbols, launch):
-        ends = [lift(last).evaluate(sizes) for last in lasts]
+        lasts = [end.evaluate(sizes) for end in ends if end is not None]
         found = Space(launch, site, sizes).largest(access.offset)
         if found is None:
             continue
-        if any(end is None or found[0] <= end for end in ends):
+        if any(last is None or found[0] <= last for last in lasts):
             return None
-        first = first or Overrun(launch, site, found[0], int(max(end or 0 for end in ends)), found[1], sizes)
+        first = first or Overrun(launch, site, found[0], int(max(last or 0 for last in lasts)), found[1], sizes)
     return first
 
 

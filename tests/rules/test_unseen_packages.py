@@ -783,6 +783,24 @@ def test_rows_allocated_in_whole_tiles_beside_columns_that_are_not(rows: str, ex
     assert severities("KL736", PADDED_ROWS.format(rows=rows)) == expected
 
 
+@pytest.mark.parametrize(("padded", "expected"), [("triton.cdiv(n, 64) * 64", []), ("n", ["warning"]), ("n + 8", ["warning"])])
+def test_a_view_of_a_buffer_of_whole_tiles(padded: str, expected: list[str]) -> None:
+    """What lies behind the view is the buffer's own."""
+    source = f"""
+    @triton.jit
+    def k(x, o, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i, mask=i < n, other=0.0))
+
+    def run(x):
+        n = x.numel()
+        o = torch.empty({padded}, device=x.device)[:n]
+        k[(triton.cdiv(n, 64),)](x, o, n, B=64)
+        return o
+    """
+    assert severities("KL736", source) == expected
+
+
 WEIGHTS = """
     @triton.jit
     def attend(x, valid, top, total, o, n, B: tl.constexpr):
