@@ -80,7 +80,11 @@ class InPlaceNeighbour(Rule):
                     place,
                     launch.kernel.name,
                     launch.kernel.name,
-                    (Evidence(f"`{pair.store.base}` is written here, at {str(pair.store.offset)[:80]}", pair.store.span),),
+                    (
+                        Evidence(
+                            f"`{pair.store.base}` is written here, at {str(pair.store.offset)[:80]}", pair.store.span
+                        ),
+                    ),
                 )
 
 

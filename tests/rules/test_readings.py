@@ -1,6 +1,7 @@
 """Kernels of which several constexprs are open: what is found of them may not rest on two that were assumed to be equal."""
 
 import pytest
+
 from tests.support.values import severities
 
 IN_PLACE = """
