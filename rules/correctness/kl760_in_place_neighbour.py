@@ -10,6 +10,7 @@ from kernlint.rules.correctness.sharing import axes_in, partners, program_axes
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.readings import found_however_read
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Loop, Span
 from kernlint.workload.expr import Lane, Opaque, ProgramId
 from kernlint.workload.kernel import Load, Store
@@ -125,9 +126,8 @@ def _adjoining(store: Store, axes: frozenset[int], shift: int) -> bool:
     """Whether the tiles of neighbouring programs lie so close that an element ``shift`` away is another program's."""
     assert store.offset is not None
     for axis in axes:
-        step = store.offset.coefficient(ProgramId(axis))
-        for dim, lanes in enumerate(store.shape):
+        for dim in whole_tiles(store, ProgramId(axis)):
             stride = store.offset.coefficient(Lane(dim))
-            if step is not None and stride is not None and stride.value and step == stride * lanes:
-                return shift % stride.value == 0 and shift < stride.value * lanes
+            if stride is not None and stride.value:
+                return shift % stride.value == 0 and shift < stride.value * store.shape[dim]
     return False

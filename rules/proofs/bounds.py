@@ -20,6 +20,7 @@ from kernlint.rules.proofs.iteration_domain import (
     symbols_of,
     told,
 )
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access
@@ -187,19 +188,11 @@ def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:
 def walked_by_a_loop(short: Shortfall) -> bool:
     """Whether a loop of the kernel steps through the same tensor by whole tiles along the lanes of the index: its accesses
     reach what this one, a first tile that is fetched ahead or one whose mask stays while its pointer moves, does not."""
-    dims = [a.dim for a in short.index.atoms() if isinstance(a, Lane)]
-    for site in sites(short.launch.kernel):
-        access = site.access
-        if access.base != short.site.access.base or access.offset is None:
-            continue
-        for dim in (d for d in dims if d < len(access.shape)):
-            lane = access.offset.coefficient(Lane(dim))
-            if lane is None or not lane.terms:
-                continue
-            tile = lane * access.shape[dim]
-            if any(access.offset.coefficient(LoopIndex(loop.id)) == tile for loop in site.loops):
-                return True
-    return False
+    dims = {a.dim for a in short.index.atoms() if isinstance(a, Lane)}
+    same = [site for site in sites(short.launch.kernel) if site.access.base == short.site.access.base]
+    return any(
+        not dims.isdisjoint(whole_tiles(site.access, LoopIndex(loop.id))) for site in same for loop in site.loops
+    )
 
 
 def followed_or_open(launch: Launch) -> bool:

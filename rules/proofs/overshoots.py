@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from kernlint.records import dataclass
 from kernlint.rules.proofs.bounds import ends_of_storage, extents, followed, versions
 from kernlint.rules.proofs.iteration_domain import Site, Space, samples, sites, symbols_of
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access
@@ -47,15 +48,10 @@ def _overshoot(
         if rounded is None:
             continue
         count, tile = rounded
-        stride = access.offset.coefficient(index)
-        if stride is None or not stride.terms:
-            continue
-        for dim, lanes in enumerate(access.shape):
-            step = access.offset.coefficient(Lane(dim))
-            if lanes == tile and step is not None and step.terms and stride == step * tile:
-                sizes = _partial(workload, launch, count, tile)
-                if sizes is not None and not _has_room(launch, site, sizes, (index, Lane(dim)), views):
-                    yield Overshoot(launch, site, index, count, tile, sizes)
+        for dim in whole_tiles(access, index):
+            sizes = _partial(workload, launch, count, tile) if access.shape[dim] == tile else None
+            if sizes is not None and not _has_room(launch, site, sizes, (index, Lane(dim)), views):
+                yield Overshoot(launch, site, index, count, tile, sizes)
 
 
 def _has_room(
