@@ -47,19 +47,6 @@ class Named(float):
         return number
 
 
-class Sized(Named):
-    """A number that is ``times`` a power of a size."""
-
-    size: Expr
-    power: float
-    times: float
-
-    def __new__(cls, value: float, name: str, size: Expr, power: float, times: float) -> Sized:
-        number = float.__new__(cls, value)
-        number.name, number.size, number.power, number.times = name, size, power, times
-        return number
-
-
 @dataclass(frozen=True)
 class View:
     """Elements of ``value``: at the place where the asking value has its lanes, ``index`` says where to look, one expression for

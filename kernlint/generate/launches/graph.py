@@ -19,9 +19,9 @@ from kernlint.workload.ranges import Range
 #: What a reduction leaves out without a change.
 NEUTRAL: Mapping[str, float] = {"sum": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
 
-#: As many values may be made, and looked at anew, for one program: each store that reads what another kernel wrote looks through
-#: all of that, so that a chain of stencils multiplies them.
-MOST_VALUES = 20_000
+#: As many values may be made, and looked at anew, for one program. What a kernel reads is looked through to what the launches before it
+#: read, so that each round of a loop that hands on its sums multiplies them; programs that are written anew take some hundreds.
+MOST_VALUES = 4_000
 
 #: Two extents that a product of matrices is worth it from.
 _WIDE = 8
