@@ -20,15 +20,12 @@ from kernlint.compare.columns import (
     mapped,
 )
 from kernlint.workload import Dtype, Expr, Tensor
-from kernlint.workload.values import Value
+from kernlint.workload.values import MANNERS, Value
 
 if TYPE_CHECKING:
     from kernlint.compare.kernels import Lanes
 
 SCANS = frozenset({"cumsum", "cumprod"})
-
-#: Arguments that say how precisely something is computed.
-_MANNERS = frozenset({"propagate_nan", "sanitize_overflow", "ieee_rounding"})
 
 
 def applied(lanes: Lanes, value: Value, points: Points) -> Any:
@@ -40,7 +37,7 @@ def applied(lanes: Lanes, value: Value, points: Points) -> Any:
     if function is None:
         raise NotCompared(f"`{value.op}`")
     roles = value.roles or ("",) * len(value.operands)
-    operands = [lanes.operand(one, points) for one, role in zip(lanes.given(value), roles) if role not in _MANNERS]
+    operands = [lanes.operand(one, points) for one, role in zip(lanes.given(value), roles) if role not in MANNERS]
     if any(isinstance(one, Pointer) for one in operands):
         return _moved(value.op, operands)
     if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
@@ -203,7 +200,7 @@ def _cast(lanes: Lanes, value: Value, points: Points) -> Any:
 
 def _load(lanes: Lanes, value: Value, points: Points) -> Any:
     pointer = _address(lanes, value, points)
-    mask, other = lanes.optional(value, "mask"), lanes.optional(value, "other")
+    mask, other = lanes.values.optional(value, "mask"), lanes.values.optional(value, "other")
     inside: Column = True if mask is None else lanes.operand(mask, points)
     if type(inside) is not list and inside:
         found = lanes.elements(value, pointer.base, listed(pointer.offset, 1))
@@ -227,7 +224,7 @@ def _address(lanes: Lanes, value: Value, points: Points) -> Pointer:
 
 def _dot(lanes: Lanes, value: Value, points: Points) -> Column:
     a, b = lanes.given(value)[:2]
-    acc = lanes.optional(value, "acc")
+    acc = lanes.values.optional(value, "acc")
     extent = a.shape[-1] if a.shape else 0
     if len(a.shape) != len(b.shape) or len(a.shape) < 2 or extent < 1:
         raise NotCompared("`dot`")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,34 +76,3 @@ def _tensors(steps: Sequence[Step]) -> list[Tensor]:
         elif isinstance(step, TorchOp):
             found += [*step.reads, *step.writes, *(step.call.args if isinstance(step.call, Call) else ())]
     return [one for one in found if isinstance(one, Tensor)]
-
-
-def asked_of_itself(module: ast.Module, owner: str) -> list[str]:
-    """The attributes that the methods of the class ``owner``, and of those in ``module`` that it is made from, ask ``self`` for,
-    but for methods and what the body of a class says. Raises :class:`CannotGenerate` where a method hands ``self`` on."""
-    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
-    waiting, own, asked = [owner], set[str](), set[str]()
-    while waiting:
-        node = classes.pop(waiting.pop(), None)
-        if node is None:
-            continue
-        waiting += [base.id for base in node.bases if isinstance(base, ast.Name)]
-        for one in node.body:
-            if isinstance(one, ast.Assign):
-                own |= {target.id for target in one.targets if isinstance(target, ast.Name)}
-            elif isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                own.add(one.name)
-                if one.name != "__init__":
-                    asked |= _asked(one)
-    return sorted(asked - own)
-
-
-def _asked(method: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    of = [one for one in ast.walk(method) if isinstance(one, ast.Attribute) and _is_self(one.value)]
-    if sum(map(_is_self, ast.walk(method))) > len(of):
-        raise CannotGenerate(f"`{method.name}` hands `self` on")
-    return {one.attr for one in of}
-
-
-def _is_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.asked import unknown_attribute
 from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.computation import Computation
 from kernlint.generate.host import Host, allocation, launch_text, returned
 from kernlint.generate.kernel import Kernel
-from kernlint.generate.lifted import asked_of_itself
 from kernlint.generate.parts import in_parts
 from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
@@ -38,6 +38,12 @@ class Rewritten:
         self.kernels = kernels
         self.body = body
         self.fixed = fixed
+
+
+def _equal(name: str, number: Any) -> str:
+    """That the argument or attribute ``name`` is ``number``, as torch's layers keep what they are made with."""
+    kept = (number,) if name.endswith(".normalized_shape") and not isinstance(number, tuple) else number
+    return f"{name} == {kept!r}"
 
 
 class Writing(Computation):
@@ -206,10 +212,11 @@ class Writing(Computation):
         if not self.itself:
             return []
         known = self._known()
-        for name in asked_of_itself(ast.parse(self.text), self.workload.entry.rpartition(".")[0]):
-            if not any(one == f"self.{name}" or re.match(rf"self\.{name}[.[]", one) for one in known):
-                raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is no tensor and no number")
-        return [f"{name} == {one!r}" for name, one in known.items() if isinstance(one, (int, float))]
+        held = [tuple(name.split(".")) for name in self.workload.held]
+        unknown = unknown_attribute(ast.parse(self.text), self.workload.entry.rpartition(".")[0], held)
+        if unknown is not None:
+            raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is no tensor and no number")
+        return [_equal(name, one) for name, one in known.items() if isinstance(one, (int, float, tuple))]
 
     def _known(self) -> dict[str, Any]:
         """The arguments and what the object holds, by how they are spelled."""

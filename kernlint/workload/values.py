@@ -34,6 +34,10 @@ class Region:
             region = region.parent
 
 
+#: Arguments that say how precisely something is computed.
+MANNERS = frozenset({"propagate_nan", "sanitize_overflow", "ieee_rounding"})
+
+
 @dataclass(frozen=True)
 class Value:
     """One value: a scalar, a tile, or what a store leaves behind.
@@ -91,6 +95,11 @@ class Values:
     def argument(self, value: Value, role: str) -> Value | None:
         """The operand of a call that its function calls ``role``; None where it was not given."""
         return self.table[value.operands[value.roles.index(role)]] if role in value.roles else None
+
+    def optional(self, value: Value, role: str) -> Value | None:
+        """The same of what may be left out, or be None."""
+        given = self.argument(value, role)
+        return None if given is None or (given.op == "constant" and given.detail is None) else given
 
     def setting(self, value: Value, role: str) -> Any:
         """What the source says for ``role`` in a call (an axis, a type); None where it says nothing that is known there."""

@@ -135,8 +135,8 @@ def _cast(lanes: Lanes, value: Value, place: Place) -> Any:
 
 def _load(lanes: Lanes, value: Value, place: Place) -> View:
     pointer = address(lanes, value, place)
-    mask, other = lanes.optional(value, "mask"), lanes.optional(value, "other")
-    if lanes.optional(value, "boundary_check") is not None:
+    mask, other = lanes.values.optional(value, "mask"), lanes.values.optional(value, "other")
+    if lanes.values.optional(value, "boundary_check") is not None:
         raise CannotGenerate("a block pointer")
     test = True if mask is None else lanes.operand(mask, place)
     if test is True or (isinstance(test, Test) and not test.bounds):
@@ -175,7 +175,7 @@ def _dot(lanes: Lanes, value: Value, place: Place) -> View:
     at, dtype = lanes.graph.lane(a.shape[-1]), value.dtype or dt.FLOAT32
     left, right = lanes.elements(a, (*batch, m, at)), lanes.elements(b, (*batch, at, n))
     made = lanes.graph.product(left, right, at, dtype)
-    acc = lanes.optional(value, "acc")
+    acc = lanes.values.optional(value, "acc")
     return made if acc is None else lanes.graph.map("add", dtype, lanes.elements(acc, place), made)
 
 
