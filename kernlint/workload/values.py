@@ -106,6 +106,13 @@ class Values:
         given = self.argument(value, role)
         return given.detail if given is not None and given.op == "constant" else None
 
+    def flag(self, value: Value, role: str) -> bool | None:
+        """Whether the option ``role`` of a call is on: it is off where it is left out; None where that is not known."""
+        given = self.optional(value, role)
+        if given is None:
+            return False
+        return bool(given.detail) if given.op == "constant" else None
+
     def phis(self, loop: int) -> tuple[Value, ...]:
         """What the loop with the node ``loop`` carries from one iteration to the next."""
         return self._phis.get(loop, ())
