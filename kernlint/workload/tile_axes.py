@@ -31,10 +31,8 @@ def permutation(values: Values, value: Value) -> tuple[int, ...] | None:
     rank = len(value.shape)
     if not dims:
         dims = [*range(rank - 2), rank - 1, rank - 2]
-    if not all(isinstance(d, int) for d in dims):
-        return None
-    order = tuple(d % rank for d in dims)
-    return order if sorted(order) == list(range(rank)) else None
+    order = tuple(d % rank for d in dims if isinstance(d, int))
+    return order if len(dims) == rank and sorted(order) == list(range(rank)) else None
 
 
 def axes_along(values: Values, value: Value) -> tuple[int, ...] | None:

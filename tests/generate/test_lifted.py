@@ -322,7 +322,7 @@ class Block:
         self.power = 3
 
     def __call__(self, x):
-        return self.inner.weight * self.power 
+        return self.inner.weight * self.power
 
 class Other:
     def __call__(self):
