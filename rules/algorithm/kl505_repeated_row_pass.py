@@ -8,7 +8,7 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.row_sweeps import Sweep, sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
@@ -84,9 +84,7 @@ class RepeatedRowPass(Rule):
         serves the maximum, the sums and the normalised output alike.
         """
     when_not = "Longer rows. Rows whose length varies so much between calls that one tile size cannot serve them."
-    fix_safety = """
-        Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order.
-        """
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 5000 rows of 1500 fp32 in blocks of 1024: 6.3 us with one pass, 11.6 us with two (`calibration/facts/h100-micro-2.csv`,
         row_loop_masked). Pattern row PERF-040.
