@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kernlint.cost.device import Device
+from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.retiled import Retiled
 from kernlint.interpret.edits import Edits
 from kernlint.operators.operator import WhyNot
@@ -29,6 +30,8 @@ _REFINED = 2
 Foreseen = Callable[[Tile], float]
 #: How much longer than the best so far a tile may take by what is foreseen and be looked at all the same.
 _FORESEEN = 1.4
+#: The share of the time of the launches at a place that has to be told for a tile to be foreseen there.
+_TOLD = 0.9
 _EXTENTS = {"m": "the rows", "n": "the columns", "k": "the depth"}
 
 
@@ -152,15 +155,18 @@ def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | Non
 
 
 def foreseen_for(launches: Sequence[tuple[Launch, float]], device: Device) -> Foreseen | None:
-    """What ``launches`` would take, each so often as it says; None where that cannot be told of one."""
-    found = [(Retiled.of(launch, device), count) for launch, count in launches]
-    told = [(retiled, count) for retiled, count in found if retiled is not None]
-    if not told or len(told) < len(found):
+    """What ``launches`` would take, each so often as it says; None where that cannot be told of those that take most of it. The
+    others count with what they take now."""
+    found = [(Retiled.of(launch, device), launch, count) for launch, count in launches]
+    told = [(retiled, count) for retiled, _, count in found if retiled is not None]
+    known = sum(count * retiled.now_us for retiled, count in told)
+    others = sum(count * kernel_time(launch, device).us for retiled, launch, count in found if retiled is None)
+    if known < _TOLD * (known + others) or not told:
         return None
 
     def us(tile: Tile) -> float:
         extents = tile.m, tile.n, tile.k, tile.num_warps, tile.num_stages
-        return sum(count * retiled.us(*extents) for retiled, count in told)
+        return others + sum(count * retiled.us(*extents) for retiled, count in told)
 
     return us
 
