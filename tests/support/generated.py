@@ -604,7 +604,7 @@ CASES = {
             "inputs": "torch.randn(B, T), torch.randn(B, T)",
             "arguments": "x, y",
         },
-        8,
+        6,
     ),
     "losses of two classes": (
         {
@@ -636,6 +636,39 @@ CASES = {
             "arguments": "x, y",
         },
         2,
+    ),
+    "chain of products": (
+        {
+            "forward": (
+                "a = ((x @ y.t()) * 0.125) @ y\nb = -(x @ y.t() / 3.0) @ y.abs()\nreturn a, b, (x.t() @ (x @ y.t())) @ y"
+            ),
+            "inputs": "torch.randn(B, T) / 25, torch.randn(B, T) / 25",
+            "arguments": "x, y",
+            "constants": "B = 640\nT = 48",
+        },
+        6,
+    ),
+    "sums of squares of products": (
+        {
+            "forward": (
+                "x, y = x.float(), y.float()\nk, l = x @ x.t(), y @ y.t()\n"
+                "return (k * l).sum() / torch.sqrt((k * k).sum() * l.square().sum()), (x @ y.t()).sum(1), (x @ y.t()).mean(), "
+                "torch.einsum('id,jd,je->ie', x, y, y)"
+            ),
+            "inputs": "(torch.randn(T, 24) / 8).half(), (torch.randn(T, 24) / 8).half()",
+            "arguments": "x, y",
+            "constants": "T = 640",
+        },
+        9,
+    ),
+    "products that are asked for themselves": (
+        {
+            "forward": "s = x @ y.t()\nreturn s, s @ y, (s.half() @ y.half()).float()",
+            "inputs": "torch.randn(B, T) / 25, torch.randn(B, T) / 25",
+            "arguments": "x, y",
+            "constants": "B = 640\nT = 48",
+        },
+        3,
     ),
     "parameter": (
         {
