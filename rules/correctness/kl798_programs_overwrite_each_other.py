@@ -151,9 +151,12 @@ def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
     for element, (one, *others) in written.items():
         for other in others:
             if _differ(launch, (store, one), (store, other)):
-                here, there = ({a: n for a, n in point.items() if isinstance(a, Lane)} for point in (one, other))
-                return _Collision(access.base, element, here, there, store, store)
+                return _Collision(access.base, element, _lanes(one), _lanes(other), store, store)
     return None
+
+
+def _lanes(point: Mapping[Atom, int]) -> dict[Atom, int]:
+    return {atom: number for atom, number in point.items() if isinstance(atom, Lane)}
 
 
 def _programs(launch: Launch, axis: int) -> list[dict[Atom, int]]:
