@@ -141,7 +141,7 @@ def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
     if store.loops or any(True for _ in kernel.walk((Reduce, Scan, Dot))):
         return None
     loads = [site for site in sites(kernel, Load) if site.access.id in store.node.depends]  # type: ignore[union-attr]
-    if any(site.access.shape != access.shape or not _is_clear(launch, site) for site in loads):
+    if any(site.access.shape != access.shape for site in loads):
         return None
     touched = Touched(store)
     written = next(
@@ -167,7 +167,7 @@ def _programs(launch: Launch, axis: int) -> list[dict[Atom, int]]:
 
 
 def _is_clear(launch: Launch, site: Site) -> bool:
-    """Whether the elements that ``site`` writes can be told from the program and the iteration."""
+    """Whether the elements that ``site`` touches can be told from the program and the iteration."""
     access = site.access
     if site.masked or site.open or access.checked or access.through or access.tested or access.offset is None:
         return False
@@ -231,7 +231,7 @@ def _read(launch: Launch, store: Site, point: Mapping[Atom, int]) -> dict[str, f
     found: dict[str, set[int]] = {}
     for site in sites(launch.kernel, Load):
         if site.access.id in wanted:
-            if site.access.offset is None or not site.access.offset.is_followed or site.access.through:
+            if not _is_clear(launch, site):
                 return None
             touched = Touched(site)
             reached = touched.at(point) if Lane(0) in point else touched.of(point, _ELEMENTS)
