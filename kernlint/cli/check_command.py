@@ -43,7 +43,7 @@ _FORMATS = ["text", "concise", "json", "json-lines", "sarif", "github", "gitlab"
 
 
 #: The formats that carry fixes; for the others they are not worked out.
-_WITH_FIXES = frozenset({"json", "json-lines", "rdjson"})
+_WITH_FIXES = frozenset({"json", "json-lines", "rdjson", "sarif"})
 
 
 #: The formats that `--statistics` has.
