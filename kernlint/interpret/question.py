@@ -27,10 +27,6 @@ class Fact:
     #: Whether nothing else that is known of the argument counts, so that its sizes are open.
     opens: bool = False
 
-    @property
-    def is_tensor(self) -> bool:
-        return not self.is_value and self.size is None
-
 
 @dataclass(frozen=True)
 class Question:

@@ -27,7 +27,8 @@ def findings(rule: Rule, source: str) -> list[Finding]:
     if rule.lexical:
         workloads = [Workload("", module.path, (), bare=True)]
     for workload in workloads:
-        found += rule.check(Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu)))
+        call = workload.first_call() if rule.first_call else workload
+        found += rule.check(Context(program, call, gpu, price=lambda w: estimate(w, gpu)))
     return found
 
 

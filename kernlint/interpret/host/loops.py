@@ -208,7 +208,7 @@ def _followed_at_once(
             put_back()
             return False
         found.append(steps)
-    _lengthen(h, scope, grown, rounds.count, lengths)
+    _lengthen(scope, grown, rounds.count, lengths)
     _forget(scope, entry)
     if not whole:
         h.unknown(f"when the loop at line {h.span(node).line} ends")
@@ -242,7 +242,7 @@ def _repeat(
     grown = _lengths(scope)
     with h.recording() as body:
         whole = _iteration(h, node, target, item, scope) and whole
-    _lengthen(h, scope, grown, count, lengths)
+    _lengthen(scope, grown, count, lengths)
     _forward(scope, entry if start is None else start, entry, second, count if whole else None)
     if body:
         if count is None:
@@ -263,9 +263,7 @@ def _iteration(
     return True
 
 
-def _lengthen(
-    h: HostEvaluator, scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]
-) -> None:
+def _lengthen(scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]) -> None:
     """Give lists that one iteration appended to (``before`` it they had so many items, ``initial`` ones before the loop) the
     length they have after ``count`` iterations."""
     for name, value in scope.vars.items():

@@ -146,7 +146,7 @@ def _make_descriptor(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode)
     return BlockPointer(dtype, shape)
 
 
-def block_pointer_attribute(f: FrontEnd, value: BlockPointer, name: str, node: cst.CSTNode) -> Any:
+def block_pointer_attribute(value: BlockPointer, name: str) -> Any:
     """``desc.load`` and the like."""
     if name == "load":
         return Builtin(
