@@ -30,7 +30,7 @@ UNROLL_LAUNCHES = 1
 
 
 #: A loop over at least that many views of a tensor in turn is one over its steps, not over the parts of something.
-_IN_TURN = 9
+VIEWS_IN_TURN = 9
 
 
 #: Steps that a loop over a list, of a model's layers say, or an endless one may make before the rest of it is taken to be
@@ -322,7 +322,7 @@ def _loop(
 def _views_in_turn(items: Sequence[Any]) -> bool:
     """Whether ``items`` are many views of a tensor that lie apart by one distance (or tuples of such and of numbers that
     count), as of time steps."""
-    if len(items) < _IN_TURN:
+    if len(items) < VIEWS_IN_TURN:
         return False
     if all(isinstance(item, tuple) for item in items):
         columns = list(zip(*items)) if len({len(item) for item in items}) == 1 else []

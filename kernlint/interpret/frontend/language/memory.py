@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import Args, Handler, Kwargs, Shape, argument, shape_of
+from kernlint.interpret.frontend.language.arguments import Shape, shape_of
 from kernlint.interpret.frontend.language.shaping import spreads
 from kernlint.interpret.frontend.values import BlockPointer, Constexpr, Typed, is_constant, shape_text, tensor
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.values import Builtin, Unknown
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.triton import numerics, widths
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument, size_of, tile_shape
+from kernlint.interpret.triton.language.arguments import size_of, tile_shape
 from kernlint.interpret.triton.tiles import align, broadcast
 from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Unknown
