@@ -26,7 +26,7 @@ from pathlib import Path
 
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
-from kernlint.interpret.callers import CallSite, Nothing, sites_in
+from kernlint.interpret.callers import CallSite, Nothing, of_entry, sites_in
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
@@ -101,7 +101,7 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     sites = sites_in(program, workloads, project) if workloads else []
     for workload in workloads:
         here = facts_of(workload)
-        own = [site for site in sites if site.function.partition(".")[0] == workload.entry.partition(".")[0]]
+        own = of_entry(sites, workload.entry)
         if all(all(known) for known in here.values()):
             versions = [here] * len(WAYS)
         else:
