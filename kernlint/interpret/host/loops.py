@@ -21,6 +21,7 @@ from kernlint.records import replace
 from kernlint.syntax.counters import counter
 from kernlint.workload import Expr, HostSync, Launch, Repeat, Size, Span, Tensor, TorchOp
 from kernlint.workload import expr as ex
+from kernlint.workload.steps import allocates
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator
@@ -365,8 +366,4 @@ def _putting_back(scope: Scope) -> Callable[[], None]:
 
 def _works(steps: Iterable[Recorded]) -> bool:
     """Whether any of ``steps`` gives the device something to do or waits for it."""
-    return any(isinstance(s, (Launch, TorchOp, HostSync, Repeat, Once)) and not _is_alloc(s) for s in steps)
-
-
-def _is_alloc(step: Recorded) -> bool:
-    return isinstance(step, TorchOp) and step.kind == "alloc"
+    return any(isinstance(s, (Launch, TorchOp, HostSync, Repeat, Once)) and not allocates(s) for s in steps)
