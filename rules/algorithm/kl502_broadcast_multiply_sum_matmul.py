@@ -17,6 +17,7 @@ from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
 from kernlint.rules.proofs.pricing import best_gain, gain
 from kernlint.rules.proofs.source_text import node_at
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
     Branch,
     Compute,
@@ -392,20 +393,11 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
         if depth != extent:
             return Factor(load, reduced, kept, axis)  # its shape leaves no choice
         if loops:
-            step, stride = load.offset.coefficient(LoopIndex(loops[-1].id)), load.stride(reduced)
-            if step is not None and stride is not None and step != 0 and step == depth * stride:
+            if reduced in whole_tiles(load, LoopIndex(loops[-1].id)):
                 return Factor(load, reduced, kept, axis)
-        elif _selected_by_program(load, kept):
+        elif any(kept in whole_tiles(load, ProgramId(one)) for one in range(3)):
             return Factor(load, reduced, kept, axis)
     return None
-
-
-def _selected_by_program(load: Load, dim: int) -> bool:
-    stride = load.stride(dim)
-    if stride is None or load.offset is None:
-        return False
-    steps = [load.offset.coefficient(ProgramId(axis)) for axis in range(3)]
-    return any(step is not None and step != 0 and step == load.shape[dim] * stride for step in steps)
 
 
 def _multiplies(context: Context, span: Span) -> bool:

@@ -35,6 +35,10 @@ CASES = {
     "long variance": ({"forward": "return x.std(-1)", "constants": "B = 2\nT = 400001"}, 2),
     "transposed": ({"forward": "return (x.t().contiguous() + 1.0)"}, 1),
     "halves": ({"forward": "a, b = x.chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"}, 1),
+    "not a made boolean": (
+        {"forward": "return x.masked_fill(~torch.ones(B, T, dtype=torch.bool, device=x.device).tril(), 0.0)"},
+        1,
+    ),
     "gather": (
         {
             "forward": "return F.embedding(i, w).sum(1)",

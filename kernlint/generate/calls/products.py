@@ -25,7 +25,7 @@ def _product(w: Writer) -> Value:
     return _contracted(w, a, b)
 
 
-def _contracted(w: Writer, a: Tensor, b: Tensor, bias: Any = None) -> Value:
+def _contracted(w: Writer, a: Tensor, b: Tensor) -> Value:
     left, right = a.shape or (), b.shape or ()
     if len(left) < 1 or len(right) < 1:
         raise CannotGenerate("a product of numbers")
@@ -41,8 +41,7 @@ def _contracted(w: Writer, a: Tensor, b: Tensor, bias: Any = None) -> Value:
     of_b = [*second, k, lane(rank - 1)] if columns else [k]
     x, y = w.operand(a), w.operand(b)
     views = View(x.value, looked_through(x.index, of_a)), View(y.value, looked_through(y.index, of_b))
-    made = multiplied(w, views, (left[-1],))
-    return w.map("add", made, bias) if isinstance(bias, Tensor) else made
+    return multiplied(w, views, (left[-1],))
 
 
 #: Elements that are multiplied and summed one by one rather than as a matrix product.

@@ -121,11 +121,12 @@ _MOST_HELD, _DEEPEST_HELD = 512, 4
 
 
 def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The tensors and numbers that ``instance`` and the objects in it have, by dotted path."""
+    """The tensors, numbers and tuples of whole numbers that ``instance`` and the objects in it have, by dotted path."""
     items = [(f"{path}{name}", value) for name, value in instance.attrs.items() if not name.startswith("_")]
     items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
     for name, value in items[:_MOST_HELD]:
-        if isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool):
+        numbers = isinstance(value, tuple) and all(isinstance(one, int) for one in value)
+        if numbers or (isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool)):
             yield name, value
         elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
             yield from _held(value, f"{name}.", depth + 1)
