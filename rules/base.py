@@ -114,6 +114,10 @@ class Rule(ABC):
         happens on every call."""
         return self.category in NOT_ABOUT_SPEED
 
+    def concerns(self, workload: Workload) -> Workload:
+        """The call of ``workload`` that the rule looks at."""
+        return workload.first_call() if self.first_call else workload
+
     @classmethod
     def configurable(cls) -> tuple[Option, ...]:
         """All that the configuration can set for this rule."""

@@ -25,8 +25,7 @@ def findings(rule: Rule, source: str) -> list[tuple[Context, Finding]]:
     workloads = [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]
     if rule.lexical:
         workloads = [Workload("", module.path, (), bare=True)]
-    calls = [workload.first_call() if rule.first_call else workload for workload in workloads]
-    contexts = [Context(program, call, gpu, price=lambda w: estimate(w, gpu)) for call in calls]
+    contexts = [Context(program, rule.concerns(call), gpu, price=lambda w: estimate(w, gpu)) for call in workloads]
     return [(context, finding) for context in contexts for finding in rule.check(context)]
 
 
