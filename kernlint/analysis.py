@@ -16,7 +16,7 @@ from kernlint.cost.estimate import MODEL_VERSION, SCOPES, estimate
 from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
-from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.assume import parse_facts
 from kernlint.interpret.callers import CallSite, call_sites
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.program import Program
@@ -176,7 +176,7 @@ def read_program(request: Request, for_rules: bool = False) -> Reading:
     if request.reference is not None:
         module = _reference(request.reference, request.reference_path)
     _check_dialect(task.kernel)
-    facts = tuple(parse_fact(text) for text in request.assumptions)
+    facts = parse_facts(request.assumptions)
     question = Question(request.entry, request.overrides, facts, host_facts(gpu), target_for(None, gpu))
     program = (
         Program(task.kernel, module, question)

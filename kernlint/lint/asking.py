@@ -88,7 +88,7 @@ class Asking(Told):
         """What each rule finds in the program, which ``open_programs`` closes."""
         from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
-        from kernlint.interpret.assume import parse_fact
+        from kernlint.interpret.assume import parse_facts
         from kernlint.interpret.pins import pinned, requirement_files
         from kernlint.interpret.program import Program
         from kernlint.interpret.question import Question
@@ -104,7 +104,7 @@ class Asking(Told):
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         settings = self.job.settings
-        facts = tuple(map(parse_fact, settings.assumptions))
+        facts = parse_facts(settings.assumptions)
         question = Question(
             overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=asked, strict=False
         )

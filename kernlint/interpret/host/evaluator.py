@@ -146,7 +146,6 @@ class HostEvaluator(HostOperators):
         if isinstance(value, Expr):
             self.name_size(name, value)
         if name in self.assumed_sizes and isinstance(value, (int, Expr)) and not isinstance(value, bool):
-            self.used_sizes.add(name)
             return self._assume_size(name, value)
         return value
 
@@ -156,8 +155,11 @@ class HostEvaluator(HostOperators):
             atoms = [a for a in value.atoms() if isinstance(a, Symbol)]
             if len(atoms) == 1 and value == Expr.atom(atoms[0]):
                 self.learned[atoms[0]] = wanted
-            return wanted
-        return value
+        elif value != wanted:
+            self.fixed_sizes[name] = value
+            return value
+        self.used_sizes.add(name)
+        return wanted
 
     def parameter(self, param: cst.Param, value: Any) -> Any:
         return self.named(param.name.value, value)

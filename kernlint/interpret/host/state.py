@@ -52,6 +52,8 @@ class HostState(Recording):
         self.used_overrides: set[str] = set()
         self.assumed_sizes = assumed_sizes
         self.used_sizes: set[str] = set()
+        #: Sizes the user gave that are others by the code.
+        self.fixed_sizes: dict[str, int] = {}
         #: What is known of sizes, and what is learned of them now, both of the arguments of ``owner``, a function or class.
         self.resolved: Mapping[Symbol, Size] = dict(resolved)
         self.learned: dict[Symbol, Size] = {}

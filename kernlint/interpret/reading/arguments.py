@@ -119,6 +119,10 @@ class ArgumentReading(ModuleReading):
         for fact in self.question.facts:
             if fact.name in self.used_facts or fact.name in self.host.used_sizes or fact.name in self.host.asked:
                 continue
+            if fact.name in self.host.fixed_sizes:
+                raise UsageError(
+                    f"--assume {fact.name}: it is {self.host.fixed_sizes[fact.name]} by the code and the other facts"
+                )
             open_ones = sorted(name for name in self.host.asked if not name.startswith("tensor."))[:8]
             known = [*dict.fromkeys(self.parameters), *open_ones]
             hint = f" (there are: {', '.join(known[:16])})" if known else ""

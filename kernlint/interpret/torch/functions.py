@@ -45,6 +45,9 @@ TABLE: dict[str, Handler] = {
 
 def torch_function(h: HostState, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     """The result of ``torch.name(*args, **kwargs)`` or ``F.name``."""
+    if "inplace" in elementwise.ACTIVATION_SETTINGS.get(name, ()):
+        given = {**dict(zip(elementwise.ACTIVATION_SETTINGS[name], args[1:])), **kwargs}
+        name, args, kwargs = name + "_" * (given.pop("inplace", False) is True), args[:1], given
     handler = TABLE.get(name)
     if handler is None and name.endswith("_") and not name.startswith("_"):
         handler = partial(_inplace, name=name)
