@@ -38,7 +38,7 @@ class Question:
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
     ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own. Without ``kernels``
-    nobody looks into these."""
+    nobody looks into these, and without ``tuners`` the one configuration of a tuner is all that is followed."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -49,6 +49,7 @@ class Question:
     strict: bool = True
     detailed: bool = False
     kernels: bool = True
+    tuners: bool = True
 
 
 def host_facts(device: Device) -> HostFacts:

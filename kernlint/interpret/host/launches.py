@@ -71,9 +71,10 @@ def launch(h: HostEvaluator, kernel: Jit, grid: Any, args: list[Any], kwargs: di
 
 
 def configurations(h: HostEvaluator, kernel: Jit) -> tuple[Config, ...]:
-    """The configurations of the tuner, the one that is asked about first."""
+    """The configurations of the tuner that are followed, the one that is asked about first."""
     place = h.configuration % max(1, len(kernel.configs))
-    return (*kernel.configs[place:], *kernel.configs[:place])
+    every = (*kernel.configs[place:], *kernel.configs[:place])
+    return every if h.follows_tuners else every[:1]
 
 
 def warm_up(
