@@ -288,8 +288,9 @@ def _next_fix(version: _Version) -> _Version | None:
 
 def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     """What to try, the most worthwhile first."""
-    tuned = {one.code for one in asked.done if one.tunes}
+    tuned, anew = {one.code for one in asked.done if one.tunes}, _is_anew(asked)
     left = [c for c in found.candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
+    left = [c for c in left if not (c.anew and anew)]  # of what is written anew nothing else would be written
     if found.wrong:
         return left
     if asked.rules:
@@ -312,12 +313,15 @@ def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> li
     chosen, proposal = found.chosen, found.proposal
     if chosen is None:
         return []
-    anew = any(one.anew for one in asked.done)
-    first = [one for one in (chosen, proposal) if one is not None and not (one.anew and anew)]
+    first = [one for one in (chosen, proposal) if one is not None and (not one.anew or not _is_anew(asked))]
     if chosen.finding.cause is not None:
         best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
         first = [*first[:1], *([best] if best is not None else [])]
     return [c for c in first if _worth(c, asked.scope) and _key(c) not in asked.refused]
+
+
+def _is_anew(asked: _Question) -> bool:
+    return any(one.anew for one in asked.done)
 
 
 def _worth(candidate: Candidate, scope: str) -> bool:
