@@ -61,7 +61,10 @@ def _picks() -> Iterator[TorchOp]:
         moved = size * (2 * SIZE[dtype] + 8)
 
         def picked(
-            call: Callable[[torch.Tensor, torch.Tensor], object], size: int = size, table: int = table, dtype: str = dtype
+            call: Callable[[torch.Tensor, torch.Tensor], object],
+            size: int = size,
+            table: int = table,
+            dtype: str = dtype,
         ) -> Callable[[], Callable[[], object]]:
             def make() -> Callable[[], object]:
                 x = torch.randn(table, device="cuda").to(getattr(torch, dtype))

@@ -137,9 +137,9 @@ def scalar_walk(x, y, steps, CLIP: tl.constexpr):
 
 
 @triton.jit
-def gram_once(x, other, part, n, d, SUMS: tl.constexpr, I: tl.constexpr, J: tl.constexpr, D: tl.constexpr):
+def gram_once(x, other, part, n, d, SUMS: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, D: tl.constexpr):
     """One product a program, no loop, and so many sums over the whole of it."""
-    i, j = tl.program_id(0) * I + tl.arange(0, I), tl.program_id(1) * J + tl.arange(0, J)
+    i, j = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.program_id(1) * COLS + tl.arange(0, COLS)
     k = tl.arange(0, D)
     inner = k < d
     a = tl.load(x + i[:, None] * d + k[None, :], mask=(i[:, None] < n) & inner[None, :], other=0.0)
@@ -158,10 +158,10 @@ def gram_once(x, other, part, n, d, SUMS: tl.constexpr, I: tl.constexpr, J: tl.c
 
 
 @triton.jit
-def plain_dot(x, w, y, M, N, K, I: tl.constexpr, J: tl.constexpr, D: tl.constexpr):
+def plain_dot(x, w, y, M, N, K, ROWS: tl.constexpr, COLS: tl.constexpr, D: tl.constexpr):
     """A product in full fp32 precision, which no tensor core makes."""
-    i, j = tl.program_id(0) * I + tl.arange(0, I), tl.program_id(1) * J + tl.arange(0, J)
-    total = tl.zeros((I, J), dtype=tl.float32)
+    i, j = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.program_id(1) * COLS + tl.arange(0, COLS)
+    total = tl.zeros((ROWS, COLS), dtype=tl.float32)
     for start in range(0, K, D):
         k = start + tl.arange(0, D)
         a = tl.load(x + i[:, None] * K + k[None, :]).to(tl.float32)
@@ -196,7 +196,10 @@ def _scans() -> Iterator[Case]:
 
 def _rounds() -> Iterator[Case]:
     for work, programs, rounds, (r, c, warps) in itertools.product(
-        ("sum", "logsumexp"), (64, 128, 4096), (4, 20, 60), ((32, 32, 4), (64, 64, 4), (64, 64, 8), (128, 64, 8), (16, 256, 4))
+        ("sum", "logsumexp"),
+        (64, 128, 4096),
+        (4, 20, 60),
+        ((32, 32, 4), (64, 64, 4), (64, 64, 8), (128, 64, 8), (16, 256, 4)),
     ):
         if programs < 4096 or rounds == 20:
             n = programs * r * c
@@ -253,7 +256,7 @@ def _products() -> Iterator[Case]:
         params = {"sums": sums, "n": n, "d": d, "dtype": dtype, "I": i, "J": j, "num_warps": warps}
         launch = Launch(gram_once, (Buffer("x", dtype, n * d), Buffer("decay", dtype, n * d),
                                     Buffer("part", "float32", 3 * grid[0] * grid[1]), n, d),
-                        {"SUMS": sums, "I": i, "J": j, "D": d}, grid, warps, 1)  # fmt: skip
+                        {"SUMS": sums, "ROWS": i, "COLS": j, "D": d}, grid, warps, 1)  # fmt: skip
         yield micro("gram_once", params, launch, bytes=n * d * 4, flops=2 * n * n * d * (1 if sums == 1 else 2))
     for (m, n, k), dtype, (i, j, d, warps) in itertools.product(
         ((1024, 1024, 1024), (4096, 2048, 512)), ("float16", "float32"),
@@ -262,7 +265,7 @@ def _products() -> Iterator[Case]:
     ):  # fmt: skip
         params = {"M": m, "N": n, "K": k, "dtype": dtype, "I": i, "J": j, "D": d, "num_warps": warps}
         launch = Launch(plain_dot, (Buffer("x", dtype, m * k), Buffer("decay", dtype, n * k), Buffer("made", "float32", m * n), m, n, k),
-                        {"I": i, "J": j, "D": d}, (m // i, n // j), warps)  # fmt: skip
+                        {"ROWS": i, "COLS": j, "D": d}, (m // i, n // j), warps)  # fmt: skip
         yield micro("plain_dot", params, launch, bytes=4 * m * n, flops=2 * m * n * k)
 
 

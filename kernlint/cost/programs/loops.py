@@ -40,7 +40,9 @@ class Loops(Paths):
             return latency + trip * step
         exposed = any(isinstance(node, Reduce) and self._crosses_warps(node) for node in others)
         exchange = 0.0
-        block = max((node.elements for node in others if isinstance(node, Compute) and self._broadcast(node)), default=0)
+        block = max(
+            (node.elements for node in others if isinstance(node, Compute) and self._broadcast(node)), default=0
+        )
         if block:
             # The operands change their layout through shared memory, behind a barrier each.
             exposed = True
