@@ -42,6 +42,8 @@ class Cause:
     kernel: str = ""
     evidence: str = ""
     us: float = 0.0
+    #: Whether what is left without it is the time of the same kernel, which does the same work: that can be reached.
+    reachable: bool = False
     #: The steps that hang together, of a cause of several.
     steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
 
@@ -259,7 +261,8 @@ def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], dev
         row = times.get(id(node.step))
         return row.gpu_us if row is not None else 0.0
 
-    heavy = max(members, key=lambda node: (node.form == PRODUCT, us(node)))
+    # What is only moved is read where it lies.
+    heavy = max(members, key=lambda node: (node.form == PRODUCT, not _moves(node), us(node)))
     # Rounds of a Python loop stay launches of their own: bytes are those of all of them.
     rounds = min(node.count for node in members)
     outside = sum(use.bytes for use in (*group.reads, *group.writes)) / rounds
@@ -310,7 +313,10 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             category = _CATEGORY[facet]
             if facet == kernels.IDLE and launch.kernel.dots():
                 category = "algorithm"  # whole blocks are left out, not lanes
-            yield Cause(facet, category, us, span, symbol, name, kernels.evidence(launch, facet, device))
+            same_work = facet == kernels.UNIT and not launch.kernel.dots()
+            yield Cause(
+                facet, category, us, span, symbol, name, kernels.evidence(launch, facet, device), reachable=same_work
+            )
         if not launch.kernel.dots() and flops and kernels.arithmetic(launch) * largest.count >= 0.25 * flops:
             done = f"{kernels.arithmetic(launch):.3g} multiply-adds one by one, {flops:.3g} operations asked for as a product"
             yield Cause("no tensor cores", "algorithm", spent - fair, launch.span, name, name, done)

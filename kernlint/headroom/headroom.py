@@ -73,13 +73,10 @@ class Headroom:
         return middle, middle / width * local, max(middle, min(middle * width, self.now_us / self.bound.us))
 
     def _goal(self, cause: Cause) -> float:
-        """The achievable time, with tf32 where the remedy of ``cause`` brings it. A kernel as it is, in another unit, is a proof of its
-        own."""
-        if cause.name == kernels.UNIT:
-            return min(self.changed_us or self.achievable_us, self.now_us - cause.alone_us)
-        if self.changed_us is not None and cause.name == "no tensor cores":
-            return self.changed_us
-        return self.achievable_us
+        """The achievable time, with tf32 where the remedy of ``cause`` brings it."""
+        loose = self.changed_us is not None and cause.name in ("no tensor cores", kernels.UNIT)
+        goal = self.changed_us if loose and self.changed_us is not None else self.achievable_us
+        return min(goal, self.now_us - cause.alone_us) if cause.reachable else goal
 
     def alone(self, cause: Cause) -> float:
         """The speedup of device time from removing ``cause`` and nothing else."""

@@ -93,12 +93,17 @@ def _serial_loop(launch: Launch) -> tuple[float, float] | None:
 
     for access in found.accesses:
         loops = _around(launch, access.access)
-        walks = access.kind == "load" and access.access.elements <= _SCALAR
-        stores = access.kind == "store" and loops
-        around = loops if walks else loops[-1:]
-        if (walks or stores) and any(loop.carried for loop in around) and rounds(around) >= _LONG:
-            return rounds(around), access.loop_step_bytes if access.access.elements <= _SCALAR else math.inf
+        single = access.access.elements <= _SCALAR
+        walks = single and access.kind == "load" and bool(loops) and _scalars_alone(loops[-1])
+        around = loops if walks else loops[-1:] if access.kind == "store" else ()
+        if any(loop.carried for loop in around) and rounds(around) >= _LONG:
+            return rounds(around), access.loop_step_bytes if single else math.inf
     return None
+
+
+def _scalars_alone(loop: Loop) -> bool:
+    """Whether all that ``loop`` itself loads are single elements."""
+    return all(node.elements <= _SCALAR for node in loop.body if isinstance(node, Load))
 
 
 def _around(launch: Launch, access: object) -> tuple[Loop, ...]:
@@ -178,15 +183,14 @@ def _active(moved: Traffic) -> float:
 
 
 def _passes(moved: Traffic) -> float:
-    """How often a program loads the same bytes by another load, in the mean over its loads: what one load comes back to in the turns of
-    a loop, such as the points of all pairs, is met with others each time."""
+    """How often a program asks for the same bytes, in the mean over its loads: fields between one another in memory are no repetition."""
     seen: dict[tuple[object, ...], float] = {}
     loaded = 0.0
     for access in moved.accesses:
         if access.kind == "load" and access.known and access.program_bytes:
             key = (access.base, access.signature)
             seen[key] = max(seen.get(key, 0.0), access.program_bytes)
-            loaded += access.program_bytes
+            loaded += access.asked_bytes * access.executions
     distinct = sum(seen.values())
     return max(1.0, loaded / distinct) if distinct else 1.0
 

@@ -20,7 +20,8 @@ from kernlint.workload import Repeat, concrete
 class ElementwiseTimeLoop(Rule):
     code = "KL509"
     name = "elementwise-time-loop"
-    category = "launch"
+    category = "algorithm"
+    bottleneck = "launch"
     operator = "generate"
     severity = "warning"
     summary = "a Python loop launches one step of a recurrence at a time, though no program needs another one's state"
