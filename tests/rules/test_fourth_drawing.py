@@ -1,8 +1,21 @@
 """What rules said of packages that nobody had looked at, and should not have: each kind of it, and what is like it and is told."""
 
+import textwrap
+
 import pytest
 
-from tests.support.values import severities
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
+from kernlint.lint.model import Finding
+from kernlint.lint.settings import FileSettings
+from tests.support.values import HEADER, severities
+
+
+def told(code: str, source: str) -> list[Finding]:
+    """What is told of ``source`` by rule ``code``, as a user has it."""
+    text = (HEADER + textwrap.dedent(source)).encode()
+    return list(check_file(Job("a.py", text, FileSettings(frozenset({code})))).findings)
+
 
 BUTTERFLY = """
     @triton.jit
@@ -23,6 +36,66 @@ def test_halves_that_a_quotient_keeps_apart() -> None:
     apart = BUTTERFLY.format(first="(lane // 16) * 32 + lane % 16")
     assert severities("KL758", apart) == []
     assert severities("KL758", BUTTERFLY.format(first="lane")) == ["error"]
+
+
+def test_what_a_loop_carries_is_told_by_its_shape_where_its_type_is_not_known() -> None:
+    source = """
+    @triton.jit
+    def k(x, o, n):
+        best = n - 1
+        for i in range(8):
+            best = tl.where(tl.load(x + i * 64 + tl.arange(0, 64)) > 0, best, best - 1)
+        tl.store(o + tl.arange(0, 64), best)
+
+    KERNELS = [k]
+    """
+    (finding,) = told("KL710", source)
+    assert "`best` is one value before the loop and a block of shape [64] after" in finding.message
+
+
+INPUTS_OF_TESTS = """
+    def inputs(n):
+        @triton.jit
+        def fill(x, BLOCK: tl.constexpr):
+            tl.store(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1.0)
+
+        x = torch.empty(n * 64, device="cuda")
+        fill[(n,)](x, BLOCK=64)
+        return x
+
+    def {name}():
+        x = inputs(16)
+        {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"), [("assert torch.allclose(x, torch.ones_like(x))", 0), ("return x", 1), ("print(x)", 1)]
+)
+def test_what_only_tests_call(end: str, expected: int) -> None:
+    """... is called as often as they are: once."""
+    for name in ("test", "checked"):
+        assert len(told("KL603", INPUTS_OF_TESTS.format(name=name, end=end))) == expected
+
+
+OUTPUT = """
+    @triton.jit
+    def copy(x, o, xm, xn, om, on, N, B: tl.constexpr):
+        r, c = tl.program_id(0), tl.arange(0, B)
+        tl.store(o + r * om + c * on, tl.load(x + r * xm + c * xn, mask=c < N), mask=c < N)
+
+    def run(x):
+        rows, columns = x.shape
+        o = torch.empty_like(x)
+        om, on = {strides}
+        copy[(rows,)](x, o, x.stride(0), x.stride(1), om, on, columns, B=1024)
+        return o
+"""
+
+
+@pytest.mark.parametrize(("strides", "expected"), [("o.stride()", []), ("columns, 1", ["warning"])])
+def test_strides_of_the_output_by_names_of_their_own(strides: str, expected: list[str]) -> None:
+    assert severities("KL772", OUTPUT.format(strides=strides)) == expected
 
 
 BITS = """

@@ -242,7 +242,7 @@ class HostEvaluator(HostOperators):
         if isinstance(value, Config):
             return self._config_attribute(value, name, node)
         if isinstance(value, Builtin) and value.name == "super":
-            return super_attribute(self, value, name)
+            return super_attribute(value, name)
         if isinstance(value, releases.Version):
             return value.attribute(name)
         if isinstance(value, (list, dict)) and name not in _READING:

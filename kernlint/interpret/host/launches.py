@@ -16,7 +16,6 @@ from kernlint.interpret.swapped_kernels import KernelCall
 from kernlint.interpret.values import Builtin, Condition, Config, Function, Guess, Jit, Presumed, Unknown
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
-from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Expr, Fault, Launch, Size, Span, Symbol, Tensor
 from kernlint.workload.kernel import Access
@@ -221,7 +220,7 @@ def _by_parameter(h: HostEvaluator, function: Function, values: Mapping[str, Any
         value = values.get(name, Unknown("missing argument"))
         if isinstance(value, Guess):
             bound.guessed[name] = value = int(value)
-        if not _is_constexpr(param, function.module):
+        if not _is_constexpr(param):
             bound.arguments[name] = _argument(h, value)
             continue
         if isinstance(value, Expr) and value.value is None:
@@ -295,7 +294,7 @@ def _forget_numbers(h: HostEvaluator, node: cst.CSTNode) -> None:
         numbers.popitem()
 
 
-def _is_constexpr(param: cst.Param, module: Module) -> bool:
+def _is_constexpr(param: cst.Param) -> bool:
     if param.annotation is None:
         return False
     annotation = param.annotation.annotation
