@@ -11,7 +11,7 @@ any other folder of cases.
 case at its sizes on the same arguments, the versions taking turns: ``gpu`` is one call in a replayed CUDA graph (warm L2),
 ``cold`` the same right after L2 was overwritten, ``call`` wall time per call of an eager loop, all in microseconds. ``check``
 compares results at a tiny size in Triton's interpreter. A case without after.py is one where nothing is worth doing: before.py
-runs against itself there. The cases are a test set: no fitting code opens them, and no constant is tuned to them.
+runs against itself there. The cases are a test set: of what fits constants only ``spread.py`` opens them, once they have been met.
 """
 
 from __future__ import annotations

@@ -30,6 +30,12 @@ NOT_ABOUT_SPEED = frozenset({"correctness", "portability"})
 
 SEVERITIES = ("error", "warning", "info")
 
+#: What is said of the fix of a rule whose ``operator`` is "generate".
+WRITTEN_ANEW = """
+    Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order, and fp32 is
+    kept where a tensor in memory was rounded. `kernlint verify` proves it.
+    """
+
 _CODE = re.compile(r"KL([1-8])\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _REQUIRED_TEXTS = ("summary", "what_it_does", "why", "when_not", "fix_safety", "evidence", "bad", "good")

@@ -107,6 +107,29 @@ def test_no_fitting_code_knows_the_pairs(path: Path) -> None:
     assert "accuracy" not in {module.split(".")[-1] for module in _imports(path)}
 
 
+def test_what_is_fitted_to_programs_is_named() -> None:
+    """Scripts that open programs with their times write no constants of the model, and constants chosen on such times say so; these are
+    all, and ``docs/model.md`` names them."""
+    writes = re.compile(r"\bcost\W+data\b|\bfit_\w+\.TARGET\b|\bkernlint\.cost\.fitted\b")
+    chosen = re.compile(r"\b(?:benchmarks|evals)/\w+\.py\b")
+    patterns = {"evals": writes, "benchmarks": writes, "calibration": chosen, "kernlint/cost": chosen}
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder, pattern in patterns.items()
+        for path in _sources(folder)
+        if pattern.search(path.read_text())
+    }
+    assert found == {"evals/spread.py", "calibration/fit_dots.py", "kernlint/cost/convolutions.py"}
+    model = (ROOT / "docs" / "model.md").read_text()
+    assert all(f"`{name}`" in model for name in found)
+
+
+def test_sets_that_are_fitted_to_are_listed_by_name() -> None:
+    """A new set is met before anything is fitted to it: it does not join by lying there."""
+    text = (ROOT / "evals" / "spread.py").read_text()
+    assert "glob" not in text and "iterdir" not in text
+
+
 def _stage(module: str) -> str | None:
     if module == "kernlint.rules.finding" or module.startswith("kernlint.rules.proofs"):
         return "proofs"  # what rules and operators share

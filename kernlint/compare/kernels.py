@@ -198,11 +198,6 @@ class Lanes:
             return operand.detail
         return self.value(operand, points.aligned(operand.shape) if operand.shape else NOWHERE)
 
-    def optional(self, value: Value, role: str) -> Value | None:
-        """An argument of a call that may be left out, or be None."""
-        given = self.values.argument(value, role)
-        return None if given is None or (given.op == "constant" and given.detail is None) else given
-
     def elements(self, load: Value, base: str, offsets: list[int]) -> list[Any]:
         """What is read at ``offsets`` from the first element of the tensor ``base``."""
         self.effort.spend(4 * len(offsets))

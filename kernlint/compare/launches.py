@@ -149,7 +149,7 @@ class Launched:
         lanes, store = self._entered(write, loops, elements), self._store(write)
         if not lanes.holds(store):
             return False
-        mask = lanes.optional(store, "mask")
+        mask = lanes.values.optional(store, "mask")
         return mask is None or bool(lanes.operand(mask, _at(write)))
 
     def left(self, storage: int, before: Value, whole: Tensor, points: Points, elements: Elements) -> Column:
@@ -235,7 +235,7 @@ class Launched:
             [[axis[at[one]] for one in mine] if type(axis) is list else axis for axis in lanes.axes], len(mine)
         )
         entered, store = self._entered(write, loops, elements), self._store(write)
-        mask = entered.optional(store, "mask")
+        mask = entered.values.optional(store, "mask")
         inside: Column = True
         if mask is not None:
             inside = entered.operand(mask, points)

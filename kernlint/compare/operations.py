@@ -20,15 +20,13 @@ from kernlint.compare.columns import (
     mapped,
 )
 from kernlint.workload import Dtype, Expr, Tensor
-from kernlint.workload.values import Value
+from kernlint.workload.tile_axes import axes_along, new_axes, permutation
+from kernlint.workload.values import MANNERS, Value
 
 if TYPE_CHECKING:
     from kernlint.compare.kernels import Lanes
 
 SCANS = frozenset({"cumsum", "cumprod"})
-
-#: Arguments that say how precisely something is computed.
-_MANNERS = frozenset({"propagate_nan", "sanitize_overflow", "ieee_rounding"})
 
 
 def applied(lanes: Lanes, value: Value, points: Points) -> Any:
@@ -40,7 +38,7 @@ def applied(lanes: Lanes, value: Value, points: Points) -> Any:
     if function is None:
         raise NotCompared(f"`{value.op}`")
     roles = value.roles or ("",) * len(value.operands)
-    operands = [lanes.operand(one, points) for one, role in zip(lanes.given(value), roles) if role not in _MANNERS]
+    operands = [lanes.operand(one, points) for one, role in zip(lanes.given(value), roles) if role not in MANNERS]
     if any(isinstance(one, Pointer) for one in operands):
         return _moved(value.op, operands)
     if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
@@ -125,22 +123,9 @@ def _chosen(lanes: Lanes, value: Value, points: Points) -> Any:
 
 
 def _with_axes(lanes: Lanes, value: Value, points: Points) -> Any:
-    given, index = lanes.given(value)
-    parts = index.detail if isinstance(index.detail, tuple) else (index.detail,)
-    if value.roles[1:2] == ("axis",):
-        rank = len(value.shape)
-        new = [axis % rank for axis in parts if isinstance(axis, int)]
-    else:
-        if any(part is not None and not isinstance(part, slice) and part is not ... for part in parts):
-            raise NotCompared("an element of a tile")
-        if ... in parts:
-            at = parts.index(...)
-            parts = (
-                *parts[:at],
-                *(slice(None),) * (len(given.shape) - len(parts) + parts.count(None) + 1),
-                *parts[at + 1 :],
-            )
-        new = [axis for axis, part in enumerate(parts) if part is None]
+    given, new = lanes.given(value)[0], new_axes(lanes.values, value)
+    if new is None:
+        raise NotCompared("an element of a tile")
     if not given.shape:
         return lanes.value(given, NOWHERE)
     axes = points.axes
@@ -151,19 +136,14 @@ def _with_axes(lanes: Lanes, value: Value, points: Points) -> Any:
 
 
 def _transposed(lanes: Lanes, value: Value, points: Points) -> Any:
-    given, *rest = lanes.given(value)
-    dims: Any = [one.detail for one in rest if one.op == "constant"]
-    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
-        dims = dims[0]
-    order = [d % len(value.shape) for d in dims] if dims else list(range(len(value.shape)))[::-1]
-    if not dims and len(value.shape) != 2:
-        order = [*range(len(value.shape) - 2), len(value.shape) - 1, len(value.shape) - 2]
-    if sorted(order) != list(range(len(value.shape))):
+    order = permutation(lanes.values, value)
+    if order is None:
         raise NotCompared("a transposition")
     axes = points.axes
     back = [order.index(axis) for axis in range(len(order))]
     return lanes.value(
-        given, points.derived(("trans", tuple(back)), lambda: Points([axes[d] for d in back], points.count))
+        lanes.given(value)[0],
+        points.derived(("trans", tuple(back)), lambda: Points([axes[d] for d in back], points.count)),
     )
 
 
@@ -192,7 +172,7 @@ def _spread(lanes: Lanes, value: Value, points: Points) -> Any:
 
 
 def _cast(lanes: Lanes, value: Value, points: Points) -> Any:
-    if lanes.values.setting(value, "bitcast"):
+    if lanes.values.flag(value, "bitcast") is not False:
         raise NotCompared("bits of another type")
     given = lanes.operand(lanes.given(value)[0], points)
     target = value.dtype
@@ -203,7 +183,7 @@ def _cast(lanes: Lanes, value: Value, points: Points) -> Any:
 
 def _load(lanes: Lanes, value: Value, points: Points) -> Any:
     pointer = _address(lanes, value, points)
-    mask, other = lanes.optional(value, "mask"), lanes.optional(value, "other")
+    mask, other = lanes.values.optional(value, "mask"), lanes.values.optional(value, "other")
     inside: Column = True if mask is None else lanes.operand(mask, points)
     if type(inside) is not list and inside:
         found = lanes.elements(value, pointer.base, listed(pointer.offset, 1))
@@ -227,7 +207,7 @@ def _address(lanes: Lanes, value: Value, points: Points) -> Pointer:
 
 def _dot(lanes: Lanes, value: Value, points: Points) -> Column:
     a, b = lanes.given(value)[:2]
-    acc = lanes.optional(value, "acc")
+    acc = lanes.values.optional(value, "acc")
     extent = a.shape[-1] if a.shape else 0
     if len(a.shape) != len(b.shape) or len(a.shape) < 2 or extent < 1:
         raise NotCompared("`dot`")
@@ -246,22 +226,13 @@ def _dot(lanes: Lanes, value: Value, points: Points) -> Column:
     return sums
 
 
-def _axis_of(lanes: Lanes, value: Value, given: Value) -> int | None:
-    axis = lanes.values.argument(value, "axis")
-    if axis is None or (axis.op == "constant" and axis.detail is None):
-        return None if value.op not in SCANS else 0
-    if axis.op != "constant" or not isinstance(axis.detail, int):
-        raise NotCompared(f"`{value.op}` along an axis that is not known")
-    return axis.detail % len(given.shape)
-
-
 def _reduced(lanes: Lanes, value: Value, points: Points) -> Any:
     given = lanes.given(value)[0]
-    if lanes.values.setting(value, "return_indices"):
+    if lanes.values.flag(value, "return_indices") is not False:
         raise NotCompared(f"`{value.op}` with places")
-    axis = _axis_of(lanes, value, given)
-    axes = list(range(len(given.shape))) if axis is None else [axis]
-    kept = bool(lanes.values.setting(value, "keep_dims"))
+    axes, kept = axes_along(lanes.values, value), lanes.values.flag(value, "keep_dims")
+    if axes is None or kept is None:
+        raise NotCompared(f"`{value.op}` along an axis that is not known")
     base = points
     if kept:
         left = [d for d in range(len(given.shape)) if d not in axes]
@@ -278,9 +249,10 @@ def _reduced(lanes: Lanes, value: Value, points: Points) -> Any:
 
 def _scanned(lanes: Lanes, value: Value, points: Points) -> Column:
     given = lanes.given(value)[0]
-    axis = _axis_of(lanes, value, given)
-    assert axis is not None
-    reverse = bool(lanes.values.setting(value, "reverse"))
+    axes, reverse = axes_along(lanes.values, value), lanes.values.flag(value, "reverse")
+    if axes is None or reverse is None:
+        raise NotCompared(f"`{value.op}` along an axis that is not known")
+    axis = axes[0]  # which is the first where none is given
     extent = given.shape[axis]
     wide = points.without(axis).expanded([axis], [extent])
     column = chunks(listed(lanes.value(given, wide), wide.count), extent)

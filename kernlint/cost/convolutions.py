@@ -21,7 +21,8 @@ _MEASURED_GB_PER_S, _ASKED, _LAID_OUT = 4800.0, 1.1, 1.5
 #: Peaks of that card for halves and tf32, in 10^12 operations a second.
 _MEASURED_PEAKS = {True: 989.4, False: 494.7}
 #: How far, in the logarithm, the measured rates follow the peak of a card rather than the speed of its SMs, and the share of its own
-#: peak that any card reaches at best. Chosen on the RTX 4090's times of sixteen convolutions, as no other card was measured.
+#: peak that any card reaches at best. Chosen on the RTX 4090's times of sixteen convolutions (rows of ``benchmarks/llm_times.py``), as no
+#: other card was measured.
 _BY_PEAK, _BEST = 0.7, 0.6
 
 

@@ -19,6 +19,7 @@ from kernlint.generate.kernel import Kernel, NextPower, next_power
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.printer import Printer
 from kernlint.generate.product_tiles import attention_parts, attention_tile
+from kernlint.generate.reductions import LEAST
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import Buffer, Term
 from kernlint.generate.values import Value, lane, lanes_of, looked_through
@@ -29,7 +30,6 @@ from kernlint.workload.expr import Atom, lift
 
 #: What the lines of the kernel call things.
 _WORDS = "pid_m query keys values scores top total new_top shift scale low above acc start first last length BM BN BD BV".split()
-_LEAST = 'float("-inf")'
 #: The sizes of the least blocks that the tensor core takes.
 _SIDE = 16
 
@@ -87,7 +87,7 @@ class AttentionWriter(Contraction):
         lines += [f"ds = tl.arange(0, BD){self.wide}", f"row_mask = rows < {m}", f"col_mask = cols < {width}"]
         lines.append(f"d_mask = ds < {depth}")
         self._load(printer, "query", self.query[0], ROWS, DEPTH, self.fed)
-        lines += [f"top = tl.full((BM, 1), {_LEAST}, dtype=tl.float32)", "total = tl.zeros((BM, 1), dtype=tl.float32)"]
+        lines += [f"top = tl.full((BM, 1), {LEAST}, dtype=tl.float32)", "total = tl.zeros((BM, 1), dtype=tl.float32)"]
         lines.append("acc = tl.zeros((BM, BV), dtype=tl.float32)")
         if first != "0":
             lines.append(f"first = {first}")
@@ -134,10 +134,10 @@ class AttentionWriter(Contraction):
         text = printer.spell(self.scores)[0]
         inner.lines += [
             *printer.lines,
-            f"low = tl.where(k_mask[None, :], {text}, {_LEAST})",
+            f"low = tl.where(k_mask[None, :], {text}, {LEAST})",
             "new_top = tl.maximum(top, tl.max(low, axis=1)[:, None])",
             # Where nothing but minus infinity was met yet there is nothing to subtract.
-            f"shift = tl.where(new_top > {_LEAST}, new_top, 0.0)",
+            f"shift = tl.where(new_top > {LEAST}, new_top, 0.0)",
             "scale = tl.exp(top - shift)",
             "above = tl.exp(low - shift)",
             "total = total * scale + tl.sum(above, axis=1)[:, None]",

@@ -56,55 +56,49 @@ class Computation:
         open_sizes: Mapping[str, Expr],
         itself: bool,
     ) -> None:
-        overrides: dict[str, Any] = dict(program.question.overrides)
-        for name, value in constants.items():
-            if name in open_sizes:
-                overrides[name] = open_sizes[name]
-            elif isinstance(value, float):
-                overrides[name] = Named(value, name)
-        self.sizes = numbers(open_sizes, constants)
-        #: The arguments whose element type is known from what happens to them.
-        untold: set[str] = set()
         self.text = program.kernel.text
-        question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
-        workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
-        if workload is None:
-            raise CannotGenerate(f"`{entry}` is not followed")
-        module = program.reference or program.kernel
+        self.itself = itself
+        self.sizes = numbers(open_sizes, constants)
+        #: What arguments become that are changed in place, by their paths in the reference.
+        self.updates: dict[str, Value] = {}
+        module = program.kernel if itself else program.reference
+        if module is None:
+            raise CannotGenerate("there is no reference")
         for word in ("autocast", "set_default_dtype"):
             if re.search(rf"\b{word}\b", module.text):
                 raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
-        updates: dict[str, Value] = {}
-        if itself or workload.reference is None:
-            untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
+        overrides: dict[str, Any] = dict(program.question.overrides)
+        if not itself:
+            overrides |= {name: Named(value, name) for name, value in constants.items() if isinstance(value, float)}
+            overrides |= open_sizes
+        question = replace(program.question, overrides=overrides, detailed=True, kernels=itself)
+        workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
+        if workload is None:
+            raise CannotGenerate(f"`{entry}` is not followed")
+        if itself:
             workload = with_known_arguments(workload)
-            values = self._lifted(program, workload)
+            values = self._lifted(workload)
+            self.reference = workload
         else:
-            self._check_followed(workload.reference)
-            reader = Reader(workload.reference, self.sizes)
-            updates = reader.updates()
-            values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
-        #: What arguments become that are changed in place, by their paths in the reference.
-        self.updates: dict[str, Value] = updates
+            if workload.reference is None:
+                raise CannotGenerate("the reference is not followed")
+            self.reference = workload.reference
+            self._check_followed(self.reference)
+            reader = Reader(self.reference, self.sizes)
+            self.updates = reader.updates()
+            values = [seen(reader, tensor) for tensor in values_of(self.reference.result)]
         self.workload: Workload = workload
-        self.reference: Workload = workload if itself else workload.reference or workload
         #: The values of the tensors that are returned, by their identity.
         self.results = dict(zip(map(id, values_of(self.reference.result)), values))
-        self.untold = untold
 
-    def _lifted(self, program: Program, workload: Workload) -> list[Value]:
-        """The results as ``workload``, which has no reference, computes them itself."""
+    def _lifted(self, workload: Workload) -> list[Value]:
+        """The results as ``workload`` computes them itself."""
         tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
         if any(lift(extent).value is None for tensor in tensors for extent in tensor.shape or ()):
             raise CannotGenerate(
                 "it is not known how large its arguments are, and at other sizes it may compute something else"
             )
-        asked = replace(program.question, detailed=True)
-        found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
-        if found is None:
-            raise CannotGenerate(f"`{workload.entry}` is not followed")
-        self.lost = False
-        return attended(lifted(found), self.sizes)
+        return attended(lifted(workload), {})
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""

@@ -9,7 +9,7 @@ from typing import Any
 from kernlint.generate.kernel import Kernel, NextPower
 from kernlint.generate.spelling import expression, wrapped
 from kernlint.generate.terms import Buffer
-from kernlint.generate.values import CannotGenerate, Named, Sized, Unbound
+from kernlint.generate.values import CannotGenerate, Named, Unbound
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Monomial, lift
@@ -71,9 +71,6 @@ class Host:
 
     def number(self, value: Named) -> str:
         """An expression for a number that the source has a name for, the number itself where the function cannot see it."""
-        if isinstance(value, Sized):
-            power = f"{wrapped(self.expression(value.size), 8)} ** {value.power!r}"
-            return power if value.times == 1 else f"{value.times!r} * {power}"
         for where, prefix in ((self.arguments, ""), (self.held, "self.")):
             for name, known in where.items():
                 if isinstance(known, Named) and known.name == value.name and float(known) == float(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kernlint.generate.calls.reader import Reader
@@ -13,15 +13,14 @@ from kernlint.generate.plan import view_value
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.records import replace
 from kernlint.workload import Call, Event, HostSync, Launch, Step, Tensor, TorchOp, Workload
-from kernlint.workload.expr import Atom
 
 
 class ProgramReader(Reader):
     """Reads the steps of a program, its launches too."""
 
-    def __init__(self, workload: Workload, sizes: Mapping[Atom, float]) -> None:
+    def __init__(self, workload: Workload) -> None:
         self.graph = Graph()
-        super().__init__(workload, sizes)
+        super().__init__(workload, {})
 
     def _step(self, step: Step) -> None:
         if isinstance(step, Launch):
@@ -38,12 +37,11 @@ class ProgramReader(Reader):
 
 
 def lifted(workload: Workload) -> list[Value]:
-    """The results of ``workload`` at the sizes that it has: at others a program may take another way, or leave out what no
-    program of a grid reaches."""
-    workload = with_known_arguments(workload)
+    """The results of ``workload``, whose arguments are known, at the sizes that it has: at others a program may take another way, or
+    leave out what no program of a grid reaches."""
     if workload.unknowns or workload.open_choices:
         raise CannotGenerate(f"`{workload.entry}` is not followed to its end")
-    reader = ProgramReader(workload, {})
+    reader = ProgramReader(workload)
     if reader.updates():
         raise CannotGenerate(f"`{workload.entry}` changes an argument in place")
     return [seen(reader, tensor) for tensor in values_of(workload.result)]

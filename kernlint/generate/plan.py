@@ -116,8 +116,6 @@ def _inside(target: Value) -> Value:
 
 def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
     """The kernel of ``root``; raises :class:`Stored` for what must be stored before."""
-    if root.op == "library":
-        raise CannotGenerate(f"torch function {root.attributes['name']}")
     if root.op == "partial":
         return _partial(root, stored, sizes)
     if root.op == "added":

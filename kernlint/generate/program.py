@@ -13,53 +13,58 @@ from kernlint.interpret.program import Program
 from kernlint.workload import Expr, Symbol
 
 
-def rewritten(program: Program, entry: str, itself: bool = False) -> Rewritten:
-    """``entry`` of ``program`` with the computation of the reference, or of ``itself``. Raises :class:`CannotGenerate`."""
+def rewritten(program: Program, entry: str, itself: bool) -> Rewritten:
+    """``entry`` of ``program`` with the computation of the reference, or of ``itself``, at the sizes that it was read at: a kernel
+    may compute something else at others, as where its grid rounds down. Raises :class:`CannotGenerate`."""
+    try:
+        return Writing(program, entry, {}, {}, True).write() if itself else _as_the_reference(program, entry)
+    except RecursionError:
+        raise CannotGenerate("the computation nests too deep") from None
+    except Unbound:
+        raise CannotGenerate("its sizes are not known") from None
+
+
+def _as_the_reference(program: Program, entry: str) -> Rewritten:
+    """Over as many open sizes as the reference is followed with."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
-    if itself or program.reference is None:
-        sizes = {}  # a kernel may compute something else at other sizes, as where its grid rounds down
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
-            return Writing(program, entry, constants, sizes, itself).write()
-        except RecursionError:
-            raise CannotGenerate("the reference nests too deep") from None
+            return Writing(program, entry, constants, sizes, False).write()
         except Lost:
             if hopeless is None:
-                hopeless = _is_hopeless(program, entry, constants, itself)
+                hopeless = _is_hopeless(program, entry, constants)
             if hopeless:
                 sizes = {}
             else:
-                del sizes[_decisive(program, entry, constants, sizes, itself)]
+                del sizes[_decisive(program, entry, constants, sizes)]
         except Divided as found:
             sizes = {name: size.substitute({Symbol(found.name): found.whole}) for name, size in sizes.items()}
         except Unbound as found:
             # Nothing at hand tells this size: it is written as the number that it is.
             known = [name for name, size in sizes.items() if Symbol(found.name) in size.atoms()]
             if not known:
-                break
+                raise
             del sizes[known[0]]
     raise CannotGenerate("its sizes are not known")
 
 
-def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float], itself: bool) -> bool:
+def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float]) -> bool:
     """Whether the reference is not followed to its end even where no size is open, so that it is in vain to look for those that may
     be."""
     try:
-        return Writing(program, entry, constants, {}, itself).lost
+        return Writing(program, entry, constants, {}, False).lost
     except (CannotGenerate, Unbound):
         return True
 
 
-def _decisive(
-    program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr], itself: bool
-) -> str:
+def _decisive(program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr]) -> str:
     """The size that has to be a number for the reference to be followed: the one that does alone, else the smallest."""
     order = sorted(sizes, key=lambda name: constants[name])
     for name in order:
         try:
-            Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name}, itself)
+            Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name}, False)
         except Lost:
             continue
         except (CannotGenerate, Unbound, Divided):
@@ -69,10 +74,9 @@ def _decisive(
 
 
 def _constants(program: Program) -> dict[str, int | float]:
-    """The numbers that the module of the reference (of the kernel, where they are one) gives names to, as they are in force."""
-    module = program.reference or program.kernel
+    """The numbers that the module of the reference gives names to, as they are in force."""
     found: dict[str, int | float] = {}
-    for statement in ast.parse(module.text).body:
+    for statement in ast.parse(program.reference.text).body if program.reference is not None else ():
         if (
             isinstance(statement, ast.Assign)
             and len(statement.targets) == 1

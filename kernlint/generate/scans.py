@@ -84,7 +84,7 @@ def _carried_by(update: Value) -> list[Value]:
                 raise CannotGenerate("a recurrence in which places need one another")
             found[id(value)] = value
             continue
-        if value.op in ("reduce", "product", "attention", "added", "library"):
+        if value.op in ("reduce", "product", "attention", "added"):
             raise CannotGenerate(f"a recurrence through a {value.op}")
         waiting += [(view.value, looked_through(view.index, index)) for view in value.operands]
     return list(found.values())
@@ -163,7 +163,7 @@ class Along:
         op = value.op
         if op == "number" and isinstance(value.attributes["value"], Expr) and self._holds(value.attributes["value"]):
             op, attributes = "place", {"at": value.attributes["value"].substitute(moved)}
-        if op in ("library", "partial", "scan", "attention", "added"):
+        if op in ("partial", "scan", "attention", "added"):
             raise CannotGenerate("a Python loop around what goes along an axis itself")
         return Value(op, (*value.shape, self.count), value.dtype, tuple(views), attributes, value.name)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from kernlint.generate.terms import COLUMNS
+from kernlint.generate.terms import COLUMNS, MOST_PLACES
 from kernlint.generate.values import CannotGenerate, Value, lane, lanes_of, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Lane
 
-#: Values at places that one kernel looks at.
-_MOST_PLACES = 1500
 #: Values that a kernel is built around, in tiles.
 PRODUCTS = ("product", "attention")
 
@@ -40,12 +38,12 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
     if key in seen.visited:
         return
     seen.visited.add(key)
-    if len(seen.visited) > _MOST_PLACES:
+    if len(seen.visited) > MOST_PLACES:
         raise CannotGenerate("each element is made of too many others")
     seen.found.append((value, index))
     if value is not root and (id(value) in stored or value.op == "input"):
         return
-    if value.op in ("library", "partial", "added"):
+    if value.op in ("partial", "added"):
         raise Stored(value)
     lanes = list(index)
     if value.op == "scan":

@@ -23,7 +23,7 @@ COLUMNS = 100
 CHUNK = 90
 
 #: Values at places that one kernel looks at.
-_MOST_PLACES = 1500
+MOST_PLACES = 1500
 
 #: ``low <= place < high`` for each; no upper end where None.
 Bounds = tuple[tuple[Expr, Expr, Expr | None], ...]
@@ -115,7 +115,7 @@ class Terms:
         """The element of ``value`` at ``index``; loads are guarded by ``bounds``."""
         key = id(value), tuple(index), bounds
         if key not in self._made:
-            if len(self._made) >= _MOST_PLACES:
+            if len(self._made) >= MOST_PLACES:
                 raise CannotGenerate("each element is made of too many others")
             self._made[key] = self._term(value, tuple(index), bounds)
         return self._made[key]
@@ -151,7 +151,7 @@ class Terms:
             # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
             term = self.view(value.operands[0], index[:-1])
             return self.new("state", value.dtype, (term,), lanes=term.lanes, kind=value.attributes["state"])
-        if op in ("product", "attention", "scores", "added", "library", "input"):
+        if op in ("product", "attention", "scores", "added", "input"):
             raise CannotGenerate(f"a {op} inside another kernel")
         operands = tuple(self.view(one, index, bounds) for one in value.operands)
         if op == "cast":
@@ -317,12 +317,12 @@ class Terms:
 
 def _rejoined(address: Expr) -> Expr:
     """``address`` with ``n`` for ``n // m * m + n % m``."""
-    for atom in [atom for atom in address.atoms() if isinstance(atom, Opaque) and atom.op == "mod"]:
+    for atom in (atom for atom in address.atoms() if isinstance(atom, Opaque) and atom.op == "mod"):
         step = address.coefficient(atom)
         whole, part = atom.args
         quotient = Opaque("floordiv", atom.args)
         if step is not None and step.terms and address.coefficient(quotient) == step * part:
-            address = address.substitute({atom: 0, quotient: 0}) + step * whole
+            return _rejoined(address.substitute({atom: 0, quotient: 0}) + step * whole)
     return address
 
 

@@ -47,19 +47,6 @@ class Named(float):
         return number
 
 
-class Sized(Named):
-    """A number that is ``times`` a power of a size."""
-
-    size: Expr
-    power: float
-    times: float
-
-    def __new__(cls, value: float, name: str, size: Expr, power: float, times: float) -> Sized:
-        number = float.__new__(cls, value)
-        number.name, number.size, number.power, number.times = name, size, power, times
-        return number
-
-
 @dataclass(frozen=True)
 class View:
     """Elements of ``value``: at the place where the asking value has its lanes, ``index`` says where to look, one expression for
@@ -80,13 +67,12 @@ class Value:
     along the last axis, after the update at each place: the first half of the operands are what the states begin with, over the other
     axes, the second half what they become; ``attributes["carried"]`` stand for them before that), ``carried``,
     ``product`` (operands 0 and 1 multiplied and summed over ``attributes["over"]``), ``attention``
-    (:mod:`kernlint.generate.shares`), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that
+    (:mod:`kernlint.generate.calls.shares`), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that
     do), ``pick``
     (operand 0 at a place that the other operands tell), ``added`` (zero, and what is added of the elements of operand 0 over
     ``attributes["space"]`` at the places ``attributes["at"]``, which the other operands tell), ``partial`` (the
     ``attributes["state"]`` of the reduction that is its operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along
-    a last axis), ``library`` (what
-    ``attributes["call"]`` returns) or the name of an elementwise function of torch's. ``dtype`` is torch's for it.
+    a last axis) or the name of an elementwise function of torch's. ``dtype`` is torch's for it.
     """
 
     op: str

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.asked import unknown_attribute
 from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.computation import Computation
 from kernlint.generate.host import Host, allocation, launch_text, returned
@@ -14,9 +15,10 @@ from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
 from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
+from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.values import CannotGenerate, Named, Value, exchanged
+from kernlint.generate.values import CannotGenerate, Value, exchanged
 from kernlint.generate.work import Work, inputs_of
 from kernlint.interpret.program import Program
 from kernlint.interpret.torch.shapes import contiguous_strides
@@ -31,15 +33,18 @@ _MOST_KERNELS = 8
 
 
 class Rewritten:
-    """The text of the kernels and of the body of the function that launches them."""
+    """The text of the kernels and of the body of the function that launches them; ``fixed``: for the extents alone that it asserts."""
 
-    def __init__(self, kernels: Sequence[Kernel], body: Sequence[str]) -> None:
+    def __init__(self, kernels: Sequence[Kernel], body: Sequence[str], fixed: bool) -> None:
         self.kernels = kernels
         self.body = body
+        self.fixed = fixed
 
 
-def _is_plain(number: Any) -> bool:
-    return isinstance(number, (int, float)) and not isinstance(number, Named)
+def _equal(name: str, number: Any) -> str:
+    """That the argument or attribute ``name`` is ``number``, as torch's layers keep what they are made with."""
+    kept = (number,) if name.endswith(".normalized_shape") and not isinstance(number, tuple) else number
+    return f"{name} is None" if kept is None else f"{name} == {kept!r}"
 
 
 class Writing(Computation):
@@ -54,7 +59,6 @@ class Writing(Computation):
         itself: bool,
     ) -> None:
         super().__init__(program, entry, constants, open_sizes, itself)
-        self.itself = itself
         self.host = Host(self.workload.arguments, self.workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
@@ -171,69 +175,58 @@ class Writing(Computation):
             for name in self.used_inputs
             if not name.startswith("self.")
         ]
-        sizes = self.host.size_lines()
-        parts = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
-        return Rewritten(kernels, [*self._checks(), *prepared, *sizes, *parts, *body])
+        extents = self._extents()
+        if self.host.divisions:
+            extents.append(" and ".join(self.host.divisions))
+        checks = [f"assert {one}" for one in (*extents, *self._given(), *self._apart())]
+        return Rewritten(kernels, [*checks, *prepared, *self.host.size_lines(), *body], bool(extents))
 
-    def _checks(self) -> list[str]:
-        """Assertions of the extents that the kernels were written for: everything else is read when they run."""
+    def _extents(self) -> list[str]:
+        """The extents that the kernels were written for: everything else is read when they run. Of what was read itself, the types
+        too."""
+        if self.itself:
+            tensors = {name: one for name, one in self._known().items() if isinstance(one, Tensor)}
+            return [
+                f"{name}.shape == {tuple(one.shape or ())} and {name}.dtype == torch.{one.dtype}"
+                for name, one in tensors.items()
+            ]
         found = []
         for name, tensor in self.used_inputs.items():
             known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
-            if known and not name.startswith("self.") and not self.itself:
-                found.append(f"assert {' and '.join(f'{name}.shape[{axis}] == {n}' for axis, n in known)}")
-        told = self._given() if self.itself else []
-        changed = [name for name in map(self.names.get, (id(one) for one in self.updates.values())) if name]
-        told += [
+            if known and not name.startswith("self."):
+                found.append(" and ".join(f"{name}.shape[{axis}] == {n}" for axis, n in known))
+        return found
+
+    def _apart(self) -> list[str]:
+        """That what is changed in place is no memory that something else is read from."""
+        changed = [name for name in map(self.names.get, map(id, self.updates.values())) if name]
+        return [
             f"{name}.data_ptr() != {other}.data_ptr()"
             for name in changed
             for other in self.used_inputs
             if other != name and (other not in changed or name < other)
         ]
-        return [*found, *(f"assert {one}" for one in told)]
 
     def _given(self) -> list[str]:
-        """What a program was given that was read itself: which way it takes may depend on any of it."""
-        given = {**self.workload.arguments, **{f"self.{name}": one for name, one in self.workload.held.items()}}
-        tensors = {name: one for name, one in given.items() if isinstance(one, Tensor)}
-        shapes = [
-            f"{name}.shape == {tuple(one.shape or ())} and {name}.dtype == torch.{one.dtype}"
-            for name, one in tensors.items()
-        ]
-        self._check_attributes(given)
-        return [*shapes, *self._numbers()]
+        """The numbers that a program was given that was read itself: which way it takes may depend on any of them. Raises
+        :class:`CannotGenerate` where its methods ask for what is no number and no tensor."""
+        if not self.itself:
+            return []
+        known, module = self._known(), ast.parse(self.text)
+        refuse_hidden_state(module, self.workload.entry)
+        for name in parameters(module, self.workload.entry):
+            if name not in known:
+                raise CannotGenerate(f"what it computes may depend on `{name}`, which is not known")
+        held = [tuple(name.split(".")) for name in self.workload.held]
+        unknown = unknown_attribute(module, self.workload.entry.rpartition(".")[0], held)
+        if unknown is not None:
+            raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is no tensor and no number")
+        return [_equal(name, one) for name, one in known.items() if not isinstance(one, (Tensor, Expr))]
 
-    def _check_attributes(self, given: Mapping[str, Any]) -> None:
-        """Raise :class:`CannotGenerate` where the object holds anything but tensors and numbers that its methods ask for."""
-        owner = self.workload.entry.rpartition(".")[0]
-        for node in ast.walk(ast.parse(self.text)):
-            if not isinstance(node, ast.ClassDef) or node.name != owner:
-                continue
-            own = {one.name for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
-            own |= {
-                target.id
-                for one in node.body
-                if isinstance(one, ast.Assign)
-                for target in one.targets
-                if isinstance(target, ast.Name)
-            }
-            asked = {
-                one.attr
-                for method in node.body
-                if isinstance(method, ast.FunctionDef) and method.name != "__init__"
-                for one in ast.walk(method)
-                if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "self"
-            }
-            for name in sorted(asked - own):
-                if not any(one == f"self.{name}" or one.startswith(f"self.{name}.") for one in given):
-                    raise CannotGenerate(
-                        f"what it computes may depend on `self.{name}`, which is no tensor and no number"
-                    )
-
-    def _numbers(self) -> list[str]:
-        """What the arguments and attributes are that are plain numbers: a program that is read itself may depend on any of them."""
-        given = {**self.workload.arguments, **{f"self.{name}": one for name, one in self.workload.held.items()}}
-        return [f"{name} == {one!r}" for name, one in given.items() if _is_plain(one) and name.count(".") <= 1]
+    def _known(self) -> dict[str, Any]:
+        """The arguments and what the object holds, by how they are spelled."""
+        held = {re.sub(r"\.(\d+)", r"[\1]", f"self.{name}"): one for name, one in self.workload.held.items()}
+        return {**self.workload.arguments, **held}
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
         """Reductions that had better be done in parts, as what puts the parts together."""

@@ -98,9 +98,5 @@ def _written(program: Program, entry: str, itself: bool) -> Attempt:
     except SourceError as error:
         return Attempt(None, f"the kernels written for it would not parse ({error})")
     unproven = FROM_ITSELF if itself else UNPROVEN
-    notes = (unproven, *((FIXED,) if any(map(_is_of_extents, made.body)) else ()))
+    notes = (unproven, *((FIXED,) if made.fixed else ()))
     return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", notes)))
-
-
-def _is_of_extents(line: str) -> bool:
-    return line.startswith("assert ") and ("shape" in line or "%" in line)

@@ -72,18 +72,6 @@ class Editor:
             else:
                 self.put(edit.start, edit.end, edit.text, edit.describes)
 
-    def prune(self) -> None:
-        """Forget edits inside text that is taken out or replaced as a whole."""
-        outer = list(self._replaced)
-        self._replaced = {
-            place: edit
-            for place, edit in self._replaced.items()
-            if not any(other != place and other[0] <= place[0] and place[1] <= other[1] for other in outer)
-        }
-        self._inserted = {
-            at: texts for at, texts in self._inserted.items() if not any(start < at < end for start, end in outer)
-        }
-
     def replace(self, node: cst.CSTNode, text: str) -> None:
         """Put ``text`` in the place of ``node`` inside its parentheses."""
         self.put(*self.source.range_of(node), text)

@@ -105,7 +105,7 @@ class Expr:
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {m: c for m, c in terms.items() if c} if 0 in terms.values() else dict(terms)
         # Answers kept: most expressions are never asked, the rest again and again.
-        self._atoms: set[Atom] | None = None
+        self._atoms: AbstractSet[Atom] | None = None
         self._hash: int | None = None
         self._length = 0
         self._text = ""
@@ -204,16 +204,17 @@ class Expr:
         )
 
     def atoms(self) -> AbstractSet[Atom]:
-        """All atoms, those inside opaque ones included."""
+        """All atoms, those inside opaque ones included, in the order in which they stand: what is done for one after the other must
+        not hang on the hashes of a run."""
         if self._atoms is None:
-            found: set[Atom] = set()
+            found: dict[Atom, None] = {}
             for monomial in self.terms:
                 for atom in monomial:
-                    found.add(atom)
+                    found[atom] = None
                     if isinstance(atom, Opaque):
                         for arg in atom.args:
-                            found |= arg.atoms()
-            self._atoms = found
+                            found.update(dict.fromkeys(arg.atoms()))
+            self._atoms = found.keys()
         return self._atoms
 
     def coefficient(self, atom: Atom) -> Expr | None:

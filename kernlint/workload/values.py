@@ -34,6 +34,10 @@ class Region:
             region = region.parent
 
 
+#: Arguments that say how precisely something is computed.
+MANNERS = frozenset({"propagate_nan", "sanitize_overflow", "ieee_rounding"})
+
+
 @dataclass(frozen=True)
 class Value:
     """One value: a scalar, a tile, or what a store leaves behind.
@@ -92,10 +96,22 @@ class Values:
         """The operand of a call that its function calls ``role``; None where it was not given."""
         return self.table[value.operands[value.roles.index(role)]] if role in value.roles else None
 
+    def optional(self, value: Value, role: str) -> Value | None:
+        """The same of what may be left out, or be None."""
+        given = self.argument(value, role)
+        return None if given is None or (given.op == "constant" and given.detail is None) else given
+
     def setting(self, value: Value, role: str) -> Any:
         """What the source says for ``role`` in a call (an axis, a type); None where it says nothing that is known there."""
         given = self.argument(value, role)
         return given.detail if given is not None and given.op == "constant" else None
+
+    def flag(self, value: Value, role: str) -> bool | None:
+        """Whether the option ``role`` of a call is on: it is off where it is left out; None where that is not known."""
+        given = self.optional(value, role)
+        if given is None:
+            return False
+        return bool(given.detail) if given.op == "constant" else None
 
     def phis(self, loop: int) -> tuple[Value, ...]:
         """What the loop with the node ``loop`` carries from one iteration to the next."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kernlint.rules.algorithm.attention import Attention, FlashAttention, materialised_attention, supported
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.workload import Launch, Step, concrete
 
@@ -34,9 +34,7 @@ class MaterialisedAttention(Rule):
         The probabilities are needed elsewhere (attention maps, a backward pass that re-reads them). Very short sequences,
         whose scores stay in L2: the estimate decides. Head dimensions above 256.
         """
-    fix_safety = (
-        "Unsafe: a new kernel; sums are taken in another order, and fp32 inputs go through tf32 unless asked otherwise."
-    )
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 24 heads of 1536 x 64 in fp16: 84.2 us for the scores in fp32 and 50.6 us for the product with the values, the
         softmax apart; one flash kernel with tile 128x64 takes 50.5 us (`calibration/facts/h100-micro-2.csv`). Pattern row

@@ -11,12 +11,13 @@ from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_outer_product, outer_products
 from kernlint.rules.algorithm.scaled_rows import ScaledRows, TiledRows, is_multiplied, scaled_rows
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
 from kernlint.rules.proofs.pricing import best_gain, gain
 from kernlint.rules.proofs.source_text import node_at
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
     Branch,
     Compute,
@@ -106,10 +107,7 @@ class BroadcastMultiplySumMatmul(Rule):
         depth values, and then added up. `tl.dot` does the same sum on tensor cores and holds only the operands and the result.
         """
     when_not = "One of the two remaining axes is 1, or so short that tensor cores would be mostly padding: a matrix-vector product."
-    fix_safety = """
-        Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order, and
-        fp32 operands may go through tf32.
-        """
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, M=64, N=3072, K=768 in fp16: 6.3 us with a 32x32x32 broadcast product, 18.0 us with 16x16x16 and 12.6 us with 16x16x32
         (`calibration/facts/h100-micro-2.csv`); the same products as `tl.dot` are in `h100-gemm.csv`. Pattern row PERF-071.
@@ -212,7 +210,7 @@ class BroadcastMultiplySumMatmul(Rule):
         kernel, axis = launch.kernel.name, found.axis
         depth = max(_LEAST, min(_DEPTH_BYTES // found.dtype.bytes, power_of_two(concrete(axis.trip) or _DEPTH_BYTES)))
         blocked = context.variant.then(transform=BlockedProduct(launch.span, found.product.span, depth))
-        packed = _packed(context, launch, found, blocked)
+        packed = _packed(context, launch, blocked)
         variant = packed[0] if packed is not None else blocked
         names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
         times = " x ".join(found.times)
@@ -283,7 +281,7 @@ class BroadcastMultiplySumMatmul(Rule):
         )
 
 
-def _packed(context: Context, launch: Launch, found: OuterProduct, blocked: Variant) -> tuple[Variant, str] | None:
+def _packed(context: Context, launch: Launch, blocked: Variant) -> tuple[Variant, str] | None:
     """The blocked product with one operand permuted beforehand, where its tiles would lie scattered and that pays; and what to
     do."""
     workload, before = context.after(blocked), context.gpu_us(blocked)
@@ -395,20 +393,11 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
         if depth != extent:
             return Factor(load, reduced, kept, axis)  # its shape leaves no choice
         if loops:
-            step, stride = load.offset.coefficient(LoopIndex(loops[-1].id)), load.stride(reduced)
-            if step is not None and stride is not None and step != 0 and step == depth * stride:
+            if reduced in whole_tiles(load, LoopIndex(loops[-1].id)):
                 return Factor(load, reduced, kept, axis)
-        elif _selected_by_program(load, kept):
+        elif any(kept in whole_tiles(load, ProgramId(one)) for one in range(3)):
             return Factor(load, reduced, kept, axis)
     return None
-
-
-def _selected_by_program(load: Load, dim: int) -> bool:
-    stride = load.stride(dim)
-    if stride is None or load.offset is None:
-        return False
-    steps = [load.offset.coefficient(ProgramId(axis)) for axis in range(3)]
-    return any(step is not None and step != 0 and step == load.shape[dim] * stride for step in steps)
 
 
 def _multiplies(context: Context, span: Span) -> bool:

@@ -9,7 +9,7 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.earlier_statistics import InOnePass, MomentsAbout, moments_about
 from kernlint.rules.algorithm.row_sweeps import Sweep, reductions, sweeps
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed, step_name
 from kernlint.workload import (
@@ -50,10 +50,7 @@ class TwoPassVariance(Rule):
         Rows that one tile holds: load them once and keep them. Plain sums of squares lose digits where the mean is large
         against the spread; Welford's update does not.
         """
-    fix_safety = """
-        Unsafe: kernels are written anew, from the reference or from what the program computes; Welford's update and a merge of the lanes
-        are as accurate as two passes.
-        """
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 64 rows of 131,072 fp32 in blocks of 1024: 19.5 us with one pass, 47.8 us with two, 4096-element blocks 24.3 and
         26.8 us (`calibration/facts/h100-micro.csv`, row_loop). Pattern row PERF-070.

@@ -8,8 +8,9 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.row_sweeps import Sweep, sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -83,9 +84,7 @@ class RepeatedRowPass(Rule):
         serves the maximum, the sums and the normalised output alike.
         """
     when_not = "Longer rows. Rows whose length varies so much between calls that one tile size cannot serve them."
-    fix_safety = """
-        Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order.
-        """
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 5000 rows of 1500 fp32 in blocks of 1024: 6.3 us with one pass, 11.6 us with two (`calibration/facts/h100-micro-2.csv`,
         row_loop_masked). Pattern row PERF-040.
@@ -235,10 +234,7 @@ def _walks(node: Node, loop: Loop, tile: int) -> bool:
         return False
     if not isinstance(node, (Load, Store)) or node.elements == 1:
         return True
-    if node.offset is None or node.shape != (tile,):
-        return False
-    step, stride = node.offset.coefficient(LoopIndex(loop.id)), node.stride(0)
-    return step is not None and stride is not None and (step == tile * stride)
+    return node.shape == (tile,) and 0 in whole_tiles(node, LoopIndex(loop.id))
 
 
 def _walks_down(node: Node, loop: Loop, tile: int) -> bool:

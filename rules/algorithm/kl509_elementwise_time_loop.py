@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, StepsInKernel, read_state_loop
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.pricing import cheapest
@@ -42,7 +42,7 @@ class ElementwiseTimeLoop(Rule):
         write, such as the neighbours of its block: then programs would have to wait for each other. Steps that only add a
         term to the state (KL601).
         """
-    fix_safety = "Each element is computed by the same operations in the same order; only its way through memory goes."
+    fix_safety = WRITTEN_ANEW
     evidence = """
         The launches are priced by what an H100 takes for them (`calibration/facts/h100-overheads.json`); a launch does nothing
         else for the first microseconds. Pattern row PERF-069.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.algorithm.one_hot import OneHotProduct, looked_up, one_hot_products
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.counterparts import find_dot
@@ -43,10 +43,9 @@ class OneHotProductRule(Rule):
         One-hot rows that are returned, averaged or used by anything else. More than one class for a row. A change that is not
         predicted to be faster.
         """
-    fix_safety = """
-        Unsafe: another kernel. The values are those of the table, without the rounding of a product. Class numbers outside
-        of the table give zeros or an error now, and would read beyond it.
-        """
+    fix_safety = (
+        WRITTEN_ANEW + "Class numbers outside of the table give zeros or an error now, and would read beyond it."
+    )
     evidence = """
         H200, 65,536 rows of 2,048 classes, 256 halves wide: 255 us with `scatter_` and `tl.dot`, 11 us with the rows loaded by
         their number; 1,024 rows of 512 classes: 12 us and 1.3 us (`evals/2026-11-28-sixth/vq-onehot-lookup`).

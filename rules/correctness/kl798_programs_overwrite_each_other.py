@@ -135,43 +135,39 @@ def _collision(launch: Launch) -> _Collision | None:
 
 
 def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
-    """Two lanes of the first program that write one element, each from a load of its own lane, in a kernel that mixes no lanes."""
+    """Two lanes of the first program that stores which write one element, each from loads of its own lane, in a kernel that mixes
+    no lanes."""
     access, kernel = store.access, launch.kernel
     if store.loops or any(True for _ in kernel.walk((Reduce, Scan, Dot))):
         return None
     loads = [site for site in sites(kernel, Load) if site.access.id in store.node.depends]  # type: ignore[union-attr]
-    if not loads or any(site.access.shape != access.shape or not _is_clear(launch, site) for site in loads):
+    if any(site.access.shape != access.shape for site in loads):
         return None
-    for dim, extent in enumerate(access.shape):
-        seen: dict[int, dict[Atom, int]] = {}
-        for lane in range(min(extent, _LANES)):
-            point: dict[Atom, int] = {
-                **{ProgramId(axis): 0 for axis in range(3)},
-                **{Lane(d): 0 for d in range(len(access.shape))},
-            }
-            point[Lane(dim)] = lane
-            element = access.offset.evaluate(point) if access.offset is not None else None
-            room = [(right - left).evaluate(point) for left, right in access.mask or ()]
-            if element is None or None in room:
-                break
-            if any(slack is not None and slack <= 0 for slack in room):
-                continue
-            other = seen.setdefault(int(element), point)
-            if other is point:
-                continue
-            read = [
-                [(s.access.base, s.access.offset.evaluate(p)) for s in loads if s.access.offset is not None]
-                for p in (other, point)
-            ]
-            if set(read[0]).isdisjoint(read[1]):
-                here: dict[Atom, int] = {Lane(dim): other[Lane(dim)]}
-                there: dict[Atom, int] = {Lane(dim): lane}
-                return _Collision(access.base, int(element), here, there, store, store)
+    touched = Touched(store)
+    written = next(
+        filter(None, (touched.lanes(p, _LANES) for axis in range(len(launch.grid)) for p in _programs(launch, axis))),
+        {},
+    )
+    for element, (one, *others) in written.items():
+        for other in others:
+            if _differ(launch, (store, one), (store, other)):
+                return _Collision(access.base, element, _lanes(one), _lanes(other), store, store)
     return None
 
 
+def _lanes(point: Mapping[Atom, int]) -> dict[Atom, int]:
+    return {atom: number for atom, number in point.items() if isinstance(atom, Lane)}
+
+
+def _programs(launch: Launch, axis: int) -> list[dict[Atom, int]]:
+    """The programs along ``axis`` that are looked at, the first ones along the others."""
+    number = concrete(launch.grid[axis]) or 1
+    ids = range(number) if number <= _PROGRAMS else [*range(_PROGRAMS // 2), *range(number - _PROGRAMS // 2, number)]
+    return [{ProgramId(a): program if a == axis else 0 for a in range(3)} for program in ids]
+
+
 def _is_clear(launch: Launch, site: Site) -> bool:
-    """Whether the elements that ``site`` writes can be told from the program and the iteration."""
+    """Whether the elements that ``site`` touches can be told from the program and the iteration."""
     access = site.access
     if site.masked or site.open or access.checked or access.through or access.tested or access.offset is None:
         return False
@@ -180,17 +176,10 @@ def _is_clear(launch: Launch, site: Site) -> bool:
 
 def _of_stores(launch: Launch, stores: list[Site]) -> _Collision | None:
     places = [Touched(site) for site in stores]
-    for axis, extent in enumerate(launch.grid):
-        number = concrete(extent) or 1
-        if number < 2:
-            continue
-        ids = (
-            range(number) if number <= _PROGRAMS else [*range(_PROGRAMS // 2), *range(number - _PROGRAMS // 2, number)]
-        )
+    for axis in range(len(launch.grid)):
         written: list[_Program] = []
         total = 0
-        for program in ids:
-            point: dict[Atom, int] = {ProgramId(a): program if a == axis else 0 for a in range(3)}
+        for point in _programs(launch, axis):
             by_store = [place.of(point, _ELEMENTS) for place in places]
             if None in by_store:
                 return None
@@ -228,7 +217,8 @@ def _asked(launch: Launch, point: Mapping[Atom, int]) -> dict[Atom, int]:
 
 
 def _differ(launch: Launch, one: tuple[Site, dict[Atom, int]], other: tuple[Site, dict[Atom, int]]) -> bool:
-    """Whether the two stores write values made of different data: what the programs load for them has nothing in common."""
+    """Whether the two stores write values made of different data: what the programs, or lanes, load for them has nothing in
+    common."""
     read = [_read(launch, site, point) for site, point in (one, other)]
     if read[0] is None or read[1] is None or not (read[0] or read[1]):
         return False
@@ -236,15 +226,16 @@ def _differ(launch: Launch, one: tuple[Site, dict[Atom, int]], other: tuple[Site
 
 
 def _read(launch: Launch, store: Site, point: Mapping[Atom, int]) -> dict[str, frozenset[int]] | None:
-    """The elements of each tensor that the value at ``store`` is made of in one program; None where that is not known."""
+    """The elements of each tensor that the value at ``store`` is made of in a program or lane; None where that is not known."""
     wanted: frozenset[int] = store.node.depends  # type: ignore[union-attr]
     found: dict[str, set[int]] = {}
     for site in sites(launch.kernel, Load):
         if site.access.id in wanted:
-            if site.access.offset is None or not site.access.offset.is_followed or site.access.through:
+            if not _is_clear(launch, site):
                 return None
-            reached = Touched(site, masked=False).of(point, _ELEMENTS)
+            touched = Touched(site)
+            reached = touched.at(point) if Lane(0) in point else touched.of(point, _ELEMENTS)
             if reached is None:
                 return None
             found.setdefault(site.access.base, set()).update(reached)
-    return {base: frozenset(elements) for base, elements in found.items()}
+    return {base: frozenset(elements) for base, elements in found.items() if elements}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding, described, listed, step_name
@@ -30,10 +30,7 @@ class SplitRowReduction(Rule):
         Rows too long for one tile, which have to be walked twice in any case. Statistics of other rows than the
         program's own.
         """
-    fix_safety = """
-        Unsafe: kernels are written anew, from the reference or from what the program computes; they keep fp32 where a tensor in memory
-        was rounded, and sum in another order.
-        """
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 64 rows of 131,072 fp32 values, BLOCK 1024: 19 us with one pass over the row, 48 us with two, 61
         us with three (`calibration/facts/h100-micro.csv`, `row_loop`). Pattern rows PERF-040, PERF-062.

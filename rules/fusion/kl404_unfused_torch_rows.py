@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kernlint.headroom.causes import Cause
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import listed, step_name
@@ -41,10 +41,7 @@ class UnfusedTorchRows(Rule):
         Code under `torch.compile`, which fuses by itself. Rows too long for one program. Small tensors, whose
         launches are hidden behind other work in scope `gpu`.
         """
-    fix_safety = """
-        Unsafe: kernels are written anew, from the reference or from what the program computes; they keep fp32 where torch rounded
-        between calls, and sum in another order.
-        """
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, [4096, 4096] fp16, warm: one elementwise torch call 24 to 35 us, a whole `layer_norm` in one
         kernel 31 us (`calibration/facts/h100-torch-ops.csv`); each torch call 9 to 11 us of host time

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.fusion.fused import described, listed
 from kernlint.rules.fusion.row_stages import OnChip, RowStages, row_stages
@@ -39,7 +39,7 @@ class RowStagesThroughMemory(Rule):
         A stage reads elements of other rows (a transpose, a stencil across rows), rows are too long for a program, or there are so
         few of them that most of the device would idle.
         """
-    fix_safety = "Unsafe: a new kernel. The arithmetic may be the same, step by step; intermediates are no longer rounded to memory."
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H200, Walsh-Hadamard transform of 32,768 rows of 1,024 fp32 numbers: 861 us with ten launches in place, 215 us with one
         program a row; 1,024 rows of 512: 21.7 us and 5.5 us (`evals/2026-11-28-fourth/hadamard-stage-launches`).

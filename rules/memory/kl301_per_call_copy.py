@@ -40,7 +40,10 @@ class PerCallCopy(Rule):
         `.contiguous()` of a tensor that already is (no copy happens). Copies that torch operations read too. A kernel
         that reads the tensor many times in an order that the original does not offer: the estimate decides.
         """
-    fix_safety = "Safe when the kernel takes strides; where it assumes row-major memory, its offsets must be rewritten with them."
+    fix_safety = """
+        Safe: kernels that assume row-major memory have their offsets rewritten with strides. Unsafe where a fill goes with the copy: that
+        every element is written is proven at the sizes of one call.
+        """
     evidence = """
         H100: `w.t().contiguous()` of a 2048 x 2048 int8 matrix takes 30 us, more than the GEMM that reads it
         (`calibration/facts/h100-seed.txt`). Pattern rows PERF-034, PERF-035, PERF-036, PERF-057.

@@ -17,15 +17,16 @@ _ARITHMETIC = frozenset({"floordiv", "mod", "min", "max"})
 
 
 class Touched:
-    """The elements that the access at ``site`` touches in each program, in the first iterations of its loops and within its mask
-    if that counts (``masked``)."""
+    """The elements that the access at ``site`` touches in each program, and by which of its lanes, in the first iterations of its
+    loops, where its guards let it run and within its mask."""
 
-    def __init__(self, site: Site, masked: bool = True) -> None:
+    def __init__(self, site: Site) -> None:
         access = site.access
         assert access.offset is not None
-        bounds = [right - left - 1 for left, right in access.mask or ()] if masked else []
-        self.site = site
-        self._lines = [_Line.of(expr, access.shape, site.loops) for expr in (access.offset, *map(lift, bounds))]
+        self.site, self._offset = site, access.offset
+        self._mask = [lift(right - left) for left, right in access.mask or ()]
+        exprs = (access.offset, *(slack - 1 for slack in self._mask))
+        self._lines = [_Line.of(expr, access.shape, site.loops) for expr in exprs]
         self._guards = [right - left for left, right in site.guards]
 
     def of(self, program: Mapping[Atom, int], most: int) -> set[int] | None:
@@ -46,6 +47,34 @@ class Touched:
             _add_elements(found, offset, [bound for bound in rest if bound is not None], shape)
             if len(found) > most:
                 return None
+        return found
+
+    def at(self, point: Mapping[Atom, int]) -> set[int] | None:
+        """Those of one lane of one program; None where they cannot be told."""
+        found: set[int] = set()
+        for here in _iterations(self.site.loops, dict(point)):
+            if here is None:
+                return None
+            offset, *slacks = [expr.evaluate(here) for expr in (self._offset, *self._guards, *self._mask)]
+            known = [slack for slack in slacks if slack is not None]
+            if offset is None or len(known) < len(slacks):
+                return None
+            if all(slack > 0 for slack in known):
+                found.add(int(offset))
+        return found
+
+    def lanes(self, program: Mapping[Atom, int], most: int) -> dict[int, list[dict[Atom, int]]] | None:
+        """The lanes of one program that touch each element, the first ``most`` along each axis; None where that cannot be told."""
+        found: dict[int, list[dict[Atom, int]]] = {}
+        shape = self.site.access.shape
+        first: dict[Atom, int] = {**program, **{Lane(dim): 0 for dim in range(len(shape))}}
+        for dim, extent in enumerate(shape):
+            for lane in range(min(dim, 1), min(extent, most)):
+                reached = self.at(point := {**first, Lane(dim): lane})
+                if reached is None:
+                    return None
+                for element in reached:
+                    found.setdefault(element, []).append(point)
         return found
 
 

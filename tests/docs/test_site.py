@@ -5,12 +5,14 @@ import re
 from pathlib import Path
 
 import build_docs
+import click
 import doc_outputs
 import pytest
 
-from kernlint.cli.main import _COMMANDS
+from kernlint.cli.main import _COMMANDS, cli
 from kernlint.links import DOCS, REPOSITORY, rule_url
 from kernlint.lint.selection import catalogue
+from kernlint.rules.registry import all_rules
 from kernlint.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +57,84 @@ def test_each_rule_and_command_is_told_of(files):
         assert f"[{entry.code}](rules/{entry.code}.md)" in files["rules.md"]
     for name in _COMMANDS.keys() - {"verdict"}:
         assert f"## `kernlint {name}`" in files["cli.md"]
+
+
+#: A name that begins as those of our own files do, and neither an address nor a folder of somebody else's.
+_OURS = re.compile(
+    r"(?<![\w/.:@-])(?:benchmarks|calibration|docs|editors|evals|examples|fixtures|kernlint|rules|schema|tests|tools)/[\w./*<>@-]+"
+)
+_READMES = ("calibration", "calibration/h100", "evals", "editors/vscode", "fixtures/pairs")
+
+
+def _texts(files):
+    """The pages but the changelog, which tells of files as they were, and the READMEs of folders."""
+    yield from ((page, text) for page, text in files.items() if isinstance(text, str) and page != "changelog.md")
+    yield from ((name, (ROOT / name / "README.md").read_text(encoding="utf-8")) for name in _READMES)
+
+
+def _missing(text):
+    """What ``text`` calls a file or folder of ours and is none; a pattern has to match something, ``<name>`` stands for any.
+    Links have a test of their own."""
+    named = {
+        name.rstrip("./") for name in _OURS.findall(re.sub(r"\]\([^)]*\)", "", text)) if not re.search("[<@]", name)
+    }
+    return {name for name in named if next(ROOT.glob(name), None) is None}
+
+
+def test_files_that_are_named_are_there(files):
+    assert {page: names for page, text in _texts(files) if (names := _missing(text))} == {}
+
+
+def test_a_file_that_is_gone_is_noticed():
+    text = "`docs/check.md`, `kernlint/gone.py`, https://a/docs/b.md, own/rules/c.py, tests/test_<x>.py"
+    text += ", `kernlint/cost/data/*.json`, `rules/x*`"
+    assert _missing(text) == {"kernlint/gone.py", "rules/x*"}
+
+
+def _unknown_options(text):
+    """Options that commands in ``text`` give to kernlint or to a script of ours that do not know them."""
+    with click.Context(cli) as context:
+        known = {
+            name: {
+                option
+                for parameter in cli.get_command(context, name).params
+                for option in (*parameter.opts, *parameter.secondary_opts)
+            }
+            for name in _COMMANDS
+        }
+    for line in re.findall(r"^(?:\$ |    )?((?:kernlint|python \w+/\S+\.py) .*)$", text, re.MULTILINE):
+        words = re.split(r"\s#|[|<>]", line)[0].split()
+        options = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help", "--version"}
+        if words[0] == "python":
+            script = (ROOT / words[1]).read_text(encoding="utf-8")
+            yield from (f"{words[1]} {option}" for option in options if f'"{option}"' not in script)
+        else:
+            name = words[1] if words[1] in known else "verdict"
+            yield from (f"kernlint {name} {option}" for option in options - known[name])
+
+
+def test_options_that_are_shown_exist(files):
+    assert {page: found for page, text in _texts(files) if (found := set(_unknown_options(text)))} == {}
+
+
+def test_an_option_that_is_gone_is_noticed():
+    text = "```\nkernlint check --selekt x\n$ kernlint k.py --set M=1 --rule=a  # --no\npython evals/spread.py --write --wrote\n```\n"
+    assert set(_unknown_options(text)) == {
+        "kernlint check --selekt",
+        "kernlint verdict --rule",
+        "evals/spread.py --wrote",
+    }
+
+
+def test_rules_that_are_silent_without_a_prediction_are_listed(files):
+    listed = re.search(r"((?:KL\d+, )+KL\d+ and KL\d+) are silent where\s+nothing can be predicted", files["check.md"])
+    assert listed is not None
+    assert re.findall(r"KL\d+", listed[1]) == sorted(rule.code for rule in all_rules() if rule.silent_if_open)
+
+
+def test_rules_whose_fix_is_written_anew_are_listed(files):
+    row = next(line for line in files["fix.md"].splitlines() if "| the call written anew" in line)
+    assert re.findall(r"KL\d+", row) == sorted(rule.code for rule in all_rules() if rule.operator == "generate")
 
 
 def test_addresses_are_those_of_one_place():

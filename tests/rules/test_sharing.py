@@ -249,8 +249,9 @@ LANES = """
     @triton.jit
     def pack(x, y, n, BLOCK: tl.constexpr):
         i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-        v = tl.load(x + {read}, mask=i < n, other=0.0)
-        tl.store(y + {written}, {value}, mask={mask})
+        v = tl.load(x + {read})
+        {guard}
+            tl.store(y + {written}, {value}, mask={mask})
 
     def run():
         x = torch.randn(8192, device="cuda")
@@ -258,20 +259,32 @@ LANES = """
         pack[(8,)](x, y, 8192, BLOCK=1024)
         return y
 """
+AS_IT_IS = {"read": "i, mask=i < n, other=0.0", "written": "i", "value": "v", "mask": "i < n", "guard": "if True:"}
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"written": "i // 2"}, ["error"]),
-        ({"written": "i // 2", "read": "i // 2"}, []),  # the same value twice
+        ({"written": "i // 2", "read": "i // 2, mask=i < n, other=0.0"}, []),  # the same value twice
         ({"written": "i // 2", "mask": "(i < n) & (i % 2 == 0)"}, []),
         ({"written": "i // 2", "value": "tl.sum(v)"}, []),
         ({"written": "i % 512"}, ["error"]),
         ({"written": "i ^ 1"}, []),
+        ({"written": "0 * i"}, ["error"]),
+        ({"written": "0 * i", "mask": "i < 1"}, []),
+        ({"written": "i // 2", "read": "i, mask=i < 0, other=0.0"}, []),  # every lane holds 0
+        ({"written": "i // 2", "read": "i, mask=i < 99, other=0.0"}, ["error"]),
+        ({"written": "i // 2", "read": "i, mask=tl.load(x + i) > 9, other=0.0"}, []),  # who knows which
+        ({"written": "0", "read": "i, mask=tl.load(x + i) > 9, other=0.0", "value": "tl.sum(v)"}, []),
+        ({"written": "0", "read": "i", "value": "tl.sum(v)"}, ["error"]),
+        ({"written": "0", "read": "i, mask=i < 0, other=0.0", "value": "tl.sum(v)"}, []),  # so does every program
+        ({"written": "tl.program_id(0) * (4096 + i)"}, ["error"]),  # program 0 writes 0 from everywhere
+        ({"guard": "if tl.program_id(0) > 0:", "written": "tl.program_id(0) * (4096 + i)"}, []),  # ... but for this
+        ({"guard": "if tl.program_id(0) > 0:", "written": "i // 2"}, ["error"]),
         ({}, []),
     ],
 )
 def test_lanes_that_write_one_element(changes: dict[str, str], expected: list[str]) -> None:
-    source = LANES.format(**{"read": "i", "written": "i", "value": "v", "mask": "i < n"} | changes)
+    source = LANES.format(**AS_IT_IS | changes)
     assert [finding.severity for finding in findings("KL798", source)] == expected

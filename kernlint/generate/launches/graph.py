@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from kernlint.generate.calls.canonical import canonical
-from kernlint.generate.launches.places import Bound, reach, tidy
+from kernlint.generate.launches.places import Bound, changed, looked_at, reach, tidy
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
 from kernlint.workload import Dtype, Expr, Lane, Size
 from kernlint.workload import dtype as dt
@@ -19,9 +19,9 @@ from kernlint.workload.ranges import Range
 #: What a reduction leaves out without a change.
 NEUTRAL: Mapping[str, float] = {"sum": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
 
-#: As many values may be made, and looked at anew, for one program: each store that reads what another kernel wrote looks through
-#: all of that, so that a chain of stencils multiplies them.
-MOST_VALUES = 20_000
+#: As many values may be made, and looked at anew, for one program. What a kernel reads is looked through to what the launches before it
+#: read, so that each round of a loop that hands on its sums multiplies them; programs that are written anew take some hundreds.
+MOST_VALUES = 4_000
 
 #: Two extents that a product of matrices is worth it from.
 _WIDE = 8
@@ -114,8 +114,7 @@ class Graph:
         """One value where ``bounds`` hold, else another."""
         left = []
         for bound in bounds:
-            low, place, high = (None if one is None else tidy(one, self.box) for one in bound)
-            assert low is not None and place is not None
+            low, place, high = changed(bound, lambda one: tidy(one, self.box))
             above = reach(place - low, self.box)
             below = (-1, -1) if high is None else reach(place - high, self.box)
             if above is None or below is None:
@@ -237,8 +236,8 @@ class Graph:
                 continue
             for case in view.value.attributes.get("cases", ()):
                 for bound in case:
-                    _, place, high = (None if one is None else looked_through((one,), view.index)[0] for one in bound)
-                    rest = high - (place - at) if high is not None and place is not None else None
+                    _, place, high = looked_at(bound, view.index)
+                    rest = high - (place - at) if high is not None else None
                     if rest is not None and rest.value is not None:
                         found.add(rest.value)
             if view.value.op not in ("reduce", "product"):
@@ -285,10 +284,10 @@ class Graph:
             cases = value.attributes["cases"]
             made = operands[-1]
             for inside, case in zip(reversed(operands[:-1]), reversed(cases[:-1])):
-                bounds = [tuple(None if e is None else looked_through((e,), index)[0] for e in bound) for bound in case]
-                made = self.choose(bounds, inside, made)  # type: ignore[arg-type]
+                bounds = [looked_at(bound, index) for bound in case]
+                made = self.choose(bounds, inside, made)
             return made
-        if op in ("pick", "scan", "carried", "library", "partial") or value.attributes:
+        if op in ("pick", "scan", "carried", "partial") or value.attributes:
             return view
         return self.map(op, value.dtype, *operands)
 

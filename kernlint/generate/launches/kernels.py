@@ -13,7 +13,7 @@ from kernlint.workload import Dtype, Expr, Launch
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, ProgramId, lift
-from kernlint.workload.values import Value, Values
+from kernlint.workload.values import MANNERS, Value, Values
 
 
 class Lanes:
@@ -103,10 +103,6 @@ class Lanes:
             raise CannotGenerate("an index that is no number")
         return found
 
-    def optional(self, value: Value, role: str) -> Value | None:
-        given = self.values.argument(value, role)
-        return None if given is None or (given.op == "constant" and given.detail is None) else given
-
     # -- operations -------------------------------------------------------------------------------------------------
 
     def _made(self, value: Value, place: Place) -> Any:
@@ -117,7 +113,7 @@ class Lanes:
         operands = [
             (one, self.operand(one, place))
             for one, role in zip(self.values.operands(value), roles)
-            if role not in _MANNERS
+            if role not in MANNERS
         ]
         given = [one for _, one in operands]
         if any(isinstance(one, Pointer) for one in given):
@@ -157,9 +153,6 @@ class Lanes:
             raise CannotGenerate("a loop whose length differs between programs")
         return max(0, count.value)
 
-
-#: Arguments that say how precisely something is computed.
-_MANNERS = frozenset({"propagate_nan", "sanitize_overflow", "ieee_rounding"})
 
 _COMPARISONS = frozenset("lt le gt ge eq ne logical_and logical_or logical_not isnan isinf".split())
 

@@ -13,6 +13,7 @@ from kernlint.workload import Expr, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import ProgramId, lift
+from kernlint.workload.tile_axes import axes_along, new_axes, permutation
 from kernlint.workload.values import Value
 
 if TYPE_CHECKING:
@@ -81,27 +82,18 @@ def _chosen(lanes: Lanes, value: Value, place: Place) -> Any:
 
 
 def _with_axes(lanes: Lanes, value: Value, place: Place) -> Any:
-    given, index = lanes.values.operands(value)
-    parts = index.detail if isinstance(index.detail, tuple) else (index.detail,)
-    if value.roles[1:2] == ("axis",):
-        new = [axis % len(value.shape) for axis in parts if isinstance(axis, int)]
-    else:
-        if any(part is not None and not isinstance(part, slice) for part in parts):
-            raise CannotGenerate("an element of a tile")
-        new = [axis for axis, part in enumerate(parts) if part is None]
+    new = new_axes(lanes.values, value)
+    if new is None:
+        raise CannotGenerate("an element of a tile")
+    given = lanes.values.operands(value)[0]
     return lanes.operand(given, tuple(at for axis, at in enumerate(place) if axis not in new))
 
 
 def _transposed(lanes: Lanes, value: Value, place: Place) -> Any:
-    given, *rest = lanes.values.operands(value)
-    dims: Any = [one.detail for one in rest if one.op == "constant"]
-    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
-        dims = dims[0]
-    rank = len(value.shape)
-    order = [d % rank for d in dims] if dims else [*range(rank - 2), rank - 1, rank - 2]
-    if sorted(order) != list(range(rank)):
+    order = permutation(lanes.values, value)
+    if order is None:
         raise CannotGenerate("a transposition that is not followed")
-    return lanes.at(given, tuple(place[order.index(axis)] for axis in range(rank)))
+    return lanes.at(lanes.values.operands(value)[0], tuple(place[order.index(axis)] for axis in range(len(order))))
 
 
 def _reshaped(lanes: Lanes, value: Value, place: Place) -> Any:
@@ -123,7 +115,7 @@ def _spread(lanes: Lanes, value: Value, place: Place) -> Any:
 
 
 def _cast(lanes: Lanes, value: Value, place: Place) -> Any:
-    if lanes.values.setting(value, "bitcast"):
+    if lanes.values.flag(value, "bitcast") is not False:
         raise CannotGenerate("bits looked at as another type")
     given, target = lanes.operand(lanes.values.operands(value)[0], place), value.dtype
     if isinstance(given, Pointer) or target is None:
@@ -135,8 +127,8 @@ def _cast(lanes: Lanes, value: Value, place: Place) -> Any:
 
 def _load(lanes: Lanes, value: Value, place: Place) -> View:
     pointer = address(lanes, value, place)
-    mask, other = lanes.optional(value, "mask"), lanes.optional(value, "other")
-    if lanes.optional(value, "boundary_check") is not None:
+    mask, other = lanes.values.optional(value, "mask"), lanes.values.optional(value, "other")
+    if lanes.values.optional(value, "boundary_check") is not None:
         raise CannotGenerate("a block pointer")
     test = True if mask is None else lanes.operand(mask, place)
     if test is True or (isinstance(test, Test) and not test.bounds):
@@ -175,19 +167,19 @@ def _dot(lanes: Lanes, value: Value, place: Place) -> View:
     at, dtype = lanes.graph.lane(a.shape[-1]), value.dtype or dt.FLOAT32
     left, right = lanes.elements(a, (*batch, m, at)), lanes.elements(b, (*batch, at, n))
     made = lanes.graph.product(left, right, at, dtype)
-    acc = lanes.optional(value, "acc")
+    acc = lanes.values.optional(value, "acc")
     return made if acc is None else lanes.graph.map("add", dtype, lanes.elements(acc, place), made)
 
 
 def _reduced(lanes: Lanes, value: Value, place: Place) -> View:
     given = lanes.values.operands(value)[0]
-    if lanes.values.setting(value, "return_indices"):
+    if lanes.values.flag(value, "return_indices") is not False:
         raise CannotGenerate(f"`{value.op}` with places")
-    axis = lanes.values.setting(value, "axis")
-    rank = len(given.shape)
-    axes = list(range(rank)) if axis is None else [axis % rank]
+    axes, kept = axes_along(lanes.values, value), lanes.values.flag(value, "keep_dims")
+    if axes is None or kept is None:
+        raise CannotGenerate(f"`{value.op}` along an axis that is not known")
     over = [lanes.graph.lane(given.shape[d]) for d in axes]
-    if lanes.values.setting(value, "keep_dims"):
+    if kept:
         place = tuple(at for d, at in enumerate(place) if d not in axes)
     inner = list(place)
     for d, at in zip(axes, over):

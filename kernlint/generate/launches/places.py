@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from kernlint.generate.values import CannotGenerate
+from kernlint.generate.values import CannotGenerate, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Opaque, Tensor
 from kernlint.workload import expr as ex
@@ -40,6 +40,19 @@ def changed(bound: Bound, change: Callable[[Expr], Expr]) -> Bound:
     """``bound`` with each of its expressions changed."""
     low, place, high = bound
     return change(low), change(place), None if high is None else change(high)
+
+
+def looked_at(bound: Bound, index: Sequence[Expr]) -> Bound:
+    """``bound``, which is over the axes of a value, where the value is looked at from ``index``."""
+    return changed(bound, lambda one: looked_through((one,), index)[0])
+
+
+def holds(bound: Bound, at: Mapping[Atom, float]) -> bool:
+    """Whether ``bound`` is known to hold at one place."""
+    low, place, high = (None if one is None else one.evaluate(at) for one in bound)
+    if low is None or place is None or low > place:
+        return False
+    return bound[2] is None or (high is not None and place < high)
 
 
 def reach(place: Expr, box: Box) -> Range | None:
@@ -129,7 +142,7 @@ def _units(rest: Expr, part: int, box: Box) -> tuple[Expr, Expr, int]:
 
 def _rejoined(place: Expr, box: Box) -> Expr:
     """``place`` with ``n`` for ``n // m * m + n % m``."""
-    for atom in [atom for atom in place.atoms() if isinstance(atom, Opaque) and atom.op == "mod"]:
+    for atom in (atom for atom in place.atoms() if isinstance(atom, Opaque) and atom.op == "mod"):
         step, part = place.coefficient(atom), atom.args[1].value
         if step is None or not step.terms or not part:
             continue

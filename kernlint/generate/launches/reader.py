@@ -17,6 +17,7 @@ from kernlint.generate.launches.places import (
     Test,
     axes_of,
     changed,
+    holds,
     masked,
     numbers,
     span_of,
@@ -88,7 +89,7 @@ class LaunchReader:
                 lanes.rounds[region.loop] = Expr.atom(atom)
         pointer = address(lanes, store, tile)
         flat = with_rests(pointer.offset + tensor.offset, graph.box)
-        mask = lanes.optional(store, "mask")
+        mask = lanes.values.optional(store, "mask")
         tests = [lanes.operand(mask, tile)] if mask is not None else []
         tests += [self._condition(lanes, region) for region in store.region.around() if region.test]
         bounds = [changed(bound, lambda e: with_rests(e, graph.box)) for bound in self._bounds(tests)]
@@ -218,7 +219,7 @@ class LaunchReader:
             at: dict[Atom, float] = {
                 Lane(axis): draw.randint(*span) for axis, span in enumerate(spans) if span is not None
             }
-            if all(_holds(bound, at) for bound in bounds):
+            if all(holds(bound, at) for bound in bounds):
                 seen += 1
                 if back.evaluate(at) != target.evaluate(at):
                     raise CannotGenerate("an address that is not followed")
@@ -288,16 +289,6 @@ class LaunchReader:
         index = tuple(axes_of(address.substitute(moved), whole, graph.box, bounds))
         operands[0] = View(value, index)
         return graph.pick(operands)
-
-
-def _holds(bound: Bound, at: Mapping[Atom, float]) -> bool:
-    low, place, high = (None if one is None else one.evaluate(at) for one in bound)
-    return (
-        low is not None
-        and place is not None
-        and low <= place
-        and (bound[2] is None or (high is not None and place < high))
-    )
 
 
 def _grouped(whole: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kernlint.generate.launches.graph import NEUTRAL
-from kernlint.generate.launches.places import Place, Pointer
-from kernlint.generate.values import CannotGenerate, View, looked_through
+from kernlint.generate.launches.places import Place, Pointer, looked_at
+from kernlint.generate.values import CannotGenerate, View
 from kernlint.records import dataclass
 from kernlint.workload import Expr, LoopIndex, Opaque
 from kernlint.workload import dtype as dt
@@ -194,7 +194,7 @@ def _rest(rounds: _Rounds, op: str, kind: str, after: View, own: View) -> View |
 
 def _case(view: View) -> Sequence[Any]:
     (case, _) = view.value.attributes["cases"]
-    return [tuple(None if e is None else looked_through((e,), view.index)[0] for e in bound) for bound in case]
+    return [looked_at(bound, view.index) for bound in case]
 
 
 def _depends(view: View, values: set[int]) -> bool:

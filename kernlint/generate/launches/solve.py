@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 
-from kernlint.generate.launches.places import Bound, quotient, reach, remainder, tidy
+from kernlint.generate.launches.places import Bound, holds, quotient, reach, remainder, tidy
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Expr, Opaque
 from kernlint.workload.expr import Atom, lift
@@ -134,12 +134,7 @@ def always(bound: Bound, box: Mapping[Atom, Range]) -> bool:
     ranges = [range(0, box[lane][1] + 1, steps[lane]) for lane in lanes if lane in box]
     if len(ranges) < len(lanes) or math.prod(map(len, ranges)) > _MOST_TILES:
         return False
-    for places in product(*ranges):
-        at = dict(zip(lanes, places))
-        low, place, high = (None if one is None else one.evaluate(at) for one in bound)
-        if low is None or place is None or not low <= place or (high is not None and place >= high):
-            return False
-    return True
+    return all(holds(bound, dict(zip(lanes, places))) for places in product(*ranges))
 
 
 def _steps(expr: Expr) -> Iterator[tuple[Atom, int]]:

@@ -109,11 +109,12 @@ def _returned(result: Any) -> Any:
 
 
 def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
-    """The tensors and numbers among ``args``, by the name of the parameter."""
+    """The tensors, numbers and texts among ``args``, and what is None, by the name of the parameter."""
     if not isinstance(function.node, cst.FunctionDef):
         return {}
     params = [*function.node.params.posonly_params, *function.node.params.params]
-    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, (Tensor, int, float, Expr))}
+    kept = (Tensor, int, float, Expr, str, type(None))
+    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, kept)}
 
 
 #: Attributes of an object, and objects inside objects, that are looked at.
@@ -121,11 +122,12 @@ _MOST_HELD, _DEEPEST_HELD = 512, 4
 
 
 def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The tensors and numbers that ``instance`` and the objects in it have, by dotted path."""
+    """The tensors, numbers and tuples of whole numbers that ``instance`` and the objects in it have, by dotted path."""
     items = [(f"{path}{name}", value) for name, value in instance.attrs.items() if not name.startswith("_")]
     items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
     for name, value in items[:_MOST_HELD]:
-        if isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool):
+        numbers = isinstance(value, tuple) and all(isinstance(one, int) for one in value)
+        if numbers or (isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool)):
             yield name, value
         elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
             yield from _held(value, f"{name}.", depth + 1)

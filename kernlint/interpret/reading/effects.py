@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Any
 
 import libcst as cst
 
-from kernlint.syntax.names import dotted_name
+from kernlint.interpret.values import Unknown
+from kernlint.syntax.testing import returns_answers
 from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Access
-
-#: Functions that give the result of a test, or end one.
-_ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
 
 
 def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escapes: bool) -> bool:
@@ -24,38 +21,10 @@ def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escape
     steps = [step for step, _ in workload.first_call().walk()]
     given = {tensor.storage.id for tensor in workload.inputs}
     made_up = not any(_touches(step, given) for step in steps)
-    if not _returns_answers(node, module):
+    if not returns_answers(node, module):
         own = made_up and any(_draws(step) for step in steps)
         return not own or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
     return not made_up and (escapes or any(_writes_to_others(step) for step in steps))
-
-
-def is_test(node: cst.FunctionDef, module: Module) -> bool:
-    """Whether pytest calls the function: by its name, as it collects tests, in a module that imports pytest or is named as
-    one of tests. What such a call waits for is what the test asserts."""
-    named = PurePath(module.path).stem
-    collected = named.startswith("test_") or named.endswith("_test")
-    collected = collected or any(path.partition(".")[0] == "pytest" for path in module.imports.values())
-    return collected and node.name.value.startswith("test") and _returns_answers(node, module)
-
-
-def _returns_answers(node: cst.FunctionDef, module: Module) -> bool:
-    """Whether a function of ``module`` returns nothing but None, constants and the results of tests."""
-    returned = module.own(node.body, cst.Return)
-    return all(_is_answer(part.value) for part in returned) and not module.own(node.body, cst.Yield)
-
-
-def _is_answer(value: cst.BaseExpression | None) -> bool:
-    if value is None or isinstance(value, (cst.Comparison, cst.SimpleString, cst.Integer, cst.Float)):
-        return True
-    if isinstance(value, cst.UnaryOperation):
-        return isinstance(value.operator, cst.Not)
-    if isinstance(value, cst.BooleanOperation):
-        return _is_answer(value.left) and _is_answer(value.right)
-    if isinstance(value, cst.Call):
-        name = (dotted_name(value.func) or "").rpartition(".")[2]
-        return name in _ANSWERS
-    return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
 
 
 def _draws(step: Step) -> bool:
@@ -71,19 +40,22 @@ def _touches(step: Step, storages: set[int]) -> bool:
     if isinstance(step, TorchOp):
         return any(t.storage.id in storages for t in (*step.reads, *step.writes))
     if isinstance(step, Launch):
-        accessed = [step.arguments.get(a.base) for a, _ in step.kernel.walk(Access)]  # type: ignore[union-attr]
-        unseen = any(not isinstance(t, Tensor) or t.storage.id in storages for t in accessed)
-        return unseen or not step.kernel.complete
+        return any(not isinstance(t, Tensor) or t.storage.id in storages for t in _pointed_into(step, Access))
     return False
+
+
+def _pointed_into(launch: Launch, kind: type[Access] | tuple[type[Access], ...]) -> list[Any]:
+    """What accesses of ``kind`` go to in ``launch``; whatever it is passed that may be a tensor where that is not followed."""
+    if launch.kernel.complete:
+        return [launch.arguments.get(access.base) for access, _ in launch.kernel.walk(kind)]  # type: ignore[union-attr]
+    return [value for value in launch.arguments.values() if isinstance(value, (Tensor, Unknown))]
 
 
 def _writes_to_others(step: Step) -> bool:
     """Whether ``step`` writes to a tensor that the call was given, or perhaps does."""
     if isinstance(step, TorchOp):
         written: list[Any] = [] if step.kind == "alloc" else list(step.writes)
-    elif isinstance(step, Launch) and step.kernel.complete:
-        written = [step.arguments.get(a.base) for a, _ in step.kernel.walk((Store, Atomic))]  # type: ignore[union-attr]
     else:
-        return isinstance(step, Launch)
+        written = _pointed_into(step, (Store, Atomic)) if isinstance(step, Launch) else []
     # What the call makes itself knows where that happened.
     return any(not isinstance(t, Tensor) or t.storage.span is None for t in written)
