@@ -169,3 +169,25 @@ def test_a_launch_without_the_tuner(launched: str, expected: list[str]) -> None:
         return y
     """
     assert [finding.severity for finding in told("KL703", source)] == expected
+
+
+ROWS = """
+    @triton.jit
+    def twice(x, y, n, columns, BLOCK: tl.constexpr):
+        lane = tl.arange(0, BLOCK)
+        first = tl.program_id(0) * {step}
+        tl.store(y + first + lane, tl.load(x + first + lane, mask={mask} < n) * 2.0, mask={mask} < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        twice[({grid},)](x, y, {n}, x.shape[-1], BLOCK=64)
+        return y
+"""
+
+
+def test_a_mask_that_stays_while_programs_move_on() -> None:
+    """Nothing is left out where the grid covers the length; that the mask tests the first tile is another fault."""
+    source = ROWS.format(step="BLOCK", mask="lane", n="x.shape[0]", grid="triton.cdiv(x.shape[0], 64)")
+    assert (severities("KL751", source), severities("KL796", source)) == ([], ["warning", "warning"])
+    source = ROWS.format(step="columns", mask="lane", n="x.shape[1]", grid="x.shape[0]")
+    assert (severities("KL751", source), severities("KL796", source)) == (["warning"], [])
