@@ -151,3 +151,21 @@ def test_a_view_of_what_has_an_unknown_shape(made: str, shape: str, expected: li
         return out.view({shape})
     """
     assert severities("KL795", source) == expected
+
+
+@pytest.mark.parametrize(("launched", "expected"), [("scale.fn", []), ("scale", ["error"])])
+def test_a_launch_without_the_tuner(launched: str, expected: list[str]) -> None:
+    """``.fn`` of a tuned kernel is the kernel itself, which takes what the tuner would set."""
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"BLOCK": 64}}), triton.Config({{"BLOCK": 128}})], key=["n"])
+    @triton.jit
+    def scale(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        {launched}[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+        return y
+    """
+    assert [finding.severity for finding in told("KL703", source)] == expected
