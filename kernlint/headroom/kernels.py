@@ -21,7 +21,7 @@ from kernlint.cost.traffic.masks import active_fraction
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
 from kernlint.cost.traffic.probe import Probe
 from kernlint.records import replace
-from kernlint.workload import Compute, Dot, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
+from kernlint.workload import Atomic, Compute, Dot, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
@@ -76,16 +76,12 @@ def chunks_us(launch: Launch) -> float:
     found = _serial_loop(launch)
     if found is None:
         return 0.0
-    rounds, step_bytes = found
-    return rounds * (_LINE_STEP_NS if step_bytes <= _SIDE_BY_SIDE else _CHUNK_STEP_NS) / 1000
+    rounds, in_line = found
+    return rounds * (_LINE_STEP_NS if in_line else _CHUNK_STEP_NS) / 1000
 
 
-#: Bytes from one step's value to the next up to which a line of them is loaded together.
-_SIDE_BY_SIDE = 8.0
-
-
-def _serial_loop(launch: Launch) -> tuple[float, float] | None:
-    """(rounds, bytes from one step to the next) of the loop that makes ``launch`` serial."""
+def _serial_loop(launch: Launch) -> tuple[float, bool] | None:
+    """(rounds, whether the steps' values lie side by side) of the loop that makes ``launch`` serial."""
     found = traffic(launch)
 
     def rounds(loops: tuple[Loop, ...]) -> float:
@@ -97,8 +93,14 @@ def _serial_loop(launch: Launch) -> tuple[float, float] | None:
         walks = single and access.kind == "load" and bool(loops) and _scalars_alone(loops[-1])
         around = loops if walks else loops[-1:] if access.kind == "store" else ()
         if any(loop.carried for loop in around) and rounds(around) >= _LONG:
-            return rounds(around), access.loop_step_bytes if single else math.inf
+            return rounds(around), single and _steps_by_one(access.access, around[-1])
     return None
+
+
+def _steps_by_one(access: Load | Store | Atomic, loop: Loop) -> bool:
+    """Whether a turn of ``loop`` takes ``access`` to the neighbour of what it took before."""
+    step = access.offset.coefficient(LoopIndex(loop.id)) if access.offset is not None else None
+    return step is not None and step.value in (1, -1)
 
 
 def _scalars_alone(loop: Loop) -> bool:
