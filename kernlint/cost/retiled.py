@@ -3,6 +3,7 @@ reading the program for. What a tile does to the sectors of its loads, and to re
 
 from __future__ import annotations
 
+import math
 from math import ceil
 
 from kernlint.cost import gathers
@@ -116,8 +117,10 @@ def _grid(launch: Launch, loop: DotLoop, dot: Dot) -> tuple[int, int] | None:
         if load is None or load.offset is None:
             return None
         axes.append({atom.axis for atom in load.offset.atoms() if isinstance(atom, ProgramId)})
-    if any(len(one) > 1 for one in axes) or axes[0] & axes[1]:
+    # Both operands move along the axes of a batch, and along one that a kernel takes rows and columns from.
+    shared = axes[0] & axes[1]
+    if shared and (axes[0] == shared or axes[1] == shared):
         return None
     # Where no program index moves an operand, all programs share its one tile.
-    m, n = (concrete(launch.grid[min(one)]) if one else 1 for one in axes)
+    m, n = (math.prod(concrete(launch.grid[axis]) or 0 for axis in one - shared) for one in axes)
     return (m, n) if m and n else None

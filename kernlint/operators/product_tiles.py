@@ -28,7 +28,7 @@ STAGES = (3, 4)
 #: Output tiles that are tried with other K extents and stages as well.
 _REFINED = 2
 #: How much longer than the best so far a tile may take by what is foreseen of one launch and be looked at all the same.
-_FORESEEN = 1.4
+_FORESEEN = 1.2
 #: The share of the time of the launches at a place that has to be told for a tile to be foreseen there.
 _TOLD = 0.9
 _EXTENTS = {"m": "the rows", "n": "the columns", "k": "the depth"}
@@ -56,6 +56,11 @@ class Foreseen:
     def us(self, tile: Tile) -> float:
         extents = tile.m, tile.n, tile.k, tile.num_warps, tile.num_stages
         return self.others + sum(count * retiled.us(*extents) for retiled, count in self.told)
+
+    @property
+    def now_us(self) -> float:
+        """What they take with the tile at hand."""
+        return self.others + sum(count * retiled.now_us for retiled, count in self.told)
 
     @property
     def reach(self) -> float:
@@ -111,7 +116,8 @@ def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tupl
         names = tile_names(context, context.variant, launch, dot)
         if form is not None and all(span in form.integers for found in launch.literals.values() for span in found):
             known[form.key] = form.numbered(launch), names
-    context.answers[asked] = launch.literals, names
+    if isinstance(names, TileNames):  # a launch of few programs may not show what sets its tile
+        context.answers[asked] = launch.literals, names
     return launch, names
 
 
@@ -194,6 +200,19 @@ def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | Non
     return foreseen_for([(one, counts[kind]) for kind, one in launches.items()], context.device)
 
 
+def may_gain(
+    context: Context, base: Variant, launch: Launch, dot: Dot, num_stages: tuple[int, ...], gain: float
+) -> bool:
+    """Whether the launches at the place of ``launch`` may be so many times as fast with another tile, for all that is foreseen."""
+    foreseen = _foreseen(context, base, launch)
+    if foreseen is None:
+        return True
+    tiles = (
+        Tile(m, n, k, _warps(m, n), stages) for m, n in _TILES for k in _k_extents(_bits(dot)) for stages in num_stages
+    )
+    return gain * min(map(foreseen.us, tiles)) <= _FORESEEN * foreseen.now_us
+
+
 def foreseen_for(launches: Sequence[tuple[Launch, float]], device: Device) -> Foreseen | None:
     """What ``launches`` would take, each so often as it says; None where that cannot be told of those that take most of it."""
     found = [(Retiled.of(launch, device), launch, count) for launch, count in launches]
@@ -217,7 +236,7 @@ def searched_tiles(
     First every output tile with the usual K extent, then the best few of them with other K extents and stages: time
     depends on the output tile far more than on the rest.
     """
-    usual, *other = (dot.k,) if "k" in names.bound else _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
+    usual, *other = (dot.k,) if "k" in names.bound else _k_extents(_bits(dot))
     priced = _best_of(us, [*_tiles(names, dot, usual, num_stages[0])], foreseen, kept)
     near = [
         replace(tile, k=k, num_stages=stages)
@@ -329,15 +348,23 @@ def _tiles(names: TileNames, dot: Dot, k: int, num_stages: int) -> Iterator[Tile
         extent = {names.m: m, names.n: n}.get(names.k, k)
         if not _consistent(names, m, n, extent):
             continue
-        warps = 8 if m * n >= 128 * 128 else 4
+        warps = _warps(m, n)
         if m * n / (32 * warps) <= _MAX_ACCUMULATORS:
             yield Tile(m, n, extent, warps, num_stages)
+
+
+def _warps(m: int, n: int) -> int:
+    return 8 if m * n >= 128 * 128 else 4
 
 
 def _consistent(names: TileNames, m: int, n: int, k: int) -> bool:
     """Whether constants shared between extents allow this tile."""
     values: dict[str, int] = {}
     return all(values.setdefault(name, extent) == extent for name, extent in ((names.m, m), (names.n, n), (names.k, k)))
+
+
+def _bits(dot: Dot) -> int:
+    return max(dot.a.dtype.bits, dot.b.dtype.bits)
 
 
 def _k_extents(bits: int) -> tuple[int, ...]:

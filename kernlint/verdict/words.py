@@ -45,7 +45,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
     details = Details(
         file=judgement.workload.file,
         kernel=_kernel(judgement),
-        category=chosen.finding.rule.category if worth and chosen is not None else "none",
+        category=chosen.finding.rule.gains_by if worth and chosen is not None else "none",
         rule=_rule_of_change(chosen) if worth and chosen is not None else None,
         location=_location(chosen.finding.span, chosen.finding.symbol) if worth and chosen is not None else None,
         estimate=_estimate(judgement, chosen, device),
@@ -70,7 +70,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         True,
         _errors(judgement) + _why(judgement, chosen, device) + _caveats(judgement),
         details,
-        _bottleneck(chosen, gain, device, judgement),
+        _bottleneck(chosen, gain, judgement),
         change.method,
         change.plan,
         speedup_text(chosen, scope, judgement.before.total_us(scope)),
@@ -197,7 +197,7 @@ def _contradictions(judgement: Judgement) -> str:
     return f" {_sentence('; '.join(said[:2]))}." if said else ""
 
 
-def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgement: Judgement) -> str:
+def _bottleneck(chosen: Candidate, gain: Priced | None, judgement: Judgement) -> str:
     assert chosen.finding.change is not None
     text = chosen.finding.change.bottleneck
     if judgement.measured is not None and chosen.finding.kernel:

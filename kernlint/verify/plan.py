@@ -8,14 +8,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from kernlint.analysis import Analysis, analysis, host_facts
+from kernlint.analysis import Analysis, analysis
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError, KernlintError
 from kernlint.fix import Fixed, fix_source
 from kernlint.interpret.assume import parse_facts
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.records import dataclass, replace
 from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.rewrite.effects import NUMERICS

@@ -210,7 +210,7 @@ class BroadcastMultiplySumMatmul(Rule):
         kernel, axis = launch.kernel.name, found.axis
         depth = max(_LEAST, min(_DEPTH_BYTES // found.dtype.bytes, power_of_two(concrete(axis.trip) or _DEPTH_BYTES)))
         blocked = context.variant.then(transform=BlockedProduct(launch.span, found.product.span, depth))
-        packed = _packed(context, launch, found, blocked)
+        packed = _packed(context, launch, blocked)
         variant = packed[0] if packed is not None else blocked
         names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
         times = " x ".join(found.times)
@@ -281,7 +281,7 @@ class BroadcastMultiplySumMatmul(Rule):
         )
 
 
-def _packed(context: Context, launch: Launch, found: OuterProduct, blocked: Variant) -> tuple[Variant, str] | None:
+def _packed(context: Context, launch: Launch, blocked: Variant) -> tuple[Variant, str] | None:
     """The blocked product with one operand permuted beforehand, where its tiles would lie scattered and that pays; and what to
     do."""
     workload, before = context.after(blocked), context.gpu_us(blocked)

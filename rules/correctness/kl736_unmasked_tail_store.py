@@ -93,7 +93,7 @@ def _asymmetric(rule: Rule, context: Context, found: set[Span]) -> Iterable[Find
 
 def _masked_twins(launch: Launch) -> dict[Span, tuple[Access, Access]]:
     """The stores of ``launch`` without a mask to tensors of open size, each by its place and with a masked load at its offsets."""
-    masked = {
+    masked: dict[object, Access] = {
         (site.access.offset, site.access.shape): site.access
         for site in sites(launch.kernel, Load)
         if site.access.mask and site.access.offset is not None and not site.open and site.access.elements > 1

@@ -105,7 +105,7 @@ class MaskOnWrongAxis(Rule):
 def _stretched(launch: Launch) -> dict[Span, tuple[Access, Expr]]:
     """The accesses of ``launch`` to square tiles under a mask of one dimension, each by its place and with the distance of its
     rows, which the mask does not bound."""
-    found = {}
+    found: dict[Span, tuple[Access, Expr]] = {}
     for site in sites(launch.kernel):
         access = site.access
         if not access.stretched or len(access.shape) != 2 or access.shape[0] != access.shape[1]:

@@ -71,7 +71,7 @@ def _traffic(launch: Launch) -> Traffic:
     accesses: list[AccessTraffic] = []
     shares: dict[int, tuple[float, ...]] = {}
     _visit(launch.kernel.body, 1.0, 1.0, (), probe, launch, programs, accesses, shares)
-    accesses = share_windows(accesses, launch, probe)
+    accesses = share_windows(accesses)
     by_node = {id(access.access): access for access in accesses}
     return Traffic(
         programs=programs,
@@ -130,6 +130,8 @@ def _access(
     start = None if offset is None else probe.at(offset)
     whole = span_bytes(launch.tensor(access.base))
     if offset is None or start is None:
+        if offset is None and _shifted(access, launch):
+            return _somewhere_near(access, executions, active, whole, programs)
         return _anywhere(access, offset, executions, active, whole, programs)
     tile = tile_of(access, offset, start, probe)
     sectors = tile.sectors * fraction
@@ -147,7 +149,7 @@ def _access(
     density = min(1.0, min(footprint, whole) / span) if 0 < span < math.inf else 1.0
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
-        sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared, met.step,
+        sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared,
         density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
         request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
         strides=tile.strides,
@@ -178,23 +180,30 @@ def _anywhere(
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, footprint,
         sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
-        (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        (float(access.id), float(id(access) % 2**31)), frozenset(),
         1.0, program_bytes, sectors * SECTOR_BYTES, vector_bytes(access),
     )  # fmt: skip
+
+
+def _shifted(access: Load | Store | Atomic, launch: Launch) -> bool:
+    """Whether what an address depends on of memory are numbers alone: they move all lanes of a program together."""
+    loads = [launch.kernel.load(number) for number in access.through]
+    return bool(loads) and access.elements > 1 and all(load is not None and load.elements == 1 for load in loads)
 
 
 def _somewhere_near(
     access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int
 ) -> AccessTraffic:
-    """The traffic of an access at addresses that the program computes from no loaded value (by way of floating point, say, as a
-    resampling does): neighbouring lanes are taken to name neighbouring elements, and programs to share none."""
+    """The traffic of an access at addresses that the program computes by way of floating point, say (a resampling), from no loaded
+    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, and programs to
+    share none."""
     size = access.dtype.bytes
     asked = active * size
     sectors = asked / SECTOR_BYTES
     moved = asked * executions * programs
     return AccessTraffic(
         access, access.base, executions, active, sectors, asked * executions, min(moved, whole), moved, float(LINE_BYTES),
-        False, True, False, (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        False, True, False, (float(access.id), float(id(access) % 2**31)), frozenset(),
         1.0, asked * executions, asked, size,
     )  # fmt: skip
 

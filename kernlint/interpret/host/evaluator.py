@@ -235,14 +235,14 @@ class HostEvaluator(HostOperators):
                 return value.is_float
             return Unknown(name)
         if isinstance(value, Jit) and name in ("fn", "kernel"):
-            return value
+            return value.within if name == "fn" else value
         if isinstance(value, Jit) and name in ("run", "warmup"):
             action = self.launch if name == "run" else partial(warm_up, self)
             return Builtin(name, lambda a, k, n: action(value, k.pop("grid", ()), a, k, n))
         if isinstance(value, Config):
             return self._config_attribute(value, name, node)
         if isinstance(value, Builtin) and value.name == "super":
-            return super_attribute(self, value, name)
+            return super_attribute(value, name)
         if isinstance(value, releases.Version):
             return value.attribute(name)
         if isinstance(value, (list, dict)) and name not in _READING:

@@ -127,6 +127,8 @@ class HostState(Recording):
         self.rounds = 0
         #: Whether anybody looks into the kernels.
         self.reads_kernels = True
+        #: Whether launches are followed under each configuration of a tuner.
+        self.follows_tuners = True
         #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
         self.put_off: Callable[[Module, cst.BaseExpression, Scope], Deferred] | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.indexing import dynamic
 from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast, is_dense
 from kernlint.interpret.values import ReadValue, Unknown

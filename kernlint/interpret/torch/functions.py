@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs
 from kernlint.interpret.torch import (
     copies,
     creation,
@@ -23,7 +24,7 @@ from kernlint.interpret.torch import (
     views,
     windows,
 )
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, device_of, note_read_sizes, tensors_in
+from kernlint.interpret.torch.arguments import device_of, note_read_sizes, tensors_in
 from kernlint.interpret.torch.shapes import transposed
 from kernlint.interpret.values import Builtin, Unknown
 from kernlint.workload import Tensor

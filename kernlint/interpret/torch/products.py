@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.shapes import (
     broadcast,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, dtype_given, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import dtype_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype, elementwise
 from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast
 from kernlint.interpret.values import Unknown

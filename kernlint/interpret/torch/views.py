@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, shape_given
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import shape_given
 from kernlint.interpret.torch.copies import copied
 from kernlint.interpret.torch.shapes import (
     Shape,
