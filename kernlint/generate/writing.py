@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kernlint.generate.asked import unknown_attribute
+from kernlint.generate.asked import asked_for, configured, unknown_attribute
 from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.computation import Computation
 from kernlint.generate.host import Host, allocation, launch_text, returned
@@ -178,7 +178,7 @@ class Writing(Computation):
         extents = self._extents()
         if self.host.divisions:
             extents.append(" and ".join(self.host.divisions))
-        checks = [f"assert {one}" for one in (*extents, *self._given(), *self._apart())]
+        checks = [f"assert {one}" for one in (*extents, *self._given("\n".join(body)), *self._apart())]
         return Rewritten(kernels, [*checks, *prepared, *self.host.size_lines(), *body], bool(extents))
 
     def _extents(self) -> list[str]:
@@ -207,21 +207,41 @@ class Writing(Computation):
             if other != name and (other not in changed or name < other)
         ]
 
-    def _given(self) -> list[str]:
-        """The numbers that a program was given that was read itself: which way it takes may depend on any of them. Raises
-        :class:`CannotGenerate` where its methods ask for what is no number and no tensor."""
-        if not self.itself:
-            return []
+    def _given(self, body: str) -> list[str]:
+        """What the program was given, its arguments and what its object was made with, beside the tensors: which way it takes may
+        depend on any of it. Raises :class:`CannotGenerate` where it may depend on what is not known."""
         known, module = self._known(), ast.parse(self.text)
+        owner = self.workload.entry.rpartition(".")[0]
+        if not self.itself:
+            return self._as_made(known, configured(module, owner), body)
         refuse_hidden_state(module, self.workload.entry)
         for name in parameters(module, self.workload.entry):
             if name not in known:
                 raise CannotGenerate(f"what it computes may depend on `{name}`, which is not known")
-        held = [tuple(name.split(".")) for name in self.workload.held]
-        unknown = unknown_attribute(module, self.workload.entry.rpartition(".")[0], held)
+        unknown = unknown_attribute(module, owner, [tuple(name.split(".")) for name in self.workload.held])
         if unknown is not None:
-            raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is no tensor and no number")
+            raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is not known")
         return [_equal(name, one) for name, one in known.items() if not isinstance(one, (Tensor, Expr))]
+
+    def _as_made(self, known: Mapping[str, Any], attributes: set[str], body: str) -> list[str]:
+        """The same of a program that is given what the reference computes: of its arguments, and of the ``attributes`` that the
+        constructor's have a say in, where ``body`` does not name them."""
+        named = set(re.findall(r"self(?:\.\w+|\[\d+\])+|\w+", body))
+        made = {name for name in attributes if any(one.partition(".")[0] == name for one in self.workload.held)}
+        asked = asked_for(ast.parse(self.text), self.workload.entry.rpartition(".")[0])
+        for name in sorted((attributes - made) & asked):
+            raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is not known")
+        found = []
+        for name, one in known.items():
+            if (name in named and not isinstance(one, Tensor)) or isinstance(one, Expr):
+                continue
+            if not name.startswith("self."):
+                found += [] if isinstance(one, Tensor) else [_equal(name, one)]
+            elif re.split(r"[.\[]", name)[1] in attributes:
+                extents = one.shape if isinstance(one, Tensor) and name in self.used_inputs else ()
+                fixed = [f"{name}.shape[{axis}] == {n}" for axis, n in enumerate(extents or ()) if isinstance(n, int)]
+                found += [" and ".join(fixed)] if fixed else [] if isinstance(one, Tensor) else [_equal(name, one)]
+        return found
 
     def _known(self) -> dict[str, Any]:
         """The arguments and what the object holds, by how they are spelled."""
