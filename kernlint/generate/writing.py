@@ -47,6 +47,17 @@ def _equal(name: str, number: Any) -> str:
     return f"{name} is None" if kept is None else f"{name} == {kept!r}"
 
 
+def _laid_out(name: str, tensor: Tensor) -> str:
+    """And that ``tensor``, which is called ``name``, lies in memory as it did when it was read."""
+    return f" and {name}.is_contiguous()" if tensor.is_contiguous else f" and {name}.stride() == {tensor.strides}"
+
+
+def _fixed_extents(name: str, tensor: Tensor) -> list[str]:
+    """That ``tensor``, which is called ``name``, has the extents that are numbers."""
+    known = [f"{name}.shape[{axis}] == {n}" for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
+    return [" and ".join(known)] if known else []
+
+
 class Writing(Computation):
     """Writes kernels for what is computed."""
 
@@ -183,19 +194,15 @@ class Writing(Computation):
 
     def _extents(self) -> list[str]:
         """The extents that the kernels were written for: everything else is read when they run. Of what was read itself, the types
-        too."""
+        and the layouts too."""
         if self.itself:
             tensors = {name: one for name, one in self._known().items() if isinstance(one, Tensor)}
             return [
-                f"{name}.shape == {tuple(one.shape or ())} and {name}.dtype == torch.{one.dtype}"
+                f"{name}.shape == {tuple(one.shape or ())} and {name}.dtype == torch.{one.dtype}{_laid_out(name, one)}"
                 for name, one in tensors.items()
             ]
-        found = []
-        for name, tensor in self.used_inputs.items():
-            known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
-            if known and not name.startswith("self."):
-                found.append(" and ".join(f"{name}.shape[{axis}] == {n}" for axis, n in known))
-        return found
+        given = {name: tensor for name, tensor in self.used_inputs.items() if not name.startswith("self.")}
+        return [text for name, tensor in given.items() for text in _fixed_extents(name, tensor)]
 
     def _apart(self) -> list[str]:
         """That what is changed in place is no memory that something else is read from."""
@@ -233,14 +240,12 @@ class Writing(Computation):
             raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is not known")
         found = []
         for name, one in known.items():
-            if (name in named and not isinstance(one, Tensor)) or isinstance(one, Expr):
+            if isinstance(one, Expr) or (name.startswith("self.") and re.split(r"[.\[]", name)[1] not in attributes):
                 continue
-            if not name.startswith("self."):
-                found += [] if isinstance(one, Tensor) else [_equal(name, one)]
-            elif re.split(r"[.\[]", name)[1] in attributes:
-                extents = one.shape if isinstance(one, Tensor) and name in self.used_inputs else ()
-                fixed = [f"{name}.shape[{axis}] == {n}" for axis, n in enumerate(extents or ()) if isinstance(n, int)]
-                found += [" and ".join(fixed)] if fixed else [] if isinstance(one, Tensor) else [_equal(name, one)]
+            if not isinstance(one, Tensor):
+                found += [] if name in named else [_equal(name, one)]
+            elif name.startswith("self.") and name in self.used_inputs:
+                found += _fixed_extents(name, one)
         return found
 
     def _known(self) -> dict[str, Any]:

@@ -445,6 +445,73 @@ class Model:
     assert unknown_attribute(ast.parse(module), "Model", known) == (unknown or "mode")
 
 
+_WITH_REFERENCE = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, power, mode="relu", slope=0.1):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)
+        return {result}
+"""
+_REFERENCE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, power):
+        super().__init__()
+        self.power = power
+    def forward(self, x):
+        return torch.relu(x * 2.0 * self.power)
+def get_inputs():
+    return [torch.randn(640)]
+def get_init_inputs():
+    return [3]
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "result", "told"),
+    [
+        ("self.power = power", "torch.relu(y * self.power)", "self.power == 3"),
+        (
+            "self.power, self.mode = power, mode",
+            "torch.relu(y * self.power) if self.mode == 'relu' else y",
+            "self.mode == 'relu'",
+        ),
+        ("self.act = torch.nn.LeakyReLU(slope)", "self.act(y)", None),
+        ("self.act = torch.nn.LeakyReLU(0.1)", "self.act(y)", ""),
+        ("self.norm = torch.nn.LayerNorm(640, eps=slope)", "self.norm(y)", "self.norm.eps == 0.1"),
+        ("self.power = power", "torch.relu(x.mul_(self.power))", None),
+    ],
+)
+def test_beside_a_reference_what_an_object_was_made_with_is_asserted(init: str, result: str, told: str | None) -> None:
+    source = _WITH_REFERENCE.format(init=init, result=result)
+    made = _beside(source, _REFERENCE)
+    from_reference = made.rewriting is not None and FROM_ITSELF not in made.rewriting.effects.notes
+    assert from_reference == (told is not None), made.reason
+    if made.rewriting is not None and told is not None:
+        assert told in apply_edits(source, made.rewriting.edits)
+
+
+def test_kernels_divide_towards_zero() -> None:
+    body = "tl.store(y + i, tl.load(x + {place}, mask=i < n), mask=i < n)"
+    assert _written(body.format(place="(i // 3 + i % 3)")).rewriting is not None
+    for place in ("((i - 600) // 3 + 200)", "((i - 600) % 3 + 2)"):
+        made = _written(body.format(place=place))
+        assert made.rewriting is None and "less than zero" in made.reason
+
+
 def test_a_loop_whose_rounds_multiply_what_is_looked_at_is_refused() -> None:
     """Each kernel sums what the one before it wrote, twice: of thirty rounds there are 2^30 ways back to the argument."""
     source = _KERNEL.format(
