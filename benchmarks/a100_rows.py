@@ -22,12 +22,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.estimate import Estimator, StepTime
 from kernlint.errors import KernlintError
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program, Question
+from kernlint.interpret.question import host_facts, target_for
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch, Repeat, Tensor, TorchOp, Workload
 from kernlint.workload.dtype import FLOAT32

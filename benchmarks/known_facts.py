@@ -24,18 +24,16 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
-from kernlint.interpret.callers import CallSite, Nothing, call_sites
+from kernlint.interpret.callers import CallSite, Nothing, of_entry, sites_in
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
-from kernlint.interpret.question import Fact, Question
-from kernlint.interpret.reading.launching import may_launch
+from kernlint.interpret.question import Fact, Question, host_facts, target_for
 from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import read_source
-from kernlint.syntax.tree import Module, parse_module
+from kernlint.syntax.tree import parse_module
 from kernlint.verdict.scenarios import Planner
 from kernlint.workload import Access, Dot, Expr, Launch, Symbol, Tensor, Workload
 
@@ -100,10 +98,10 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     other = parse_module(read_source(str(reference)).text, str(reference)) if reference is not None else None
     program = Program(module, other, Question(host=host_facts(DEVICE)))
     workloads = [w for w in program.workloads() if w.first_call().launches()]
-    sites = _sites(program, workloads, module, project)
+    sites = sites_in(program, workloads, project) if workloads else []
     for workload in workloads:
         here = facts_of(workload)
-        own = [site for site in sites if site.function.partition(".")[0] == workload.entry.partition(".")[0]]
+        own = of_entry(sites, workload.entry)
         if all(all(known) for known in here.values()):
             versions = [here] * len(WAYS)
         else:
@@ -134,11 +132,6 @@ def _add(count: Count, kind: str, versions: Sequence[list[bool]]) -> None:
     count.all[kind] += len(first)
     for way, known in zip(WAYS, versions):
         count.known[kind, way] += sum(known if len(known) == len(first) else first)
-
-
-def _sites(program: Program, workloads: Sequence[Workload], module: Module, project: bool) -> list[CallSite]:
-    entries = [workload.entry.replace(".backward", ".forward") for workload in workloads]
-    return call_sites(module, entries, may_launch(module), program.question.host, project) if entries else []
 
 
 def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:

@@ -22,12 +22,11 @@ from evidence import rules_of_rows
 from perf_hosts import HOSTS
 from perf_reasons import REASONS
 
-from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import KernlintError
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.lint.model import SEVERITIES
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context

@@ -17,12 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.interpret.recorded.agreement import differences
 from kernlint.interpret.recorded.program import RecordedProgram
 from kernlint.interpret.recorded.recording import Recording

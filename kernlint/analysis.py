@@ -15,14 +15,11 @@ from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, SCOPES, estimate
 from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
-from kernlint.interpret.api import Target, find_target
-from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.callers import CallSite, call_sites
-from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.assume import parse_facts
+from kernlint.interpret.callers import CallSite, of_entry, sites_in
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
-from kernlint.interpret.question import Question
-from kernlint.interpret.reading.launching import may_launch
+from kernlint.interpret.question import Question, host_facts, target_for
 from kernlint.interpret.recorded.program import RecordedProgram
 from kernlint.interpret.recorded.recording import Recording
 from kernlint.perf.model import Performance
@@ -176,7 +173,7 @@ def read_program(request: Request, for_rules: bool = False) -> Reading:
     if request.reference is not None:
         module = _reference(request.reference, request.reference_path)
     _check_dialect(task.kernel)
-    facts = tuple(parse_fact(text) for text in request.assumptions)
+    facts = parse_facts(request.assumptions)
     question = Question(request.entry, request.overrides, facts, host_facts(gpu), target_for(None, gpu))
     program = (
         Program(task.kernel, module, question)
@@ -285,7 +282,7 @@ class _Judge:
         if len(self._plans) >= _MOST_ASSUMED:
             return replace(base, certainty="unknown", undecided=wanted)
         gpu = self.reading.device
-        sites = [site for site in self._calls() if site.function.partition(".")[0] == workload.entry.partition(".")[0]]
+        sites = of_entry(self._calls(), workload.entry)
         planner = Planner(self.reading.program, workload, gpu, target_for(None, gpu), sites)
         plans = self._plans[workload.entry] = planner.plans()
         if not plans:
@@ -311,10 +308,7 @@ class _Judge:
     def _calls(self) -> list[CallSite]:
         """The calls of this program's functions that it makes itself, as a script say, and those in its project."""
         if self._sites is None:
-            kernel, program = self.reading.program.kernel, self.reading.program
-            entries = [workload.entry.replace(".backward", ".forward") for workload in self.reading.workloads]
-            ways, host = may_launch(kernel), program.question.host
-            self._sites = call_sites(kernel, entries, ways, host, self.reading.request.project)
+            self._sites = sites_in(self.reading.program, self.reading.workloads, self.reading.request.project)
         return self._sites
 
     def with_other_scenarios(self, judgement: Judgement) -> Judgement:
@@ -386,19 +380,6 @@ def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
             what = f"{tensor.name or 'a tensor'} would have the shape [{', '.join(map(str, tensor.shape))}]"
             why = "which holds nothing" if none else "which no device can hold"
             raise UsageError(f"--set {given}: {what}" if given else f"{workload.file}: {what}, {why}")
-
-
-def host_facts(device: Device) -> HostFacts:
-    """What the analysed program would learn about ``device`` by asking torch."""
-    major, _, minor = (device.compute_capability or "9.0").partition(".")
-    shared = device.shared_memory_max_bytes_per_block, device.shared_memory_bytes_per_sm
-    return HostFacts(device.sm_count, (int(major), int(minor or 0)), device.triton_backend, *shared)
-
-
-def target_for(release: str | None, device: Device) -> Target:
-    """The Triton release (the newest known where None) and architecture that code for ``device`` is compiled for."""
-    arch = device.gfx_target or (device.compute_capability or "9.0").replace(".", "")
-    return find_target(release, device.vendor, arch)
 
 
 def _device(name: str) -> Device:

@@ -25,6 +25,7 @@ from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import is_markdown
 from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement, best_candidate, price
+from kernlint.verdict.scenarios import undecided
 from kernlint.workload import Workload
 
 #: Fixes of one run; each is followed by a fresh analysis.
@@ -78,13 +79,23 @@ class Refused:
 
 @dataclass(frozen=True)
 class Fixed:
-    """The outcome: the kernel's source ``before`` and ``after`` (the same text where nothing was applied)."""
+    """The outcome: the kernel's source ``before`` and ``after`` (the same text where nothing was applied). ``wanted`` are the facts
+    without which it cannot be told what would pay."""
 
     path: str
     before: str
     after: str
     applied: tuple[Applied, ...] = ()
     refused: tuple[Refused, ...] = ()
+    wanted: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> str:
+        """Why nothing was applied or refused."""
+        if not self.wanted:
+            return "nothing to fix"
+        given = " ".join(f"--assume '{fact}'" for fact in self.wanted)
+        return f"nothing that is proven to pay, as sizes or types are open: give them, such as {given}"
 
     @property
     def diff(self) -> str:
@@ -109,6 +120,8 @@ class _Question:
     autotune: bool = False
     done: list[Applied] = field(default_factory=list)
     refused: dict[tuple[str, str, str], Refused] = field(default_factory=dict)
+    #: Facts that nothing tells, which the verdict would assume.
+    wanted: Sequence[str] = ()
 
     @property
     def mends(self) -> bool:
@@ -147,6 +160,7 @@ class _Version:
         in each workload."""
         if not self.asked.rules:
             judgement = self.judgement or best_change(self.reading, self.asked.autotune)
+            self.asked.wanted = undecided(judgement.workload, judgement.before.missing)
             yield _Found(judgement.workload, self._mendable(judgement), wrong=True)
             yield _Found(judgement.workload, judgement.candidates, judgement.chosen, False, judgement.proposal)
             return
@@ -213,7 +227,14 @@ def fix_source(
     if is_markdown(SourceText(request.source, request.path)):
         _leave_markdown(version)
     after = _with_fixes(version)
-    return Fixed(asked.request.path, version.text, after.text, tuple(asked.done), tuple(asked.refused.values()))
+    return Fixed(
+        asked.request.path,
+        version.text,
+        after.text,
+        tuple(asked.done),
+        tuple(asked.refused.values()),
+        tuple(asked.wanted),
+    )
 
 
 def _first_version(asked: _Question, analysed: Analysis | None) -> _Version:
@@ -267,8 +288,9 @@ def _next_fix(version: _Version) -> _Version | None:
 
 def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     """What to try, the most worthwhile first."""
-    tuned = {one.code for one in asked.done if one.tunes}
+    tuned, anew = {one.code for one in asked.done if one.tunes}, _is_anew(asked)
     left = [c for c in found.candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
+    left = [c for c in left if not (c.anew and anew)]  # of what is written anew nothing else would be written
     if found.wrong:
         return left
     if asked.rules:
@@ -291,12 +313,15 @@ def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> li
     chosen, proposal = found.chosen, found.proposal
     if chosen is None:
         return []
-    anew = any(one.anew for one in asked.done)
-    first = [one for one in (chosen, proposal) if one is not None and not (one.anew and anew)]
+    first = [one for one in (chosen, proposal) if one is not None and (not one.anew or not _is_anew(asked))]
     if chosen.finding.cause is not None:
         best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
         first = [*first[:1], *([best] if best is not None else [])]
     return [c for c in first if _worth(c, asked.scope) and _key(c) not in asked.refused]
+
+
+def _is_anew(asked: _Question) -> bool:
+    return any(one.anew for one in asked.done)
 
 
 def _worth(candidate: Candidate, scope: str) -> bool:

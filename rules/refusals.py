@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kernlint.interpret.project import is_left
+from kernlint.rules.base import Rule
 from kernlint.rules.faults import FaultRule
 from kernlint.rules.finding import Context, Evidence
 from kernlint.workload import Fault, Launch
@@ -16,6 +17,11 @@ def other_compiler(context: Context) -> str:
     target = context.program.question.target
     asked = target.asked if target is not None else ""
     return context.program.other_vendor or (f"the project asks for {asked}" if asked else "")
+
+
+def severity_here(rule: Rule, context: Context) -> str:
+    """The severity of what a release of Triton refuses: that of ``rule``, a remark where another compiler is meant."""
+    return "info" if other_compiler(context) else rule.severity
 
 
 class RefusalRule(FaultRule, abstract=True):
@@ -32,10 +38,11 @@ class RefusalRule(FaultRule, abstract=True):
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """The rule's own severity where the program fails, a lower one where it may."""
-        if self.severity == "info" or other_compiler(context) or not fault.certain:
+        severity = severity_here(self, context)
+        if severity == "info" or not fault.certain:
             return "info"
         if not context.workload.bare:
-            return self.severity
+            return severity
         return "info" if self._is_left(context) else self.if_open
 
     @staticmethod

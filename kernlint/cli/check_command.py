@@ -43,7 +43,7 @@ _FORMATS = ["text", "concise", "json", "json-lines", "sarif", "github", "gitlab"
 
 
 #: The formats that carry fixes; for the others they are not worked out.
-_WITH_FIXES = frozenset({"json", "json-lines", "rdjson"})
+_WITH_FIXES = frozenset({"json", "json-lines", "rdjson", "sarif"})
 
 
 #: The formats that `--statistics` has.
@@ -256,7 +256,7 @@ def check(
     if hide is not None and here.output_format in FOR_PEOPLE and not statistics:
         report = report.without(hide)
     print_report(report, here.output_format, output_file, stream, statistics)
-    tell_of_run(outcome, report, here)
+    tell_of_run(outcome, here)
     if not exit_zero and _fails(outcome.findings, here.fail_on):
         raise click.exceptions.Exit(_FINDINGS)
 

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 
 def checked_facts(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """``texts``, each of them a fact. Raises ``UsageError`` where one is none."""
+    """``texts``, which are facts. Raises ``UsageError`` where they are none."""
     if texts:
-        from kernlint.interpret.assume import parse_fact
+        from kernlint.interpret.assume import parse_facts
 
-        for text in texts:
-            parse_fact(text)
+        parse_facts(texts)
     return texts
 
 

@@ -68,7 +68,7 @@ def _renderer(output_format: str, statistics: bool, stream: TextIO | None) -> Ca
     return renderer
 
 
-def tell_of_run(outcome: Outcome, report: LintReport, settings: Settings) -> None:
+def tell_of_run(outcome: Outcome, settings: Settings) -> None:
     """What is not about a finding goes to standard error."""
     for entry in outcome.stale:
         place = encodable(f"{entry.file}: {entry.code} {entry.message}", sys.stderr)

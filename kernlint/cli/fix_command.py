@@ -108,7 +108,7 @@ def _tell(source: SourceText, result: Fixed, diff: bool) -> None:
     for refused in result.refused:
         _say(f"kernlint: {source.path}: {_not_made(refused)}")
     if not result.applied and not result.refused:
-        _say(f"kernlint: {source.path}: nothing to fix")
+        _say(f"kernlint: {source.path}: {result.nothing}")
 
 
 def _made(applied: Applied, diff: bool) -> str:

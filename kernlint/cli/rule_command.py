@@ -18,11 +18,10 @@ def rule(rule: str) -> None:
     from kernlint.rules.docs import to_markdown
     from kernlint.rules.registry import find_rule
 
-    for diagnostic in DIAGNOSTICS:
-        if rule.strip().lower() in (diagnostic.code.lower(), diagnostic.name):
-            click.echo(diagnostic.to_markdown(), nl=False)
-            return
-    click.echo(to_markdown(find_rule(rule)), nl=False)
+    wanted = rule.strip().lower()
+    known = next((one for one in DIAGNOSTICS if wanted in (one.code.lower(), one.name)), None)
+    page = known.to_markdown() if known is not None else to_markdown(find_rule(rule))
+    click.echo(encodable(look_of(sys.stdout).prose(page), sys.stdout), nl=False)
 
 
 @click.command()

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from kernlint.cost.traffic.model import Traffic
 from kernlint.workload import Atomic, Compute, Launch, Loop, Reduce, Scan
 
-#: In the order in which they are asked.
-CLASSES = ("sort", "scan", "atomic", "gather", "walk", "row", "loop", "stream")
 #: Reductions, scans and atomics that the micro-benchmarks time, or that take the same instructions.
 _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin"})
 _SCANS = frozenset({"cumsum", "sort", "sum"})

@@ -23,6 +23,7 @@ from kernlint.cost.fitted import fitted
 from kernlint.cost.host import host_sigma
 from kernlint.cost.programs.constants import INTERVAL_80, regime_sigma
 from kernlint.cost.result import StepTime
+from kernlint.cost.timeline import decided_by_host
 from kernlint.records import dataclass
 from kernlint.workload import Launch
 
@@ -212,7 +213,4 @@ def _host_share(estimated: Estimate) -> float:
     """Share of a call that the host decides, from the totals."""
     host = sum([row.count * row.host_us for row in estimated.steps])
     call = estimated.call_us or 0.0
-    if call <= 0:
-        return 0.0
-    share = min(1.0, host / call)
-    return 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
+    return decided_by_host(host, call) if call > 0 else 0.0

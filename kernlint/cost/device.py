@@ -119,10 +119,6 @@ class Device:
         return None if self.sm is None else self.sm[0]
 
     @property
-    def sm_minor(self) -> int | None:
-        return None if self.sm is None else self.sm[1]
-
-    @property
     def is_nvidia(self) -> bool:
         return self.vendor == "nvidia"
 

@@ -130,7 +130,7 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
     products = _products(step, step.m * n * step.k, path, fed, device)
     elements_a, elements_b = step.m * step.k, step.k * n
     a_key, b_key = convert_key(step.a, path, device), convert_key(step.b, path, device, stored=path == "wgmma")
-    a_shuffle, b_shuffle = shuffle_key(step.a, fed, path, device), shuffle_key(step.b, fed, path, device)
+    a_shuffle, b_shuffle = shuffle_key(step.a, fed, path), shuffle_key(step.b, fed, path)
     exchanged = is_exchanged(loop, step, device)
     # Shared memory: an operand is written once and read by each group of warps that needs it.
     smem_bytes = _smem_bytes_a(step, elements_a, warps_n, exchanged)

@@ -89,7 +89,7 @@ def _needs_k_major(fed: str, path: str) -> bool:
     return path == "wgmma" and fed in ("tf32", "int8", "fp8")
 
 
-def shuffle_key(operand: DotOperand, fed: str, path: str, device: Device) -> str:
+def shuffle_key(operand: DotOperand, fed: str, path: str) -> str:
     """How an operand that is not K-major reaches the tensor core: ``none`` where the hardware transposes."""
     if operand.k_major or not operand.reload or operand.again:
         return "none"

@@ -46,7 +46,7 @@ def shared_bytes(loop: DotLoop, device: Device) -> float:
         for operand, elements, stored in operands:
             if operand.again:
                 continue
-            transposed = shuffle_key(operand, fed, path, device)
+            transposed = shuffle_key(operand, fed, path)
             cast = convert_key(operand, path, device) != "none"
             written = elements * operand.dtype.bytes
             if operand.k_major is None and not stored:

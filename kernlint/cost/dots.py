@@ -132,7 +132,7 @@ def _unmeasured_lowering(step: DotStep, num_warps: int, device: Device) -> bool:
     path = instruction(step, num_warps, device)
     fed = fed_class(step.a, step.precision)
     cast = convert_key(step.a, path, device).endswith("other") or convert_key(step.b, path, device).endswith("other")
-    transposed_a = shuffle_key(step.a, fed, path, device) != "none"
+    transposed_a = shuffle_key(step.a, fed, path) != "none"
     computed = any(operand.k_major is None and operand.reload for operand in (step.a, step.b))
     return cast or transposed_a or computed or step.precision == "tf32x3"
 

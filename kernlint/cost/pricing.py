@@ -39,7 +39,7 @@ class Known:
         #: What steps touch, one object for all that is equal.
         self.alike: dict[tuple[tuple[int, float], ...], dict[int, float]] = {}
         #: By how many steps there are: those of the last version.
-        self.distances: dict[int, _Distances] = {}
+        self.distances: dict[int, Distances] = {}
         #: By step, distances, number of runs and doubt.
         self.rows: dict[tuple[int, int, float, float], tuple[Step, dict[int, float], StepTime, Turn]] = {}
 
@@ -109,7 +109,7 @@ class Pricer:
         known = self.known.distances
         found = self.known.touched
         touched = [found[id(step)][1] if id(step) in found else self._touched(step) for step in steps]
-        known[len(steps)] = _Distances.of(touched, known.get(len(steps)))
+        known[len(steps)] = Distances.of(touched, known.get(len(steps)))
         return known[len(steps)].found
 
     def _touched(self, step: Step) -> dict[int, float]:
@@ -136,32 +136,28 @@ def _touched(step: Step) -> dict[int, float]:
     return touched
 
 
-def reuse_distances(touched: list[dict[int, float]]) -> list[dict[int, float]]:
-    """For each step and storage, the bytes touched from that storage's last use to the end of the step.
-
-    ``touched`` holds the distinct bytes per storage of each step. The call repeats, so the last use may lie in the
-    call before. Few steps are looked back at; what is not found among them is as far away as all of them together.
-    """
-    return _Distances.of(touched).found
-
-
 @dataclass(frozen=True)
-class _Distances:
-    """:func:`reuse_distances` of ``touched``: ``found``, and how many steps each of them was ``looked`` back."""
+class Distances:
+    """For each step and storage the bytes touched from that storage's last use to the end of the step: ``found``, from the distinct
+    bytes ``touched`` per storage of each step, of which so many were ``looked`` back at.
+
+    The call repeats, so the last use may lie in the call before. Few steps are looked back at; what is not found among them is as far
+    away as all of them together.
+    """
 
     touched: list[dict[int, float]]
     found: list[dict[int, float]]
     looked: list[int]
 
     @staticmethod
-    def of(touched: list[dict[int, float]], last: _Distances | None = None) -> _Distances:
+    def of(touched: list[dict[int, float]], last: Distances | None = None) -> Distances:
         """Those of ``touched``. Where a step looks back at the same objects as in ``last``, of as many steps, it has the
         same object for its distances."""
         count = len(touched)
         if last is None:
             pairs = [_looking_back(touched, index) for index in range(count)]
-            return _Distances(touched, [found for found, _ in pairs], [looked for _, looked in pairs])
-        distances = _Distances(touched, last.found.copy(), last.looked.copy())
+            return Distances(touched, [found for found, _ in pairs], [looked for _, looked in pairs])
+        distances = Distances(touched, last.found.copy(), last.looked.copy())
         changed = [index for index, (one, then) in enumerate(zip(touched, last.touched)) if one is not then]
         behind = range(min(count, _LOOK_BACK + 1))
         stale = {i for one in changed for far in behind if last.looked[i := (one + far) % count] >= far}

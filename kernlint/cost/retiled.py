@@ -3,6 +3,7 @@ reading the program for. What a tile does to the sectors of its loads, and to re
 
 from __future__ import annotations
 
+import math
 from math import ceil
 
 from kernlint.cost import gathers
@@ -36,7 +37,9 @@ class Retiled:
         )
         self._scale = 1.0
         step = loop.steps[0]
-        self._scale = kernel_time(launch, device).us / self.us(step.m, step.n, step.k, loop.num_warps, loop.num_stages)
+        #: What it takes with the tile at hand.
+        self.now_us = kernel_time(launch, device).us
+        self._scale = self.now_us / self.us(step.m, step.n, step.k, loop.num_warps, loop.num_stages)
 
     @staticmethod
     def of(launch: Launch, device: Device) -> Retiled | None:
@@ -108,13 +111,16 @@ def _grid(launch: Launch, loop: DotLoop, dot: Dot) -> tuple[int, int] | None:
     if loop.grid_m and loop.grid_n:
         return loop.grid_m, loop.grid_n
     loads = {load.id: load for load, _ in launch.kernel.walk(Load) if isinstance(load, Load)}
-    axes = []
+    axes: list[set[int]] = []
     for operand in (dot.a, dot.b):
         load = loads.get(operand.load) if operand.load is not None else None
-        atoms = load.offset.atoms() if load is not None and load.offset is not None else ()
-        axes.append({atom.axis for atom in atoms if isinstance(atom, ProgramId)})
-    if [len(one) for one in axes] == [1, 1] and axes[0] != axes[1]:
-        m, n = (concrete(launch.grid[axis]) for (axis,) in axes)
-        if m and n:
-            return m, n
-    return None
+        if load is None or load.offset is None:
+            return None
+        axes.append({atom.axis for atom in load.offset.atoms() if isinstance(atom, ProgramId)})
+    # Both operands move along the axes of a batch, and along one that a kernel takes rows and columns from.
+    shared = axes[0] & axes[1]
+    if shared and (axes[0] == shared or axes[1] == shared):
+        return None
+    # Where no program index moves an operand, all programs share its one tile.
+    m, n = (math.prod(concrete(launch.grid[axis]) or 0 for axis in one - shared) for one in axes)
+    return (m, n) if m and n else None

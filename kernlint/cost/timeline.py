@@ -8,6 +8,13 @@ from collections.abc import Sequence
 from kernlint.records import dataclass
 
 
+def decided_by_host(host_us: float, call_us: float) -> float:
+    """The share of a call's time that the host decides, which is busy for ``host_us`` of it. Near the tie either side may: a smooth switch
+    with the width of the host's own error."""
+    share = min(1.0, host_us / call_us)
+    return 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
+
+
 @dataclass(frozen=True)
 class Turn:
     """One host action: ``host_us`` to issue, ``gpu_us`` of device work queued, ``sync`` waits for the device."""
@@ -50,9 +57,7 @@ class Timeline:
         host_us = self.host_busy - busy_before
         if call_us <= 0:
             return 0.0, 0.0
-        # Near the tie either side may decide: a smooth switch with the width of the host's own error.
-        share = min(1.0, host_us / call_us)
-        return call_us, 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
+        return call_us, decided_by_host(host_us, call_us)
 
     def _run(self, events: Sequence[Turn | TurnLoop]) -> None:
         for event in events:

@@ -15,6 +15,7 @@ from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
 from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
+from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.values import CannotGenerate, Value, exchanged
@@ -43,7 +44,7 @@ class Rewritten:
 def _equal(name: str, number: Any) -> str:
     """That the argument or attribute ``name`` is ``number``, as torch's layers keep what they are made with."""
     kept = (number,) if name.endswith(".normalized_shape") and not isinstance(number, tuple) else number
-    return f"{name} == {kept!r}"
+    return f"{name} is None" if kept is None else f"{name} == {kept!r}"
 
 
 class Writing(Computation):
@@ -211,12 +212,16 @@ class Writing(Computation):
         :class:`CannotGenerate` where its methods ask for what is no number and no tensor."""
         if not self.itself:
             return []
-        known = self._known()
+        known, module = self._known(), ast.parse(self.text)
+        refuse_hidden_state(module, self.workload.entry)
+        for name in parameters(module, self.workload.entry):
+            if name not in known:
+                raise CannotGenerate(f"what it computes may depend on `{name}`, which is not known")
         held = [tuple(name.split(".")) for name in self.workload.held]
-        unknown = unknown_attribute(ast.parse(self.text), self.workload.entry.rpartition(".")[0], held)
+        unknown = unknown_attribute(module, self.workload.entry.rpartition(".")[0], held)
         if unknown is not None:
             raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is no tensor and no number")
-        return [_equal(name, one) for name, one in known.items() if isinstance(one, (int, float, tuple))]
+        return [_equal(name, one) for name, one in known.items() if not isinstance(one, (Tensor, Expr))]
 
     def _known(self) -> dict[str, Any]:
         """The arguments and what the object holds, by how they are spelled."""

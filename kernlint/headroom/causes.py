@@ -11,7 +11,7 @@ from kernlint.cost.estimate import Estimate
 from kernlint.cost.result import StepTime
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.headroom import kernels
-from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, Use, graph_of
+from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, graph_of
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
@@ -210,7 +210,7 @@ def _chains(graph: Graph) -> list[list[Node]]:
             maker = graph.makers.get(use.value)
             if maker is None or maker.index >= node.index:
                 continue
-            if _is_barrier(maker, node, use):
+            if _is_barrier(maker, node):
                 continue
             a, b = home[maker.index], home[node.index]
             together = (*members[a], *members[b])
@@ -230,7 +230,7 @@ def _chains(graph: Graph) -> list[list[Node]]:
 _REDUCED = 0.25
 
 
-def _is_barrier(maker: Node, reader: Node, use: Use) -> bool:
+def _is_barrier(maker: Node, reader: Node) -> bool:
     """Whether ``reader`` needs what all, or several, programs of ``maker`` have made: no kernel can hand that on on chip."""
     made = sum(one.bytes for one in maker.writes)
     reduced = made <= _REDUCED * sum(one.bytes for one in maker.reads)

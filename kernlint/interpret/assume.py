@@ -61,6 +61,17 @@ def parse_fact(text: str) -> Fact:
     raise UsageError(f"--assume {text}: {_FORMS}")
 
 
+def parse_facts(texts: Iterable[str]) -> tuple[Fact, ...]:
+    """The facts that ``texts`` are. Raises :class:`UsageError` where one is none, or two say different things of one name."""
+    found: dict[tuple[str, str], tuple[Fact, str]] = {}
+    for text in texts:
+        fact = parse_fact(text)
+        before, said = found.setdefault((fact.function, fact.name), (fact, text))
+        if before != fact:
+            raise UsageError(f"--assume {fact.name}: given twice, as {said} and as {text}")
+    return tuple(fact for fact, _ in found.values())
+
+
 def sweep(texts: Iterable[str]) -> list[tuple[dict[str, str], list[str]]]:
     """Facts with lists in them (``M=16,128``, ``x:int8[16|128,2048]``) as one list of facts for each combination, with what is
     special about it. Raises :class:`UsageError` for too many."""

@@ -22,13 +22,14 @@ from kernlint.interpret.project import mentioning, module_of, origin
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
+from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.reading.modules import is_guarded_main
 from kernlint.interpret.values import Class, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
-from kernlint.workload import Tensor, concrete
+from kernlint.workload import Tensor, Workload, concrete
 
 #: Files that are followed, and calls that are kept of each function.
 _MOST_CALLERS, _MOST_CALLS = 12, 12
@@ -50,6 +51,18 @@ class CallSite:
     @property
     def place(self) -> str:
         return f"{self.path}:{self.line}"
+
+
+def sites_in(program: Program, workloads: Iterable[Workload], project: bool) -> list[CallSite]:
+    """The calls of the entries of ``workloads`` that ``program`` makes itself, as a script say, and those in its project if asked."""
+    entries = [workload.entry.replace(".backward", ".forward") for workload in workloads]
+    return call_sites(program.kernel, entries, may_launch(program.kernel), program.question.host, project)
+
+
+def of_entry(sites: Iterable[CallSite], entry: str) -> list[CallSite]:
+    """Those of ``sites`` that call ``entry``, or another method of its class."""
+    owner = entry.partition(".")[0]
+    return [site for site in sites if site.function.partition(".")[0] == owner]
 
 
 def call_sites(

@@ -6,6 +6,7 @@ None of it is proof. Each :class:`Clue` says where it is from, so that an answer
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
@@ -106,13 +107,19 @@ def _derived(workload: Workload, tensor: Tensor) -> bool:
 def clues(program: Program, workload: Workload, tensor: Tensor) -> list[Clue]:
     """What speaks for the type of ``tensor``, the weightiest first; never nothing."""
     named = list(_named(program.kernel, workload, tensor))
-    found = [*_checked(workload, tensor), *_written(program.kernel, workload, tensor), *named]
+    found = [*_stating(program.kernel, workload, tensor), *named]
     found += _used(workload, tensor, named[-1].source == "usual")
-    return sorted(found, key=lambda clue: SOURCES.index(clue.source))
+    return sorted(found, key=_weight)
 
 
-#: What states a type, where others only speak for one.
-_STATED = ("check", "annotation", "docstring", "comment")
+def _weight(clue: Clue) -> int:
+    return SOURCES.index(clue.source)
+
+
+def _stating(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
+    """The clues that state the type, where others only speak for one."""
+    yield from _checked(workload, tensor)
+    yield from _written(module, workload, tensor)
 
 
 def stated(program: Program, workload: Workload) -> dict[str, Clue]:
@@ -120,8 +127,8 @@ def stated(program: Program, workload: Workload) -> dict[str, Clue]:
     what states them."""
     found = {}
     for tensor in untyped(workload):
-        clue = clues(program, workload, tensor)[0]
-        if clue.source in _STATED and len({(dtype.bits, dtype.kind) for dtype in clue.dtypes}) == 1:
+        clue = min(_stating(program.kernel, workload, tensor), key=_weight, default=None)
+        if clue is not None and len({(dtype.bits, dtype.kind) for dtype in clue.dtypes}) == 1:
             found[tensor.name] = clue
     return found
 
@@ -145,44 +152,61 @@ def _checked(workload: Workload, tensor: Tensor) -> Iterator[Clue]:
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Prose:
+    """What is written at a function: its parameters' ``names``, its docstring and the ``comments`` of it and just above it (line,
+    text, and the code before it), as far as these name a type."""
+
+    function: str
+    line: int
+    names: tuple[str, ...]
+    docstring: str
+    comments: tuple[tuple[int, str, str], ...]
+
+
+def _prose(module: Module) -> dict[str, _Prose]:
+    """By function, the last of a name."""
+    lines = module.text.splitlines()
+    parted = ((number, *line.partition("#")) for number, line in enumerate(lines, start=1) if "#" in line)
+    naming = [(number, comment, code) for number, code, _, comment in parted if _WORD.search(comment)]
+    found = {}
+    for function in module.of(cst.FunctionDef):
+        span = module.span(function)
+        first = span.line
+        while first > 1 and first - 1 <= len(lines) and lines[first - 2].lstrip().startswith(("#", "@")):
+            first -= 1
+        start, end = bisect_left(naming, (first,)), bisect_left(naming, (span.end_line + 1,))
+        params = function.params
+        names = (p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params))
+        docstring = function.get_docstring() or ""
+        found[function.name.value] = _Prose(
+            function.name.value,
+            module.span(function.name).line,
+            tuple(names),
+            docstring if _WORD.search(docstring) else "",
+            tuple(naming[start:end]),
+        )
+    return found
+
+
 def _written(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
     """Types that docstrings and comments of the entry, and comments at the parameters of its kernels, give beside the name."""
-    functions = {function.name.value: function for function in module.of(cst.FunctionDef)}
-    entry = functions.get(workload.entry.split(".")[-1])
-    places: list[tuple[cst.FunctionDef, str]] = [] if entry is None else [(entry, tensor.name)]
-    for launch, base in _bases(workload, tensor):
-        kernel = functions.get(launch.kernel.name)
-        if kernel is not None:
-            places.append((kernel, base))
-    for function, name in places:
-        words = [
-            p.name.value
-            for p in (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
-        ]
-        text = function.get_docstring() or ""
-        dtype = _beside(name, text, words)
-        line = module.span(function.name).line
+    prose = module.once(_prose)
+    entry = workload.entry.split(".")[-1], tensor.name
+    for at, name in (entry, *((launch.kernel.name, base) for launch, base in _bases(workload, tensor))):
+        if at not in prose:
+            continue
+        function = prose[at]
+        dtype = _beside(name, function.docstring, function.names)
         if dtype is not None:
-            yield Clue((dtype,), "docstring", f"the docstring of `{function.name.value}` says {dtype} of {name}", line)
-        for number, comment, code in _comments(module, function):
+            because = f"the docstring of `{function.function}` says {dtype} of {name}"
+            yield Clue((dtype,), "docstring", because, function.line)
+        for number, comment, code in function.comments:
             # A comment at the end of a parameter's own line is about that parameter.
             own = re.match(rf"\s*{re.escape(name)}\s*(:[^=]*)?(=[^#]*)?,?\s*$", code) is not None
-            dtype = _first(comment) if own else _beside(name, comment, words)
+            dtype = _first(comment) if own else _beside(name, comment, function.names)
             if dtype is not None:
                 yield Clue((dtype,), "comment", f"line {number} says {dtype} of {name}", number)
-
-
-def _comments(module: Module, function: cst.FunctionDef) -> Iterator[tuple[int, str, str]]:
-    """The comments of a function and just above it: line, text, and the code before it."""
-    span = module.span(function)
-    lines = module.text.splitlines()
-    first = span.line
-    while first > 1 and first - 1 <= len(lines) and lines[first - 2].lstrip().startswith(("#", "@")):
-        first -= 1
-    for number in range(first, min(span.end_line, len(lines)) + 1):
-        code, mark, comment = lines[number - 1].partition("#")
-        if mark:
-            yield number, comment, code
 
 
 def _beside(name: str, text: str, names: Sequence[str]) -> Dtype | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 from collections.abc import Iterator
@@ -55,7 +56,12 @@ def requirement_files(path: str) -> Iterator[Path]:
 @lru_cache(maxsize=1024)
 def _files_in(folder: Path, mtime_ns: int) -> tuple[Path, ...]:
     """Those of one folder, as it was at a time."""
-    return tuple(file for name in _NAMED for file in sorted(folder.glob(name))[:_MOST])
+    names = sorted(os.listdir(folder))
+    found = []
+    for named in _NAMED:
+        first, *below = named.split("/")
+        found += [folder.joinpath(name, *below) for name in fnmatch.filter(names, first)][:_MOST]
+    return tuple(found)
 
 
 def _asked(file: Path) -> tuple[str, ...]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kernlint.interpret.api import Target
+from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.host.device import HostFacts
 from kernlint.records import dataclass
 from kernlint.workload import Dtype
+
+if TYPE_CHECKING:
+    from kernlint.cost.device import Device
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,6 @@ class Fact:
     #: Whether nothing else that is known of the argument counts, so that its sizes are open.
     opens: bool = False
 
-    @property
-    def is_tensor(self) -> bool:
-        return not self.is_value and self.size is None
-
 
 @dataclass(frozen=True)
 class Question:
@@ -39,7 +38,7 @@ class Question:
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
     ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own. Without ``kernels``
-    nobody looks into these."""
+    nobody looks into these, and without ``tuners`` the one configuration of a tuner is all that is followed."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -50,3 +49,17 @@ class Question:
     strict: bool = True
     detailed: bool = False
     kernels: bool = True
+    tuners: bool = True
+
+
+def host_facts(device: Device) -> HostFacts:
+    """What the analysed program would learn about ``device`` by asking torch."""
+    major, _, minor = (device.compute_capability or "9.0").partition(".")
+    shared = device.shared_memory_max_bytes_per_block, device.shared_memory_bytes_per_sm
+    return HostFacts(device.sm_count, (int(major), int(minor or 0)), device.triton_backend, *shared)
+
+
+def target_for(release: str | None, device: Device) -> Target:
+    """The Triton release (the newest known where None) and architecture that code for ``device`` is compiled for."""
+    arch = device.gfx_target or (device.compute_capability or "9.0").replace(".", "")
+    return find_target(release, device.vendor, arch)

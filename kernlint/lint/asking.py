@@ -86,12 +86,11 @@ class Asking(Told):
 
     def _candidates(self, module: Module, reference: Module | None, open_programs: ExitStack) -> Iterator[Candidate]:
         """What each rule finds in the program, which ``open_programs`` closes."""
-        from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
-        from kernlint.interpret.assume import parse_fact
+        from kernlint.interpret.assume import parse_facts
         from kernlint.interpret.pins import pinned, requirement_files
         from kernlint.interpret.program import Program
-        from kernlint.interpret.question import Question
+        from kernlint.interpret.question import Question, host_facts, target_for
         from kernlint.rules.registry import all_rules
         from kernlint.verdict.judge import Allowance
 
@@ -104,7 +103,7 @@ class Asking(Told):
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         settings = self.job.settings
-        facts = tuple(map(parse_fact, settings.assumptions))
+        facts = parse_facts(settings.assumptions)
         question = Question(
             overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=asked, strict=False
         )
@@ -152,18 +151,15 @@ class Asking(Told):
 
     def _called(self, program: Program, workload: Workload, device: Device) -> Plan | None:
         """The largest call of the entry of ``workload`` that the file makes itself, or its project if that is asked."""
-        from kernlint.analysis import target_for
-        from kernlint.interpret.callers import call_sites
-        from kernlint.interpret.reading.launching import may_launch
+        from kernlint.interpret.callers import of_entry, sites_in
+        from kernlint.interpret.question import target_for
         from kernlint.verdict.scenarios import Planner
 
         project = self.job.settings.project
         if self.sites is None:
-            entries = [one.entry.replace(".backward", ".forward") for one in program.workloads()]
-            self.sites = call_sites(program.kernel, entries, may_launch(program.kernel), program.question.host, project)
+            self.sites = sites_in(program, program.workloads(), project)
             self.repeatable = self.repeatable and not project  # other files may change
-        owner = workload.entry.partition(".")[0]
-        sites = [site for site in self.sites if site.function.partition(".")[0] == owner]
+        sites = of_entry(self.sites, workload.entry)
         return Planner(program, workload, device, target_for(None, device), sites).called() if sites else None
 
     def _of_workload(

@@ -133,7 +133,7 @@ def expand(path: str) -> list[str]:
         part = parts[step]
         if part == "**":
             waiting.append((folder, step + 1))
-            waiting += [(os.path.join(folder, e.name), step) for e in _entries(folder) if _is_folder(e, part)]
+            waiting += [(os.path.join(folder, e.name), step) for e in _entries(folder) if _is_folder(e)]
             if step + 1 == len(parts):
                 found.update({os.path.join(folder, e.name): None for e in _entries(folder) if e.name[0] != "."})
         elif not is_glob(part):
@@ -157,7 +157,7 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
         return
 
 
-def _is_folder(entry: os.DirEntry[str], part: str) -> bool:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.name[0] != "." and entry.is_dir(follow_symlinks=False)
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings
 from kernlint.records import dataclass
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ class Place:
     end_column: int
     cell: int | None = None
 
+    @property
+    def ends(self) -> tuple[int, int, int, int]:
+        """Line, column, end line and end column."""
+        return self.line, self.column, self.end_line, self.end_column
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

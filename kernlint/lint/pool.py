@@ -17,15 +17,16 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
     A job that takes longer than its ``timeout_s``, or whose process dies, ends in one KL902. Raises ``AnalysisError`` where
     the system lets us have no process at all.
     """
-    with Crew(Trade(_prepare, _check, _limit_s), workers) as crew:
+    with Crew(Trade(prepare, _check, _limit_s), workers) as crew:
         for index, result in crew.run(jobs):
             yield index, _failed(jobs[index], result) if isinstance(result, Failure) else result
 
 
-def _prepare() -> None:
-    """Import what the files to come need."""
-    import kernlint.analysis
-    import kernlint.lint.suppress  # noqa: F401
+def prepare() -> None:
+    """Import what the files to come need: once for all workers that are forked from this process."""
+    import kernlint.interpret.frontend.check
+    import kernlint.lint.suppress
+    import kernlint.verdict.judge  # noqa: F401
     from kernlint.rules.registry import all_rules
 
     all_rules()

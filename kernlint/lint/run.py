@@ -116,14 +116,10 @@ def _results(
 ) -> Iterable[Result]:
     if not jobs:
         return
-    # Imported here, once for all workers that are forked from this process.
-    import kernlint.analysis
-    import kernlint.lint.suppress  # noqa: F401
     from kernlint.crew import processors
-    from kernlint.lint.pool import run_jobs
-    from kernlint.rules.registry import all_rules
+    from kernlint.lint.pool import prepare, run_jobs
 
-    all_rules()
+    prepare()
     for done, (index, result) in enumerate(run_jobs([job for _, job in jobs], workers or processors()), start=1):
         if cache is not None:
             cache.put(jobs[index][0], result)

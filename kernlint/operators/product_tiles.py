@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from kernlint.cost.device import Device
+from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.retiled import Retiled
 from kernlint.interpret.edits import Edits
 from kernlint.operators.operator import WhyNot
 from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context, Variant
-from kernlint.rules.proofs.counterparts import counterpart, dot_at, dot_under, find_dot
-from kernlint.rules.proofs.dot_tiles import Tile, contracted, editable, setting
+from kernlint.rules.proofs.counterparts import counterpart, dot_at, dot_under, find_dot, launches_at
+from kernlint.rules.proofs.dot_tiles import Tile, contracted, current_tile, editable, setting
 from kernlint.rules.proofs.grid_literals import joined
 from kernlint.rules.proofs.kernel_copies import Form, known_of
 from kernlint.rules.proofs.shared_memory import overflowing
@@ -25,10 +27,10 @@ _MAX_ACCUMULATORS = 128
 STAGES = (3, 4)
 #: Output tiles that are tried with other K extents and stages as well.
 _REFINED = 2
-#: What a tile would take, as far as that can be told without reading the program again.
-Foreseen = Callable[[Tile], float]
-#: How much longer than the best so far a tile may take by what is foreseen and be looked at all the same.
-_FORESEEN = 1.4
+#: How much longer than the best so far a tile may take by what is foreseen of one launch and be looked at all the same.
+_FORESEEN = 1.2
+#: The share of the time of the launches at a place that has to be told for a tile to be foreseen there.
+_TOLD = 0.9
 _EXTENTS = {"m": "the rows", "n": "the columns", "k": "the depth"}
 
 
@@ -41,6 +43,31 @@ class TileNames:
     n: str
     k: str
     bound: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What the launches of a place would take with a tile, as far as that can be told without reading the program again:
+    each of those ``told`` runs so often, the ``others`` (us) take what they take now."""
+
+    told: tuple[tuple[Retiled, float], ...]
+    others: float
+
+    def us(self, tile: Tile) -> float:
+        extents = tile.m, tile.n, tile.k, tile.num_warps, tile.num_stages
+        return self.others + sum(count * retiled.us(*extents) for retiled, count in self.told)
+
+    @property
+    def now_us(self) -> float:
+        """What they take with the tile at hand."""
+        return self.others + sum(count * retiled.now_us for retiled, count in self.told)
+
+    @property
+    def reach(self) -> float:
+        """How much longer than the best so far a tile may take by this and be looked at all the same: what is wrong with one
+        launch and what is wrong with another even out."""
+        now = [count * retiled.now_us for retiled, count in self.told]
+        return 1.0 + (_FORESEEN - 1.0) * math.hypot(*now) / sum(now)
 
 
 def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | WhyNot:
@@ -74,15 +101,22 @@ def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> Til
 
 def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tuple[Launch, TileNames | WhyNot]:
     """``launch`` with the literals of its grid beside those that set the same block, and the constexprs that set the extents of
-    ``dot``: of copies of one ``form`` found out once."""
+    ``dot``: found out once for a place that launches at several sizes, and for copies of one ``form``."""
+    blocks = tuple((name, value) for name, value in launch.constexprs.items() if isinstance(value, int))
+    asked = named, context.variant, launch.span, tuple(launch.literals.items()), blocks, dot.span, (dot.m, dot.n, dot.k)
+    if asked in context.answers:
+        literals, names = context.answers[asked]
+        return replace(launch, literals=literals), names
     known = known_of(context, tile_names)
     if form is not None and form.key in known:
         literals, names = known[form.key]
-        return form.placed(launch, literals), names
-    launch = joined(context, launch)
-    names = tile_names(context, context.variant, launch, dot)
-    if form is not None and all(span in form.integers for found in launch.literals.values() for span in found):
-        known[form.key] = form.numbered(launch), names
+        launch = form.placed(launch, literals)
+    else:
+        launch = joined(context, launch)
+        names = tile_names(context, context.variant, launch, dot)
+        if form is not None and all(span in form.integers for found in launch.literals.values() for span in found):
+            known[form.key] = form.numbered(launch), names
+    context.answers[asked] = launch.literals, names
     return launch, names
 
 
@@ -124,14 +158,28 @@ def best_tile(
 def priced_tiles(
     context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
 ) -> dict[Tile, tuple[float, Variant]]:
-    """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it."""
+    """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it. Launches of one place
+    have one tile, which is looked for once."""
+    asked = priced_tiles, base, tile_edits(launch, names, current_tile(launch, dot)), names, dot.span, num_stages
+    if asked not in context.answers:
+        context.answers[asked] = _priced_tiles(context, base, launch, dot, names, num_stages)
+    answer: dict[Tile, tuple[float, Variant]] = context.answers[asked]
+    return answer
+
+
+def _priced_tiles(
+    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...]
+) -> dict[Tile, tuple[float, Variant]]:
+    place = {one.likeness: one for one in launches_at(context.workload, launch.span)} | {launch.likeness: launch}
+    dots = [(one, same) for one in place.values() if (same := dot_at(one, dot.span)) is not None]
 
     def variant(tile: Tile) -> Variant:
         return base.then(tile_edits(launch, names, tile))
 
     def us(tile: Tile) -> float | None:
-        time, found = context.gpu_us(variant(tile)), counterpart(context, variant(tile), launch)
-        return time if time is not None and suits(context, found, launch, dot) else None
+        time = context.gpu_us(variant(tile))
+        fits = all(suits(context, counterpart(context, variant(tile), one), one, same) for one, same in dots)
+        return time if fits else None
 
     foreseen = _foreseen(context, base, launch)
     return {tile: (time, variant(tile)) for tile, time in searched_tiles(us, dot, names, num_stages, foreseen).items()}
@@ -151,18 +199,26 @@ def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | Non
     return foreseen_for([(one, counts[kind]) for kind, one in launches.items()], context.device)
 
 
+def may_gain(
+    context: Context, base: Variant, launch: Launch, dot: Dot, num_stages: tuple[int, ...], gain: float
+) -> bool:
+    """Whether the launches at the place of ``launch`` may be so many times as fast with another tile, for all that is foreseen."""
+    foreseen = _foreseen(context, base, launch)
+    if foreseen is None:
+        return True
+    tiles = (
+        Tile(m, n, k, _warps(m, n), stages) for m, n in _TILES for k in _k_extents(_bits(dot)) for stages in num_stages
+    )
+    return gain * min(map(foreseen.us, tiles)) <= _FORESEEN * foreseen.now_us
+
+
 def foreseen_for(launches: Sequence[tuple[Launch, float]], device: Device) -> Foreseen | None:
-    """What ``launches`` would take, each so often as it says; None where that cannot be told of one."""
-    found = [(Retiled.of(launch, device), count) for launch, count in launches]
-    told = [(retiled, count) for retiled, count in found if retiled is not None]
-    if not told or len(told) < len(found):
-        return None
-
-    def us(tile: Tile) -> float:
-        extents = tile.m, tile.n, tile.k, tile.num_warps, tile.num_stages
-        return sum(count * retiled.us(*extents) for retiled, count in told)
-
-    return us
+    """What ``launches`` would take, each so often as it says; None where that cannot be told of those that take most of it."""
+    found = [(Retiled.of(launch, device), launch, count) for launch, count in launches]
+    told = tuple((retiled, count) for retiled, _, count in found if retiled is not None)
+    known = sum(count * retiled.now_us for retiled, count in told)
+    others = sum(count * kernel_time(launch, device).us for retiled, launch, count in found if retiled is None)
+    return Foreseen(told, others) if told and known >= _TOLD * (known + others) else None
 
 
 def searched_tiles(
@@ -179,7 +235,7 @@ def searched_tiles(
     First every output tile with the usual K extent, then the best few of them with other K extents and stages: time
     depends on the output tile far more than on the rest.
     """
-    usual, *other = (dot.k,) if "k" in names.bound else _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
+    usual, *other = (dot.k,) if "k" in names.bound else _k_extents(_bits(dot))
     priced = _best_of(us, [*_tiles(names, dot, usual, num_stages[0])], foreseen, kept)
     near = [
         replace(tile, k=k, num_stages=stages)
@@ -197,11 +253,11 @@ def _best_of(
     """The times of ``tiles``, in their order: of those that fit the ``kept`` fastest, and some others."""
     if foreseen is None:
         return {tile: time for tile in tiles if (time := us(tile)) is not None}
-    told = {tile: foreseen(tile) for tile in tiles}
+    told = {tile: foreseen.us(tile) for tile in tiles}
     priced: dict[Tile, float] = {}
     for tile in sorted(told, key=lambda tile: told[tile]):
         best = sorted(priced, key=lambda tile: priced[tile])[:kept]
-        if len(best) == kept and told[tile] > _FORESEEN * max(told[one] for one in best):
+        if len(best) == kept and told[tile] > foreseen.reach * max(told[one] for one in best):
             break
         time = us(tile)
         if time is not None:
@@ -291,15 +347,23 @@ def _tiles(names: TileNames, dot: Dot, k: int, num_stages: int) -> Iterator[Tile
         extent = {names.m: m, names.n: n}.get(names.k, k)
         if not _consistent(names, m, n, extent):
             continue
-        warps = 8 if m * n >= 128 * 128 else 4
+        warps = _warps(m, n)
         if m * n / (32 * warps) <= _MAX_ACCUMULATORS:
             yield Tile(m, n, extent, warps, num_stages)
+
+
+def _warps(m: int, n: int) -> int:
+    return 8 if m * n >= 128 * 128 else 4
 
 
 def _consistent(names: TileNames, m: int, n: int, k: int) -> bool:
     """Whether constants shared between extents allow this tile."""
     values: dict[str, int] = {}
     return all(values.setdefault(name, extent) == extent for name, extent in ((names.m, m), (names.n, n), (names.k, k)))
+
+
+def _bits(dot: Dot) -> int:
+    return max(dot.a.dtype.bits, dot.b.dtype.bits)
 
 
 def _k_extents(bits: int) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from kernlint.rules.proofs.indices import addresses, always_run, elements
 from kernlint.rules.proofs.liveness import accesses, parameters, uses
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import allocates, map_steps
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _WriteInPlace(Operator[Copy, CopyBack]):
             return WhyNot("what is copied was not allocated in this call for a kernel to write")
         if any(output.storage.id == new.storage.id for output in workload.outputs):
             return WhyNot("what is copied is returned as well")
-        users = [(step, loops) for step, loops in uses(workload, new.storage.id) if not _allocates(step)]
+        users = [(step, loops) for step, loops in uses(workload, new.storage.id) if not allocates(step)]
         if len(users) != 2 or users[1][0] is not copy or users[0][1] != users[1][1]:
             return WhyNot("more than one launch and this copy touch what is copied")
         launch = users[0][0]
@@ -87,10 +87,6 @@ class _WriteInPlace(Operator[Copy, CopyBack]):
 
 
 WRITE_IN_PLACE = _WriteInPlace()
-
-
-def _allocates(step: Step) -> bool:
-    return isinstance(step, TorchOp) and step.kind == "alloc"
 
 
 def _untouched_between(workload: Workload, launch: Launch, copy: TorchOp, storage: int) -> bool:

@@ -63,10 +63,7 @@ def file_lines(finding: Finding) -> tuple[int, int, int, int]:
 
     Such tools see a notebook as its JSON, in which a cell's line has no number: they get the first.
     """
-    place = finding.place
-    if place.cell is not None:
-        return 1, 1, 1, 1
-    return place.line, place.column, place.end_line, place.end_column
+    return finding.place.ends if finding.place.cell is None else (1, 1, 1, 1)
 
 
 def located_message(finding: Finding) -> str:

@@ -44,6 +44,26 @@ class Look:
             break_on_hyphens=False,
         ) or [""]
 
+    def prose(self, markdown: str) -> str:
+        """``markdown`` with its paragraphs and list items wrapped anew; headings, tables and code stay as they are."""
+        if self.width is None:
+            return markdown
+        lines: list[str] = []
+        paragraph: list[str] = []
+        code = False
+        for line in [*markdown.splitlines(), ""]:
+            fence = line.startswith("```")
+            code ^= fence
+            prose = not (code or fence or line.startswith(("#", "|"))) and bool(line)
+            if paragraph and (not prose or line.startswith("- ")):
+                lines += self.wrapped(" ".join(paragraph), hanging="  " if paragraph[0].startswith("- ") else "")
+                paragraph = []
+            if prose:
+                paragraph.append(line.strip())
+            else:
+                lines.append(line)
+        return "\n".join(lines)
+
     def excerpt(self, lines: Sequence[str], begin: tuple[int, int], end: tuple[int, int], most: int) -> list[str]:
         """The first ``lines`` of the range from ``begin`` to ``end`` (line and column, from 1), ``most`` at most, with numbers in
         front and carets below."""

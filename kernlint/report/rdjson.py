@@ -9,7 +9,7 @@ from typing import Any
 
 from kernlint.errors import SourceError
 from kernlint.links import DOCS, rule_url
-from kernlint.lint.model import Finding, Place
+from kernlint.lint.model import Finding
 from kernlint.lint.reading import read_bytes
 from kernlint.report.lint_report import LintReport, file_lines, located_message
 from kernlint.syntax.source import decode_source, split_lines
@@ -37,13 +37,9 @@ def _diagnostic(finding: Finding, report: LintReport, lines: Sequence[str]) -> d
     }
     if finding.fix is not None and finding.place.cell is None:
         found["suggestions"] = [
-            {"range": _range(_ends(edit.place), lines), "text": edit.text} for edit in finding.fix.edits
+            {"range": _range(edit.place.ends, lines), "text": edit.text} for edit in finding.fix.edits
         ]
     return found
-
-
-def _ends(place: Place) -> tuple[int, int, int, int]:
-    return place.line, place.column, place.end_line, place.end_column
 
 
 def _range(place: tuple[int, int, int, int], lines: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernlint.links import DOCS, rule_url
 from kernlint.lint.diagnostics import DIAGNOSTICS
-from kernlint.lint.model import Finding
+from kernlint.lint.model import Finding, Fix
 from kernlint.lint.selection import Entry, entries
 from kernlint.report.lint_report import LintReport, file_lines, located_message
 from kernlint.version import __version__
@@ -59,8 +59,7 @@ def _rule(entry: Entry) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rule_index: int, report: LintReport) -> dict[str, Any]:
-    line, column, end_line, end_column = file_lines(finding)
-    region = {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
+    artifact = _artifact(finding, report)
     message = located_message(finding)
     if finding.advice:
         message += f". {finding.advice}"
@@ -69,19 +68,32 @@ def _result(finding: Finding, rule_index: int, report: LintReport) -> dict[str, 
         "ruleIndex": rule_index,
         "level": _LEVELS[finding.severity],
         "message": {"text": message[:_MAX_MESSAGE]},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": report.uri_of(finding), "uriBaseId": "%SRCROOT%"},
-                    "region": region,
-                }
-            }
-        ],
+        "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": _region(*file_lines(finding))}}],
         "partialFingerprints": {"kernlint/v1": finding.fingerprint},
         "properties": {"category": finding.category, "evidence": list(finding.evidence)},
     }
     if finding.kernel:
         result["locations"][0]["logicalLocations"] = [{"name": finding.kernel, "kind": "function"}]
-    if result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].startswith("file:"):
-        del result["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"]
+    if finding.fix is not None and finding.place.cell is None:
+        result["fixes"] = [_fix(finding.fix, artifact)]
     return result
+
+
+def _artifact(finding: Finding, report: LintReport) -> dict[str, str]:
+    uri = report.uri_of(finding)
+    return {"uri": uri} if uri.startswith("file:") else {"uri": uri, "uriBaseId": "%SRCROOT%"}
+
+
+def _region(line: int, column: int, end_line: int, end_column: int) -> dict[str, int]:
+    return {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
+
+
+def _fix(fix: Fix, artifact: dict[str, str]) -> dict[str, Any]:
+    replacements = [
+        {"deletedRegion": _region(*edit.place.ends), "insertedContent": {"text": edit.text}} for edit in fix.edits
+    ]
+    return {
+        "description": {"text": fix.message},
+        "artifactChanges": [{"artifactLocation": artifact, "replacements": replacements}],
+        "properties": {"applicability": fix.applicability},
+    }

@@ -7,7 +7,6 @@ import libcst as cst
 from kernlint.interpret.api import Target
 from kernlint.rewrite.mended_faults import mends
 from kernlint.rewrite.site import Site
-from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.faults import MendedFault
 from kernlint.syntax.walk import walk
@@ -53,7 +52,7 @@ def repeated_product(site: Site, fault: MendedFault) -> list[TextEdit]:
         count = int(exponent.evaluated_value)
     if not isinstance(node.operator, cst.Power) or count not in (2, 3):
         raise CannotRewrite("the exponent is not 2 or 3")
-    if any(isinstance(inner, cst.Call) and not _is_pure(source, inner) for inner in walk(node.left)):
+    if any(isinstance(inner, cst.Call) and not _is_pure(inner) for inner in walk(node.left)):
         raise CannotRewrite("what is raised to a power is made by a call, which would be made twice; give it a name")
     text = source.full_code(node.left)
     if isinstance(node.left, (cst.UnaryOperation, cst.BinaryOperation)) and not node.left.lpar:
@@ -65,7 +64,7 @@ def repeated_product(site: Site, fault: MendedFault) -> list[TextEdit]:
     return [source.replace(node, f"({product})" if loose else product)]
 
 
-def _is_pure(source: Source, call: cst.Call) -> bool:
+def _is_pure(call: cst.Call) -> bool:
     """Whether a call is a cast, which costs nothing to write twice."""
     return (
         isinstance(call.func, cst.Attribute)

@@ -372,7 +372,7 @@ class _Rewrite:
             self.editor.insert_behind(output, f"{self.stride}={parts}.stride(0)")
         else:
             self.editor.insert_behind(output, f"{parts}.stride(0)")
-        self._drop_unused(kept)
+        self._drop_unused()
         names = {param.name.value for param in parameters(self.kernel.node)}
         args = [arg for arg in call.args if arg.keyword is None or arg.keyword.value in names]
         self.editor.append_to(args, f"{self.constexpr}={split}")
@@ -393,7 +393,7 @@ class _Rewrite:
             raise CannotRewrite("the type of the accumulator is not known")
         return str(block.dtype)
 
-    def _drop_unused(self, kept: Sequence[cst.Param]) -> None:
+    def _drop_unused(self) -> None:
         """Take out parameters that only the epilogue used."""
         gone_lines = [line for line in self.after if self.kernel.line(self.store) is not line]
         left = [*self.before, self.loop]

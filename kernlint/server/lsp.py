@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn, TypeVar
 
 from lsprotocol import types
@@ -29,6 +29,7 @@ def _said(settings: object) -> object:
 #: What registers each feature with a server.
 _FEATURES: list[Callable[[Server], object]] = []
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 
 def _feature(name: str, options: Any = None) -> Callable[[_Function], _Function]:
@@ -140,12 +141,7 @@ async def _diagnostic(ls: Server, params: types.DocumentDiagnosticParams) -> typ
     types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True),
 )
 async def _code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-    try:
-        return await ls.actions(params)
-    except Superseded:
-        raise JsonRpcContentModified() from None
-    except KernlintError:  # the diagnostics say it
-        return []
+    return await _or_nothing(ls.actions(params), [])
 
 
 @_feature(types.CODE_ACTION_RESOLVE)
@@ -159,22 +155,12 @@ async def _resolve(ls: Server, params: types.CodeAction) -> types.CodeAction:
 
 @_feature(types.TEXT_DOCUMENT_HOVER)
 async def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-    try:
-        return await ls.hover(params)
-    except Superseded:
-        raise JsonRpcContentModified() from None
-    except KernlintError:  # the diagnostics say it
-        return None
+    return await _or_nothing(ls.hover(params), None)
 
 
 @_feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
 async def _code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
-    try:
-        return await ls.lenses(params)
-    except Superseded:
-        raise JsonRpcContentModified() from None
-    except KernlintError:  # the diagnostics say it
-        return []
+    return await _or_nothing(ls.lenses(params), [])
 
 
 @_command(SUPPRESS)
@@ -191,6 +177,16 @@ def _leave(ls: Server, *_: Any) -> None:
     ls.close()
     # Not by an exception: threads wait for standard input, which the client may keep open.
     os._exit(0 if ls.protocol._shutdown else 1)
+
+
+async def _or_nothing(answer: Awaitable[_T], nothing: _T) -> _T:
+    """``answer``, or ``nothing`` of a document that cannot be analysed, as its diagnostics say."""
+    try:
+        return await answer
+    except Superseded:
+        raise JsonRpcContentModified() from None
+    except KernlintError:
+        return nothing
 
 
 def _refuse(error: Exception) -> NoReturn:

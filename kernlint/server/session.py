@@ -18,6 +18,7 @@ from kernlint.errors import KernlintError, UsageError
 from kernlint.links import rule_url
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
 from kernlint.lint.model import Finding
+from kernlint.rules.base import MIN_GAIN
 from kernlint.server.document import TIMEOUT_S, Document, Superseded, path_of, touches
 from kernlint.server.editing import Asked, rule_page
 from kernlint.server.notes import kernel_at
@@ -199,7 +200,7 @@ class Server(LanguageServer):
         message = finding.message
         if finding.gain is not None:
             numbers = finding.gain.scopes.get("gpu") or finding.gain.scopes.get("call") or {}
-            if numbers.get("speedup", 1.0) >= 1.05:
+            if numbers.get("speedup", 1.0) >= MIN_GAIN.default:
                 message += f" (predicted {numbers['low']:.2g} to {numbers['high']:.2g}x on {finding.gain.device})"
         if finding.advice:
             message += f"\n{finding.advice}"

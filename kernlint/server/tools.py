@@ -168,7 +168,7 @@ def fix_source(task: Request, rules: Sequence[str], follow_ups: bool, unsafe: bo
         "applied": applied,
         "refused": refused,
     }
-    return Answer(data, "\n".join(lines) or "nothing to fix")
+    return Answer(data, "\n".join(lines) or fixed.nothing)
 
 
 def compare(before: Request, after: Request) -> Answer:

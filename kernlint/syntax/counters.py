@@ -83,7 +83,7 @@ def _last(loop: cst.While) -> tuple[cst.Name, cst.BaseExpression, bool] | None:
 
 
 def _roots(node: cst.CSTNode) -> set[str]:
-    """The variables that an expression is made of."""
+    """The names that an expression, or a target, is made of."""
     return {inner.value for inner in walk(node) if isinstance(inner, cst.Name)}
 
 
@@ -98,11 +98,7 @@ def _bound(loop: cst.While) -> list[str]:
     found: list[str] = []
     for node in walk(loop.body):
         if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)):
-            found += sorted(_names(node.target))
+            found += sorted(_roots(node.target))
         elif isinstance(node, cst.AsName):
-            found += sorted(_names(node.name))
+            found += sorted(_roots(node.name))
     return found
-
-
-def _names(target: cst.CSTNode) -> set[str]:
-    return {inner.value for inner in walk(target) if isinstance(inner, cst.Name)}

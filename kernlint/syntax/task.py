@@ -57,6 +57,10 @@ def read_task(source: SourceText, layout: bool = False) -> Task:
     """
     if is_markdown(source):
         return _read_markdown(source, layout)
+    if source.path.endswith(".ipynb"):
+        raise SourceError(
+            f"{source.path}: a notebook, which only `kernlint check` reads; elsewhere give its code as a Python file"
+        )
     return Task(parse_module(source.text, source.path, layout=layout), None, "", source.path)
 
 

@@ -22,7 +22,7 @@ from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
 from kernlint.verdict.proposals import gains_of, proposals
 from kernlint.work import OutOfWork
-from kernlint.workload import Workload
+from kernlint.workload import TorchOp, Workload
 from kernlint.workload.kernel import BEHIND_ADDRESSES
 
 _T = TypeVar("_T")
@@ -104,6 +104,17 @@ class Judgement:
         return gain.saving_us if gain is not None else 0.0
 
 
+def _torch_time(reference: Workload, device: Device) -> Estimate:
+    """What torch's own kernels take for ``reference``. A size that is not known counts as one there, which is little off where
+    something is moved beside tensors that are known; of a product, whose work grows with each of its sizes, nothing can be said."""
+    found = estimate(reference, device)
+    products = (step for step in reference.all_steps if isinstance(step, TorchOp) and step.kind in _PRODUCTS)
+    return found if all(step.flops is not None for step in products) else replace(found, gpu_us=None)
+
+
+_PRODUCTS = frozenset({"matmul", "conv", "attention"})
+
+
 def judge(
     program: Program,
     workload: Workload,
@@ -117,7 +128,7 @@ def judge(
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
     ``measured``. With ``autotune``, tiles are left to the autotuner; ``device_named`` says that the user chose the device."""
-    reference = estimate(workload.reference, device) if workload.reference is not None else None
+    reference = _torch_time(workload.reference, device) if workload.reference is not None else None
     if measured is not None:
         reference = measured.reference(reference)
     context = Context(

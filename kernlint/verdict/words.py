@@ -70,7 +70,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         True,
         _errors(judgement) + _why(judgement, chosen, device) + _caveats(judgement),
         details,
-        _bottleneck(chosen, gain, device, judgement),
+        _bottleneck(chosen, gain, judgement),
         change.method,
         change.plan,
         speedup_text(chosen, scope, judgement.before.total_us(scope)),
@@ -197,7 +197,7 @@ def _contradictions(judgement: Judgement) -> str:
     return f" {_sentence('; '.join(said[:2]))}." if said else ""
 
 
-def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgement: Judgement) -> str:
+def _bottleneck(chosen: Candidate, gain: Priced | None, judgement: Judgement) -> str:
     assert chosen.finding.change is not None
     text = chosen.finding.change.bottleneck
     if judgement.measured is not None and chosen.finding.kernel:

@@ -181,7 +181,7 @@ class _Shown:
 
     def problem(self, measure: Mapping[str, Any]) -> str:
         """What is wrong, in words; empty where nothing is. ``measure`` are the errors of the version before."""
-        fault = _fault(self.result, self.after, self.against_before)
+        fault = _fault(self.result, self.after)
         if fault or not self.result:
             return fault
         assert self.after is not None
@@ -248,7 +248,7 @@ class _Shown:
 def _wrong_before(before: Mapping[str, Any]) -> str:
     """What is wrong with the version before, whatever its formats; empty where nothing is."""
     error = _error(before)
-    fault = _fault(before, error, False)
+    fault = _fault(before, error)
     if fault or not before or error is None:
         return fault
     if error > sane(before.get("dtype", "")):
@@ -260,7 +260,7 @@ def _wrong_before(before: Mapping[str, Any]) -> str:
     return ""
 
 
-def _fault(result: Mapping[str, Any], error: float | None, against_before: bool) -> str:
+def _fault(result: Mapping[str, Any], error: float | None) -> str:
     """What is wrong with an output before its numbers are looked at."""
     if result.get("missing"):
         return "is missing"

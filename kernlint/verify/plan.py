@@ -8,14 +8,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from kernlint.analysis import Analysis, analysis, host_facts
+from kernlint.analysis import Analysis, analysis
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError, KernlintError
 from kernlint.fix import Fixed, fix_source
-from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.assume import parse_facts
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.records import dataclass, replace
 from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.rewrite.effects import NUMERICS
@@ -148,7 +148,7 @@ def make_plan(
         predictions=_predictions(read, workload, changed, gpu, single=len(change.rules) == 1),
         tensors=_tensors(workload),
         extents=changed_sizes.extents,
-        values={fact.name: fact.value for fact in map(parse_fact, request.assumptions) if fact.is_value},
+        values={fact.name: fact.value for fact in parse_facts(request.assumptions) if fact.is_value},
         search=tuple(dict.fromkeys(_folder(p) for p in (request.path, request.reference_path) if p != STDIN_NAME)),
         package=_package(request.path),
         notes=tuple(notes),
@@ -177,7 +177,7 @@ def _without_reference(codes: Sequence[str]) -> str:
 
 def _refusals(made: Fixed) -> tuple[str, ...]:
     if not made.refused:
-        return ("there is nothing to fix",)
+        return (made.nothing,)
     return tuple(
         f"{one.title} at line {one.line}: {one.reason}" + (" (--unsafe-fixes makes it)" if one.unsafe else "")
         for one in made.refused
@@ -286,7 +286,7 @@ class _Affordable:
         return self._known[key]
 
     def _analysed_s(self, sizes: Mapping[str, int]) -> float:
-        facts = tuple(parse_fact(text) for text in self.request.assumptions)
+        facts = parse_facts(self.request.assumptions)
         overrides = dict(self.request.overrides)
         if self.varied.extents:
             facts = tuple(

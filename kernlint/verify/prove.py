@@ -140,7 +140,8 @@ class _Run:
     ) -> None:
         self.plan, self.scope, self.limits, self.machine, self.tell = plan, scope, limits, machine, tell
         #: What the child does now, and when something was said.
-        self.step, self.said_at = "starting", time.monotonic()
+        self.step, self.begun_at = "starting", time.monotonic()
+        self.said_at = self.begun_at
         self.common: dict[str, Any] = {"change": plan.change, "torch": torch, "triton": triton}
 
     # -- running --
@@ -209,12 +210,13 @@ class _Run:
         kind = event.get("event")
         if kind == "begin":
             what = event["case"] + ": " if "case" in event else ""
+            self.begun_at = time.monotonic()
             self.step = f"{what}{_named(event['step'])}{' of ' + event['kernel'] if 'kernel' in event else ''}"
         elif kind == "case":
             result = judge_case(event, self.plan.change.numerics, not self.machine.get("gpu"))
             self._say(f"{result.name}: {result.outcome.replace('_', ' ')}")
         elif kind == "waiting" and time.monotonic() - self.said_at > _SILENCE_S:
-            self._say(self.step)
+            self._say(f"{self.step}, {time.monotonic() - self.begun_at:.0f} s so far")
 
     def _say(self, what: str) -> None:
         self.said_at = time.monotonic()

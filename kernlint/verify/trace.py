@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.cost.device import find_device
 from kernlint.errors import AnalysisError, KernlintError, SourceError
-from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.assume import parse_facts
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
 from kernlint.interpret.recorded.recording import Recording
@@ -40,8 +40,7 @@ def make_job(request: Request) -> TraceJob:
     module = task.reference
     if request.reference is not None:
         module = read_task(SourceText(request.reference, request.reference_path)).kernel
-    facts = [parse_fact(text) for text in request.assumptions]
-    question = Question(request.entry, request.overrides, tuple(facts))
+    question = Question(request.entry, request.overrides, parse_facts(request.assumptions))
     files = {"kernel.py": _padded(task.kernel.text, task.kernel.first_line)}
     job: dict[str, Any] = {
         "files": {"kernel": "kernel.py"},
@@ -56,10 +55,10 @@ def make_job(request: Request) -> TraceJob:
         "device": {**facts_of(gpu), "target": target_of(gpu)},
         "tensors": {
             fact.name: {"dtype": fact.dtype.name if fact.dtype else "float32", "shape": list(fact.shape)}
-            for fact in facts
+            for fact in question.facts
             if fact.shape is not None and all(isinstance(extent, int) for extent in fact.shape)
         },
-        "values": {fact.name: fact.value for fact in facts if fact.value is not None},
+        "values": {fact.name: fact.value for fact in question.facts if fact.value is not None},
     }
     if module is not None:
         # In a Markdown file both are parts of one, told apart by their lines.

@@ -430,6 +430,11 @@ def _launches_of(steps: tuple[Step, ...]) -> Iterator[Launch]:
             yield from _launches_of(step.body)
 
 
+def allocates(step: object) -> bool:
+    """Whether ``step`` asks torch for memory and no more."""
+    return isinstance(step, TorchOp) and step.kind == "alloc"
+
+
 def map_steps(steps: tuple[Step, ...], change: Callable[[Step], Step | tuple[Step, ...] | None]) -> tuple[Step, ...]:
     """``steps`` with ``change(step)`` applied to each, loops innermost first.
 

@@ -121,7 +121,7 @@ def _in_block(workload: Workload, block: Sequence[Step]) -> Iterator[Attention]:
         source = sources[0] if sources else None
         if source is not None:
             done = _second_product(step, source)
-            if done is not None and _unread_elsewhere(workload, block, done):
+            if done is not None and _unread_elsewhere(workload, done):
                 yield done
                 held.pop(source.tensor.storage.id, None)
                 continue
@@ -256,7 +256,7 @@ def _count(tensor: Tensor) -> Size | None:
     return total
 
 
-def _unread_elsewhere(workload: Workload, block: Sequence[Step], found: Attention) -> bool:
+def _unread_elsewhere(workload: Workload, found: Attention) -> bool:
     stored = storages(list(found.stored))
     if stored & (storages(list(workload.outputs)) | storages([found.out])):
         return False

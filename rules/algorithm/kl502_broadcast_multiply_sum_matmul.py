@@ -17,6 +17,7 @@ from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
 from kernlint.rules.proofs.pricing import best_gain, gain
 from kernlint.rules.proofs.source_text import node_at
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
     Branch,
     Compute,
@@ -209,7 +210,7 @@ class BroadcastMultiplySumMatmul(Rule):
         kernel, axis = launch.kernel.name, found.axis
         depth = max(_LEAST, min(_DEPTH_BYTES // found.dtype.bytes, power_of_two(concrete(axis.trip) or _DEPTH_BYTES)))
         blocked = context.variant.then(transform=BlockedProduct(launch.span, found.product.span, depth))
-        packed = _packed(context, launch, found, blocked)
+        packed = _packed(context, launch, blocked)
         variant = packed[0] if packed is not None else blocked
         names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
         times = " x ".join(found.times)
@@ -280,7 +281,7 @@ class BroadcastMultiplySumMatmul(Rule):
         )
 
 
-def _packed(context: Context, launch: Launch, found: OuterProduct, blocked: Variant) -> tuple[Variant, str] | None:
+def _packed(context: Context, launch: Launch, blocked: Variant) -> tuple[Variant, str] | None:
     """The blocked product with one operand permuted beforehand, where its tiles would lie scattered and that pays; and what to
     do."""
     workload, before = context.after(blocked), context.gpu_us(blocked)
@@ -392,20 +393,11 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
         if depth != extent:
             return Factor(load, reduced, kept, axis)  # its shape leaves no choice
         if loops:
-            step, stride = load.offset.coefficient(LoopIndex(loops[-1].id)), load.stride(reduced)
-            if step is not None and stride is not None and step != 0 and step == depth * stride:
+            if reduced in whole_tiles(load, LoopIndex(loops[-1].id)):
                 return Factor(load, reduced, kept, axis)
-        elif _selected_by_program(load, kept):
+        elif any(kept in whole_tiles(load, ProgramId(one)) for one in range(3)):
             return Factor(load, reduced, kept, axis)
     return None
-
-
-def _selected_by_program(load: Load, dim: int) -> bool:
-    stride = load.stride(dim)
-    if stride is None or load.offset is None:
-        return False
-    steps = [load.offset.coefficient(ProgramId(axis)) for axis in range(3)]
-    return any(step is not None and step != 0 and step == load.shape[dim] * stride for step in steps)
 
 
 def _multiplies(context: Context, span: Span) -> bool:

@@ -10,6 +10,7 @@ from kernlint.rules.algorithm.row_sweeps import Sweep, sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -233,10 +234,7 @@ def _walks(node: Node, loop: Loop, tile: int) -> bool:
         return False
     if not isinstance(node, (Load, Store)) or node.elements == 1:
         return True
-    if node.offset is None or node.shape != (tile,):
-        return False
-    step, stride = node.offset.coefficient(LoopIndex(loop.id)), node.stride(0)
-    return step is not None and stride is not None and (step == tile * stride)
+    return node.shape == (tile,) and 0 in whole_tiles(node, LoopIndex(loop.id))
 
 
 def _walks_down(node: Node, loop: Loop, tile: int) -> bool:

@@ -37,7 +37,7 @@ from kernlint.workload import (
 from kernlint.workload import Loop as KernelLoop
 from kernlint.workload.expr import Atom, lift, simplify
 from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import allocates, map_steps
 from kernlint.workload.synthesis import iteration, lane
 
 #: Loads of that many steps are on their way at once.
@@ -178,7 +178,7 @@ def _consecutive(repeat: Repeat) -> tuple[Launch, Launch] | None:
     found = []
     for steps in (repeat.earlier, repeat.body):
         launches = [step for step in steps if isinstance(step, Launch)]
-        one = _one_launch(launches) if all(isinstance(s, Launch) or _is_alloc(s) for s in steps) else None
+        one = _one_launch(launches) if all(isinstance(s, Launch) or allocates(s) for s in steps) else None
         if one is None:
             return None
         found.append(one)
@@ -199,10 +199,6 @@ def _one_launch(launches: Sequence[Launch]) -> Launch | None:
             return None
         first = merged.launch
     return first
-
-
-def _is_alloc(step: Step) -> bool:
-    return isinstance(step, TorchOp) and step.kind == "alloc"
 
 
 def _steps(before: Launch, launch: Launch, fresh: frozenset[int]) -> tuple[dict[str, Size], dict[int, Size]]:

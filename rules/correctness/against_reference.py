@@ -119,7 +119,7 @@ def _differences(context: Context) -> Iterator[Difference]:
         first = first or outputs
         wrong = [number for number, output in enumerate(outputs) if not output.corresponds or output.different]
         for number in wrong:
-            yield Difference(outputs[number], sizes, _always(call, number))
+            yield Difference(outputs[number], sizes, _always(context, call, sizes, number))
         if wrong:
             return
         seen += min((len(output.witnesses) for output in outputs), default=0)
@@ -130,11 +130,12 @@ def _differences(context: Context) -> Iterator[Difference]:
             yield Difference(output, {}, always=True)
 
 
-def _detailed(program: Program, entry: str, sizes: Mapping[str, Any]) -> Workload | None:
-    question = program.question
-    overrides = {**question.overrides, **sizes}
-    variant = program.variant(program.kernel, replace(question, overrides=overrides, detailed=True, strict=False))
-    return variant.workload(entry, NO_EDITS)
+def _detailed(program: Program, entry: str, sizes: Mapping[str, Any], tuners: bool = False) -> Workload | None:
+    """The call at other ``sizes``, in all detail; under each configuration of its ``tuners`` only where that is asked. What the
+    compiler refuses is known already."""
+    overrides = {**program.question.overrides, **sizes}
+    question = replace(program.question, overrides=overrides, detailed=True, strict=False, target=None, tuners=tuners)
+    return program.variant(program.kernel, question).workload(entry, NO_EDITS)
 
 
 def _smaller(program: Program) -> Iterator[dict[str, Any]]:
@@ -197,10 +198,14 @@ def _halved(number: int, most: int) -> int:
     return number
 
 
-def _always(workload: Workload, output: int) -> bool:
-    """Whether the output differs under each configuration of the tuners, all of which are known."""
-    launches = [launch for launch in workload.first_call().launches() if launch.autotuned]
-    if not all(launch.all_followed for launch in launches):
+def _always(context: Context, call: Workload, sizes: Mapping[str, Any], output: int) -> bool:
+    """Whether the output of ``call`` differs under each configuration of its tuners, all of which are known."""
+    if not any(launch.autotuned for launch in call.first_call().launches()):
+        return True
+    workload = _detailed(context.program, context.workload.entry, sizes, tuners=True)
+    launches = workload.first_call().launches() if workload is not None else []
+    launches = [launch for launch in launches if launch.autotuned]
+    if workload is None or not all(launch.all_followed for launch in launches):
         return False
     most = max((len(launch.alternatives) for launch in launches), default=0)
     if most > _MOST_CONFIGURATIONS:

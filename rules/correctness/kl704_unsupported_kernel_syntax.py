@@ -7,7 +7,6 @@ import libcst as cst
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.rules.refusals import RefusalRule
-from kernlint.syntax.names import dotted_name
 from kernlint.workload import Fault
 
 
@@ -31,8 +30,8 @@ class UnsupportedKernelSyntax(RefusalRule):
         """
     when_not = """
         Code under a compile-time condition that is false, which is never compiled. A remark where a kernel that nothing
-        in view launches says by `raise NotImplementedError` that it is not written yet. Releases that support the
-        construct: name one with `--target-triton`.
+        in view launches ends by a `raise`, its author's own refusal. Releases that support the construct: name one with
+        `--target-triton`.
         """
     fix_safety = "No automatic fix: the statement has to be written in another way, for which there is no rule."
     evidence = """
@@ -86,7 +85,5 @@ class UnsupportedKernelSyntax(RefusalRule):
     use_instead = "for start in range(0, min(n, 4097), BLOCK):\n    ..."
 
     def severity_of(self, fault: Fault, context: Context) -> str:
-        severity = super().severity_of(fault, context)
-        raised = node_at(context, fault.span, cst.Raise) if context.workload.bare else None
-        what = raised.exc.func if raised is not None and isinstance(raised.exc, cst.Call) else raised and raised.exc
-        return "info" if what is not None and dotted_name(what) == "NotImplementedError" else severity
+        refuses = context.workload.bare and node_at(context, fault.span, cst.Raise) is not None
+        return "info" if refuses else super().severity_of(fault, context)

@@ -11,7 +11,7 @@ from kernlint.interpret.jit_source import assignment
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.jit_functions import Decorated, functions, keyword, strings
-from kernlint.rules.refusals import other_compiler
+from kernlint.rules.refusals import severity_here
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
@@ -89,7 +89,7 @@ class TunerCannotWrap(Rule):
         target = context.program.question.target or Target()
         for function in functions(module):
             for node, text in _problems(function, module, target):
-                severity = "info" if other_compiler(context) else self.severity
+                severity = severity_here(self, context)
                 raises = Evidence(
                     f"Triton {target.release} raises where the module is imported or the kernel first launched"
                 )

@@ -8,8 +8,9 @@ from kernlint.rules.base import Rule
 from kernlint.rules.correctness.tails import FIX_SAFETY, WHEN_NOT, masking, unmasked_tails
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import last_element, sites
-from kernlint.workload import Span
-from kernlint.workload.kernel import Load, Store
+from kernlint.rules.proofs.readings import found_however_read
+from kernlint.workload import Launch, Span
+from kernlint.workload.kernel import Access, Load, Store
 
 
 class UnmaskedTailStore(Rule):
@@ -75,28 +76,34 @@ class UnmaskedTailStore(Rule):
 def _asymmetric(rule: Rule, context: Context, found: set[Span]) -> Iterable[Finding]:
     """Stores without a mask to the very offsets that a load of the same kernel masks, where no size says more."""
     for launch in context.workload.launches():
-        places = sites(launch.kernel)
-        masked = {
-            (site.access.offset, site.access.shape): site.access
-            for site in places
-            if isinstance(site.node, Load) and site.access.mask and site.access.offset is not None and not site.open
-        }
-        for site in places:
-            access = site.access
-            twin = masked.get((access.offset, access.shape)) if access.offset is not None else None
-            if not isinstance(site.node, Store) or access.mask is not None or access.checked or twin is None:
-                continue
-            tensor = launch.tensor(access.base)
-            sized = tensor is not None and last_element(tensor) is not None
-            if access.span in found or sized or site.guards or twin.elements == 1 or len(launch.kernel.assumed) > 1:
+        for place, (store, twin) in found_however_read(context, launch, _masked_twins).items():
+            if place in found:
                 continue
             yield Finding(
                 rule,
                 "warning",
-                f"the store to `{access.base}` has no mask, the load of `{twin.base}` at the same offsets has one",
-                access.span,
+                f"the store to `{store.base}` has no mask, the load of `{twin.base}` at the same offsets has one",
+                place,
                 launch.kernel.name,
                 launch.kernel.name,
                 (Evidence(f"`{twin.base}` is read under a mask at the same offsets", twin.span),),
-                masking(context, launch, access.span, "the store has no mask"),
+                masking(context, launch, place, "the store has no mask"),
             )
+
+
+def _masked_twins(launch: Launch) -> dict[Span, tuple[Access, Access]]:
+    """The stores of ``launch`` without a mask to tensors of open size, each by its place and with a masked load at its offsets."""
+    masked: dict[object, Access] = {
+        (site.access.offset, site.access.shape): site.access
+        for site in sites(launch.kernel, Load)
+        if site.access.mask and site.access.offset is not None and not site.open and site.access.elements > 1
+    }
+    found = {}
+    for site in sites(launch.kernel, Store):
+        store, tensor = site.access, launch.tensor(site.access.base)
+        twin = masked.get((store.offset, store.shape))
+        if twin is None or store.mask is not None or store.checked or site.guards:
+            continue
+        if tensor is None or last_element(tensor) is None:
+            found[store.span] = store, twin
+    return found

@@ -8,9 +8,11 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.rules.proofs.readings import found_however_read
 from kernlint.rules.repair import Repair, mending
-from kernlint.workload import Span
-from kernlint.workload.expr import Lane, lift
+from kernlint.workload import Launch, Span
+from kernlint.workload.expr import Expr, Lane, lift
+from kernlint.workload.kernel import Access
 
 
 @dataclass(frozen=True)
@@ -78,29 +80,37 @@ class MaskOnWrongAxis(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.workload.launches():
-            for site in sites(launch.kernel):
-                access = site.access
-                if not access.stretched or len(access.shape) != 2 or access.shape[0] != access.shape[1]:
+            square = found_however_read(context, launch, _stretched)
+            for place, (access, row) in _stretched(launch).items():
+                if (launch.kernel.name, place) in seen or not access.mask:
                     continue
-                if access.offset is None or not access.mask or (launch.kernel.name, access.span) in seen:
-                    continue
-                row = access.offset.coefficient(Lane(0))
-                if row is None or not row.terms or any(lift(right) == row for _, right in access.mask):
-                    continue
-                seen.add((launch.kernel.name, access.span))
-                square = len(launch.kernel.assumed) < 2  # else the extents are equal only because both were assumed
+                seen.add((launch.kernel.name, place))
                 yield Finding(
                     self,
-                    self.severity if square else "info",
+                    self.severity if place in square else "info",
                     f"the one-dimensional mask of this {access.shape[0]}x{access.shape[1]} tile is aligned with its columns",
-                    access.span,
+                    place,
                     launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"the mask bounds the column by {access.mask[0][1]}, rows are {row} elements apart"),),
                     mending(
                         context,
-                        MaskOfRows(access.span),
+                        MaskOfRows(place),
                         "the one-dimensional mask is aligned with the columns of the tile",
                         "Write `mask[:, None]` for a mask of rows, `mask[None, :]` where the columns are meant.",
                     ),
                 )
+
+
+def _stretched(launch: Launch) -> dict[Span, tuple[Access, Expr]]:
+    """The accesses of ``launch`` to square tiles under a mask of one dimension, each by its place and with the distance of its
+    rows, which the mask does not bound."""
+    found: dict[Span, tuple[Access, Expr]] = {}
+    for site in sites(launch.kernel):
+        access = site.access
+        if not access.stretched or len(access.shape) != 2 or access.shape[0] != access.shape[1]:
+            continue
+        row = access.offset.coefficient(Lane(0)) if access.offset is not None and access.mask else None
+        if row is not None and row.terms and not any(lift(right) == row for _, right in access.mask or ()):
+            found.setdefault(access.span, (access, row))
+    return found

@@ -36,7 +36,9 @@ class UnparenthesisedMask(Rule):
         `&` binds tighter than `<`: `a >= lo & a < n` means `a >= (lo & a) and (lo & a) < n`. Triton 3.9 compiles it
         without a word, and the mask is wrong.
         """
-    when_not = "Bit tests such as `(flags & 4) == 4`."
+    when_not = """
+        Bit tests such as `(flags & 4) == 4`. A remark where `mask & v != 0` is all: it means the same unless `v` is even.
+        """
     fix_safety = "Safe: each comparison is put in parentheses."
     evidence = """
         The row's TTIR for sm_90 (Triton 3.9.0): `andi(lo, a)`, then two comparisons. Pattern row BUG-015. No gain:
@@ -82,7 +84,7 @@ class UnparenthesisedMask(Rule):
                 text = module.code(wrong)
                 yield Finding(
                     self,
-                    self.severity,
+                    "info" if _asks_for_any_bit(node) else self.severity,
                     f"`{text}` is computed before the comparisons around it: they need parentheses",
                     span,
                     name,
@@ -118,6 +120,14 @@ def _misread(function: cst.FunctionDef, module: Module) -> Iterator[tuple[cst.Co
             if inside or masked:
                 yield node, operand
                 break
+
+
+def _asks_for_any_bit(node: cst.Comparison) -> bool:
+    """Whether ``a & b != 0`` is all that there is: as a mask is 0 or 1, that says the same where ``b`` is 0 or odd."""
+    if len(node.comparisons) != 1 or not isinstance(node.comparisons[0].operator, cst.NotEqual):
+        return False
+    number = node.comparisons[0].comparator
+    return isinstance(number, cst.Integer) and number.evaluated_value == 0
 
 
 def _joins(node: cst.BaseExpression) -> bool:

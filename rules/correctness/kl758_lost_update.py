@@ -10,7 +10,7 @@ from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import Site, sites
 from kernlint.workload import Launch, Span
-from kernlint.workload.expr import concrete
+from kernlint.workload.expr import Lane
 from kernlint.workload.kernel import Access, Atomic, Load, Store
 
 
@@ -172,7 +172,10 @@ def _shift(first: Access, second: Access) -> int | None:
         return None
     distance = (second.offset - first.offset).value
     for dim, extent in enumerate(second.shape):
-        stride = concrete(second.stride(dim))
+        step = second.offset.coefficient(
+            Lane(dim)
+        )  # a quotient or remainder of lanes steps over what another access takes
+        stride = step.value if step is not None else None
         if distance and stride and distance % stride == 0 and abs(distance // stride) < extent:
             return abs(distance // stride)
     return None

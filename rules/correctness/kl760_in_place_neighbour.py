@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import axes_in, partners, program_axes
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.rules.proofs.readings import found_however_read
+from kernlint.rules.proofs.whole_tiles import whole_tiles
+from kernlint.workload import Launch, Loop, Span
 from kernlint.workload.expr import Lane, Opaque, ProgramId
 from kernlint.workload.kernel import Load, Store
 
@@ -25,8 +29,8 @@ class InPlaceNeighbour(Rule):
         """
     why = "Programs run in any order: whether the neighbour has already overwritten the element is a matter of luck."
     when_not = """
-        One program. Tiles that each program both reads and writes alone. Kernels with several constexprs that nothing in
-        view sets: how their tiles lie to each other is not known.
+        One program. Tiles that each program both reads and writes alone. Tiles whose places hang on how large several constexprs
+        that nothing in view sets are to each other.
         """
     fix_safety = "No automatic fix: write to a separate output."
     evidence = """
@@ -65,54 +69,65 @@ class InPlaceNeighbour(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.workload.launches():
-            if len(launch.kernel.assumed) > 1:
-                continue  # tiles adjoin by how large they are to each other, which several open sizes do not tell
-            places = sites(launch.kernel)
-            axes = program_axes(launch)
-            for site in places:
-                store = site.node
-                if (
-                    not isinstance(store, Store)
-                    or store.offset is None
-                    or site.open
-                    or not axes & axes_in(store.offset)
-                ):
+            for place, pair in found_however_read(context, launch, _neighbours).items():
+                if place in seen or (context.workload.bare and pair.loops):
                     continue
-                same = partners(launch, store.base)
-                for other in places:
-                    load = other.node
-                    if not isinstance(load, Load) or load.base not in same or load.offset is None or other.open:
-                        continue
-                    shift = load.offset - store.offset
-                    number = shift.value
-                    if not number or load.span in seen or load.shape != store.shape:
-                        continue
-                    if any(isinstance(a, Opaque) for a in store.offset.atoms()) or not _adjoining(
-                        store, axes, abs(number)
-                    ):
-                        continue
-                    if context.workload.bare and site.loops:
-                        continue
-                    seen.add(load.span)
-                    yield Finding(
-                        self,
-                        self.severity,
-                        f"`{load.base}` is read {abs(number)} elements {'before' if number < 0 else 'after'} where it is written: "
-                        "other programs overwrite them",
-                        load.span,
-                        launch.kernel.name,
-                        launch.kernel.name,
-                        (Evidence(f"`{store.base}` is written here, at {str(store.offset)[:80]}", store.span),),
-                    )
+                seen.add(place)
+                where = f"{abs(pair.shift)} elements {'before' if pair.shift < 0 else 'after'}"
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{pair.load.base}` is read {where} where it is written: other programs overwrite them",
+                    place,
+                    launch.kernel.name,
+                    launch.kernel.name,
+                    (
+                        Evidence(
+                            f"`{pair.store.base}` is written here, at {str(pair.store.offset)[:80]}", pair.store.span
+                        ),
+                    ),
+                )
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A load that reads ``shift`` elements from where ``store``, within ``loops``, writes: what another program overwrites."""
+
+    load: Load
+    store: Store
+    shift: int
+    loops: tuple[Loop, ...]
+
+
+def _neighbours(launch: Launch) -> dict[Span, _Pair]:
+    """Such pairs of ``launch``, by the place of the load."""
+    found: dict[Span, _Pair] = {}
+    axes = program_axes(launch)
+    loads = [site.node for site in sites(launch.kernel, Load) if not site.open]
+    for site in sites(launch.kernel, Store):
+        store = site.node
+        assert isinstance(store, Store)
+        if store.offset is None or site.open or not axes & axes_in(store.offset):
+            continue
+        if any(isinstance(a, Opaque) for a in store.offset.atoms()):
+            continue
+        same = partners(launch, store.base)
+        for load in loads:
+            assert isinstance(load, Load)
+            if load.base not in same or load.offset is None or load.shape != store.shape:
+                continue
+            shift = (load.offset - store.offset).value
+            if shift and _adjoining(store, axes, abs(shift)):
+                found.setdefault(load.span, _Pair(load, store, shift, site.loops))
+    return found
 
 
 def _adjoining(store: Store, axes: frozenset[int], shift: int) -> bool:
     """Whether the tiles of neighbouring programs lie so close that an element ``shift`` away is another program's."""
     assert store.offset is not None
     for axis in axes:
-        step = store.offset.coefficient(ProgramId(axis))
-        for dim, lanes in enumerate(store.shape):
+        for dim in whole_tiles(store, ProgramId(axis)):
             stride = store.offset.coefficient(Lane(dim))
-            if step is not None and stride is not None and stride.value and step == stride * lanes:
-                return shift % stride.value == 0 and shift < stride.value * lanes
+            if stride is not None and stride.value:
+                return shift % stride.value == 0 and shift < stride.value * store.shape[dim]
     return False

@@ -22,7 +22,8 @@ class LowPrecisionSum(FaultRule):
         values stops growing. float32 additions cost the same.
         """
     when_not = """
-        Maxima and minima, which are exact. Integers, which are widened to 32 bits.
+        Maxima and minima, which are exact. Integers, which are widened to 32 bits. A remark where sixteen values or fewer are
+        added up.
         """
     fix_safety = """
         Unsafe: the input is cast to float32, so that the sum, and what is computed from it, is float32. More exact.

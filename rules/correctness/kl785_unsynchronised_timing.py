@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.records import dataclass, replace
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name, origin_of
@@ -70,7 +71,7 @@ class UnsynchronisedTiming(Rule):
             launch, clock = module.span(gap.launch), module.span(gap.clock)
             yield Finding(
                 self,
-                "info" if gap.aside else self.severity,
+                "info" if gap.may_be_meant else self.severity,
                 f"`{gap.function}` reads the clock while the launch at line {launch.line} may still run",
                 clock,
                 gap.function,
@@ -86,9 +87,9 @@ class _Gap:
     function: str
     launch: cst.CSTNode
     clock: cst.CSTNode
-    #: The clock is read only if somebody wants a log, or others of its readings stand around work of the host alone: the time of
-    #: issuing may be what is meant.
-    aside: bool = False
+    #: Whether the time of issuing may be what is asked for: the clock is read only if somebody wants a log, or other readings
+    #: stand around work of the host alone.
+    may_be_meant: bool
 
 
 def _gaps(module: Module) -> Iterator[_Gap]:
@@ -119,32 +120,35 @@ def _last(call: cst.Call) -> str:
     return function.value if isinstance(function, cst.Name) else ""
 
 
+#: Calls of a function as letters, in order: ``c`` reads a clock, ``l`` may launch, ``w`` waits for the device, ``h`` is another one.
+#: A launch after which nothing waits ...
+_RUNNING = re.compile("l[^w]*$")
+#: ... and what takes the time to the end as well, after a reading that takes that of issuing.
+_WHOLE_TIMED_TOO = re.compile("[^lw]*w[^l]*c")
+#: Readings around work of the host alone.
+_HOST_TIMED = re.compile("ch+c")
+
+
 def _unsynchronised(
     function: cst.FunctionDef, module: Module, launching: frozenset[str], waiting: set[str]
 ) -> _Gap | None:
-    readings, waited, phases = 0, False, False
-    pending: cst.CSTNode | None = None
-    gap: _Gap | None = None  # of a reading after which nothing decisive has come
-    between: set[str] = set()  # what was called since the last reading
-    for call in module.own(function.body, cst.Call):
-        if origin_of(call.func, module.imports) in _CLOCKS:
-            if gap is not None and waited:
-                gap = None  # the time to the end is taken too, beside that of issuing
-            elif readings and pending is not None and gap is None:
-                gap = _Gap(function.name.value, pending, call)
-            phases, readings, between = phases or between == {"host"}, readings + 1, set()
-        elif _last(call) in waiting:
-            pending, waited = None, gap is not None
-            between.add("wait")
-        elif readings and (isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching):
-            if gap is not None:
-                break
-            pending = call
-            between.add("launch")
-        elif readings:
-            between.add("host")
-    if gap is None:
-        return None
-    inside = (module.within(branch, cst.Call) for branch in module.own(function.body, cst.If))
-    logged = any(gap.clock in calls and gap.launch not in calls for calls in inside)
-    return replace(gap, aside=phases or logged)
+    calls = list(module.own(function.body, cst.Call))
+    letters = "".join(_letter(call, module, launching, waiting) for call in calls)
+    first = letters.find("c")
+    for place in range(first + 1, len(letters) if first >= 0 else 0):
+        running = _RUNNING.search(letters, first, place)
+        if letters[place] != "c" or running is None or _WHOLE_TIMED_TOO.match(letters, place + 1):
+            continue
+        launch, clock = calls[letters.rindex("l", first, place)], calls[place]
+        branches = (module.within(branch, cst.Call) for branch in module.own(function.body, cst.If))
+        logged = any(clock in inside and launch not in inside for inside in branches)
+        return _Gap(function.name.value, launch, clock, logged or _HOST_TIMED.search(letters) is not None)
+    return None
+
+
+def _letter(call: cst.Call, module: Module, launching: frozenset[str], waiting: set[str]) -> str:
+    if origin_of(call.func, module.imports) in _CLOCKS:
+        return "c"
+    if _last(call) in waiting:
+        return "w"
+    return "l" if isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching else "h"

@@ -10,6 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed, sizes_told
 from kernlint.rules.proofs.iteration_domain import Site, samples, sites, symbols_of
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, Size, ceildiv, simplify
 
@@ -108,12 +109,12 @@ def _stuck(workload: Workload, launch: Launch, site: Site) -> Iterator[_Stuck]:
         if len(dims) != 1 or any(isinstance(a, (ProgramId, LoopIndex)) for a in left.atoms()):
             continue
         lane = dims[0]
-        tile, stride = access.shape[lane.dim] if lane.dim < len(access.shape) else 1, access.offset.coefficient(lane)
-        if left != Expr.atom(lane) or tile < 2 or stride is None or not stride.terms:
+        tile = access.shape[lane.dim] if lane.dim < len(access.shape) else 1
+        if left != Expr.atom(lane) or tile < 2:
             continue
         for walk, span, atom, extent in _walks(launch, site):
             walks = extent is not None and simplify(ceildiv(right, tile)) == simplify(extent)
-            if walks and access.offset.coefficient(atom) == stride * tile and atom not in right.atoms():
+            if walks and lane.dim in whole_tiles(access, atom) and atom not in right.atoms():
                 if any(atom in inner.atoms() and lane in inner.atoms() for pair in access.mask for inner in pair):
                     continue  # another bound of the mask moves with it
                 yield from _partial(workload, launch, _Stuck(walk, span, right, tile, False, ""))

@@ -8,6 +8,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload.expr import Expr, Lane, LoopIndex
 from kernlint.workload.kernel import Access, Coarse, Load
 
@@ -121,19 +122,13 @@ def _is_picked(access: Access, coarse: Coarse) -> bool:
     if any(isinstance(atom, LoopIndex) and atom.loop != coarse.loop for atom in access.offset.atoms()):
         return False  # an inner loop may go through the groups
     stride = Expr({term: count // groups for term, count in factor.terms.items()})
-    lanes = ((access.shape[dim], access.offset.coefficient(Lane(dim))) for dim in range(len(access.shape)))
+    if any(True for _ in whole_tiles(access, LoopIndex(coarse.loop))):
+        return False
     return not any(
-        step is not None and (step * extent == factor or (step == stride and extent >= groups))
-        for extent, step in lanes
+        extent >= groups and access.offset.coefficient(Lane(dim)) == stride for dim, extent in enumerate(access.shape)
     )
 
 
 def _is_walked(access: Access, coarse: Coarse, tile: int) -> bool:
     """Whether ``access`` reads with its lanes the ``tile`` elements by which one iteration moves it on."""
-    if access.offset is None:
-        return False
-    factor = access.offset.coefficient(LoopIndex(coarse.loop))
-    lanes = ((dim, access.offset.coefficient(Lane(dim))) for dim in range(len(access.shape)))
-    return factor is not None and any(
-        step is not None and step.terms and access.shape[dim] == tile and factor == step * tile for dim, step in lanes
-    )
+    return any(access.shape[dim] == tile for dim in whole_tiles(access, LoopIndex(coarse.loop)))

@@ -141,7 +141,7 @@ def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
     if store.loops or any(True for _ in kernel.walk((Reduce, Scan, Dot))):
         return None
     loads = [site for site in sites(kernel, Load) if site.access.id in store.node.depends]  # type: ignore[union-attr]
-    if any(site.access.shape != access.shape or not _is_clear(launch, site) for site in loads):
+    if any(site.access.shape != access.shape for site in loads):
         return None
     touched = Touched(store)
     written = next(
@@ -151,9 +151,12 @@ def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
     for element, (one, *others) in written.items():
         for other in others:
             if _differ(launch, (store, one), (store, other)):
-                here, there = ({a: n for a, n in point.items() if isinstance(a, Lane)} for point in (one, other))
-                return _Collision(access.base, element, here, there, store, store)
+                return _Collision(access.base, element, _lanes(one), _lanes(other), store, store)
     return None
+
+
+def _lanes(point: Mapping[Atom, int]) -> dict[Atom, int]:
+    return {atom: number for atom, number in point.items() if isinstance(atom, Lane)}
 
 
 def _programs(launch: Launch, axis: int) -> list[dict[Atom, int]]:
@@ -164,7 +167,7 @@ def _programs(launch: Launch, axis: int) -> list[dict[Atom, int]]:
 
 
 def _is_clear(launch: Launch, site: Site) -> bool:
-    """Whether the elements that ``site`` writes can be told from the program and the iteration."""
+    """Whether the elements that ``site`` touches can be told from the program and the iteration."""
     access = site.access
     if site.masked or site.open or access.checked or access.through or access.tested or access.offset is None:
         return False
@@ -228,7 +231,7 @@ def _read(launch: Launch, store: Site, point: Mapping[Atom, int]) -> dict[str, f
     found: dict[str, set[int]] = {}
     for site in sites(launch.kernel, Load):
         if site.access.id in wanted:
-            if site.access.offset is None or not site.access.offset.is_followed or site.access.through:
+            if not _is_clear(launch, site):
                 return None
             touched = Touched(site)
             reached = touched.at(point) if Lane(0) in point else touched.of(point, _ELEMENTS)

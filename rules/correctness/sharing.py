@@ -5,9 +5,10 @@ from __future__ import annotations
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.liveness import parameters, touches
-from kernlint.workload import Launch, Step, Tensor, TorchOp, Workload
+from kernlint.workload import Launch, Step, Tensor, Workload
 from kernlint.workload.expr import Expr, Opaque, ProgramId, concrete
 from kernlint.workload.kernel import Kernel
+from kernlint.workload.steps import allocates
 
 
 def partners(launch: Launch, base: str) -> frozenset[str]:
@@ -39,7 +40,7 @@ def _before(workload: Workload, launch: Launch) -> list[Step]:
 def _writes(step: Step, tensor: Tensor) -> bool:
     storage = tensor.storage.id
     if storage in storages(written_tensors(step)):
-        return not (isinstance(step, TorchOp) and step.kind == "alloc")
+        return not allocates(step)
     return isinstance(step, Launch) and not step.kernel.complete and touches(step, storage)
 
 

@@ -37,12 +37,12 @@ from kernlint.workload import (
     Store,
     Symbol,
     Tensor,
-    TorchOp,
     Workload,
     concrete,
 )
 from kernlint.workload.expr import Atom, Size, lift
 from kernlint.workload.kernel import Access
+from kernlint.workload.steps import allocates
 from kernlint.workload.synthesis import below, lane, pid, power_of_two
 
 #: Bytes of a row in all tensors that a program may hold in its registers.
@@ -97,7 +97,7 @@ def _run(steps: Sequence[Step], start: int) -> list[Launch]:
     run: list[Launch] = []
     written: set[int] = set()
     for step in steps[start:]:
-        if isinstance(step, TorchOp) and step.kind == "alloc" and run:
+        if allocates(step) and run:
             continue
         if not isinstance(step, Launch) or not _is_stage(step):
             break

@@ -8,7 +8,7 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.kernel_source import kernels_once
-from kernlint.rules.refusals import other_compiler
+from kernlint.rules.refusals import severity_here
 from kernlint.rules.repair import Repair
 from kernlint.workload import Span
 
@@ -65,7 +65,7 @@ class ConstexprNotSpecialised(Rule):
             names, kernel = ", ".join(f"`{name}`" for name in both), launch.kernel
             yield Finding(
                 self,
-                "info" if other_compiler(context) else self.severity,
+                severity_here(self, context),
                 f"{names} of `{kernel.name}`: tl.constexpr and do_not_specialize contradict each other",
                 kernel.name_span,
                 kernel.name,

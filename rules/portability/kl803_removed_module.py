@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.interpret.api import Target
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.refusals import other_compiler
+from kernlint.rules.refusals import severity_here
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 
@@ -84,8 +84,7 @@ class RemovedModule(Rule):
             change = target.change(missing)
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
-            severity = "info" if other_compiler(context) else self.severity
-            yield Finding(self, severity, text, module.span(node), "<module>", "", evidence)
+            yield Finding(self, severity_here(self, context), text, module.span(node), "<module>", "", evidence)
 
 
 def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:

@@ -20,6 +20,7 @@ from kernlint.rules.proofs.iteration_domain import (
     symbols_of,
     told,
 )
+from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access
@@ -73,15 +74,10 @@ def extents(workload: Workload) -> dict[int, list[Tensor]]:
     return found
 
 
-def last_of_storage(tensor: Tensor, views: Mapping[int, list[Tensor]]) -> list[Size] | None:
-    """The last element, from where ``tensor`` begins, of every known view of its storage; None where one is open."""
-    found: list[Size] = []
-    for view in [tensor, *views.get(tensor.storage.id, ())]:
-        last = last_element(view)
-        if last is None:
-            return None
-        found.append(lift(last) + lift(view.offset) - tensor.offset)
-    return found
+def ends_of_storage(tensor: Tensor, views: Mapping[int, list[Tensor]]) -> list[Expr | None]:
+    """The last element, from where ``tensor`` begins, of each known view of its storage, its own first; None for an open one."""
+    lasts = [(view, last_element(view)) for view in [tensor, *views.get(tensor.storage.id, ())]]
+    return [lift(last) + lift(view.offset) - tensor.offset if last is not None else None for view, last in lasts]
 
 
 def overruns(workload: Workload, kind: type[Access]) -> Iterator[Overrun]:
@@ -100,23 +96,21 @@ def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int,
     tensor = launch.tensor(access.base)
     if access.checked or access.offset is None or site.masked or site.open or tensor is None or not followed(launch):
         return None
-    lasts = last_of_storage(tensor, views)
-    if lasts is None:
-        return None
-    symbols = symbols_of(*lasts)
-    if not open_symbols(launch, site) <= symbols:
+    ends = ends_of_storage(tensor, views)
+    symbols = symbols_of(*ends)
+    if None in ends or not open_symbols(launch, site) <= symbols:
         return None  # how other sizes relate to those of the tensor is not in view
     if not access.offset.is_followed:
         return None
     first: Overrun | None = None
     for sizes in samples(workload, symbols, launch):
-        ends = [lift(last).evaluate(sizes) for last in lasts]
+        lasts = [end.evaluate(sizes) for end in ends if end is not None]
         found = Space(launch, site, sizes).largest(access.offset)
         if found is None:
             continue
-        if any(end is None or found[0] <= end for end in ends):
+        if any(last is None or found[0] <= last for last in lasts):
             return None
-        first = first or Overrun(launch, site, found[0], int(max(end or 0 for end in ends)), found[1], sizes)
+        first = first or Overrun(launch, site, found[0], int(max(last or 0 for last in lasts)), found[1], sizes)
     return first
 
 
@@ -194,19 +188,11 @@ def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:
 def walked_by_a_loop(short: Shortfall) -> bool:
     """Whether a loop of the kernel steps through the same tensor by whole tiles along the lanes of the index: its accesses
     reach what this one, a first tile that is fetched ahead or one whose mask stays while its pointer moves, does not."""
-    dims = [a.dim for a in short.index.atoms() if isinstance(a, Lane)]
-    for site in sites(short.launch.kernel):
-        access = site.access
-        if access.base != short.site.access.base or access.offset is None:
-            continue
-        for dim in (d for d in dims if d < len(access.shape)):
-            lane = access.offset.coefficient(Lane(dim))
-            if lane is None or not lane.terms:
-                continue
-            tile = lane * access.shape[dim]
-            if any(access.offset.coefficient(LoopIndex(loop.id)) == tile for loop in site.loops):
-                return True
-    return False
+    dims = {a.dim for a in short.index.atoms() if isinstance(a, Lane)}
+    same = [site for site in sites(short.launch.kernel) if site.access.base == short.site.access.base]
+    return any(
+        not dims.isdisjoint(whole_tiles(site.access, LoopIndex(loop.id))) for site in same for loop in site.loops
+    )
 
 
 def followed_or_open(launch: Launch) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kernlint.records import dataclass
-from kernlint.rules.proofs.bounds import followed, versions
-from kernlint.rules.proofs.iteration_domain import Site, Space, last_element, samples, sites, symbols_of
-from kernlint.workload import Launch, Workload
+from kernlint.rules.proofs.bounds import ends_of_storage, extents, followed, versions
+from kernlint.rules.proofs.iteration_domain import Site, Space, samples, sites, symbols_of
+from kernlint.rules.proofs.whole_tiles import whole_tiles
+from kernlint.workload import Launch, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access
 
@@ -26,14 +27,17 @@ class Overshoot:
 
 def overshoots(workload: Workload, kind: type[Access]) -> Iterator[Overshoot]:
     """Unmasked accesses of ``kind`` in the last, partial tile of a grid or loop of ``cdiv(count, tile)`` steps."""
+    views = extents(workload)
     for first in workload.launches():
         for launch in versions(first):
             for site in sites(launch.kernel, kind):
                 if site.access.mask is None and not site.access.checked and not site.guards and not site.open:
-                    yield from _overshoot(workload, launch, site)
+                    yield from _overshoot(workload, launch, site, views)
 
 
-def _overshoot(workload: Workload, launch: Launch, site: Site) -> Iterator[Overshoot]:
+def _overshoot(
+    workload: Workload, launch: Launch, site: Site, views: Mapping[int, list[Tensor]]
+) -> Iterator[Overshoot]:
     access = site.access
     if access.offset is None or not followed(launch):
         return
@@ -44,29 +48,25 @@ def _overshoot(workload: Workload, launch: Launch, site: Site) -> Iterator[Overs
         if rounded is None:
             continue
         count, tile = rounded
-        stride = access.offset.coefficient(index)
-        if stride is None or not stride.terms:
-            continue
-        for dim, lanes in enumerate(access.shape):
-            step = access.offset.coefficient(Lane(dim))
-            if lanes == tile and step is not None and step.terms and stride == step * tile:
-                sizes = _partial(workload, launch, count, tile)
-                if sizes is not None and not _has_room(launch, site, sizes, (index, Lane(dim))):
-                    yield Overshoot(launch, site, index, count, tile, sizes)
+        for dim in whole_tiles(access, index):
+            sizes = _partial(workload, launch, count, tile) if access.shape[dim] == tile else None
+            if sizes is not None and not _has_room(launch, site, sizes, (index, Lane(dim)), views):
+                yield Overshoot(launch, site, index, count, tile, sizes)
 
 
-def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int], tiles: tuple[Atom, Lane]) -> bool:
-    """Whether the tensor is known to be allocated in whole tiles, so that nothing lies beyond it, or at least nothing
+def _has_room(
+    launch: Launch, site: Site, sizes: Mapping[Atom, int], tiles: tuple[Atom, Lane], views: Mapping[int, list[Tensor]]
+) -> bool:
+    """Whether the storage is known to be allocated in whole tiles, so that nothing lies beyond it, or at least nothing
     along the axis of ``tiles``, their index and their lanes: another one may leave it, at sizes that have nothing to do
     with these."""
     access, tensor = site.access, launch.tensor(site.access.base)
-    last = last_element(tensor) if tensor is not None else None
-    end = lift(last).evaluate(sizes) if last is not None else None
-    if tensor is None or end is None or access.offset is None:
+    if tensor is None or access.offset is None:
         return False
     space = Space(launch, site, sizes)
     found = space.largest(access.offset)
-    if found is not None and found[0] <= end:
+    lasts = [end.evaluate(sizes) for end in ends_of_storage(tensor, views) if end is not None]
+    if found is not None and any(last is not None and found[0] <= last for last in lasts):
         return True
     step = access.offset.coefficient(tiles[1])
     for extent, stride in zip(tensor.shape or (), tensor.strides or ()):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.proofs.dataflow import may_use, uses
 from kernlint.workload import Launch, Repeat, Span, Step, TorchOp, Workload
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import allocates, map_steps
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,7 @@ def needed_elsewhere(
 
     def used(storage: int) -> bool:
         return any(
-            id(step) not in members
-            and (looped or known.numbers[id(step)] > end)
-            and not (isinstance(step, TorchOp) and step.kind == "alloc")
+            id(step) not in members and (looped or known.numbers[id(step)] > end) and not allocates(step)
             for step in (*known.readers.get(storage, ()), *known.writers.get(storage, ()))
         )
 

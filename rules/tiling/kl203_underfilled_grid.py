@@ -139,11 +139,12 @@ class UnderfilledGrid(Rule):
             before = context.gpu_us(context.variant)
             options = []
             for split in _SPLITS:
-                if trip >= 2 * split:
-                    variant = context.variant.then(transform=SplitK(launch.span, split))
-                    time = context.gpu_us(variant)
-                    if time is not None:
-                        options.append((time, split, variant))
+                variant = context.variant.then(transform=SplitK(launch.span, split))
+                time = context.gpu_us(variant) if trip >= 2 * split else None
+                # More parts take longer still where there are enough of them.
+                if time is None or (options and time > options[-1][0]):
+                    break
+                options.append((time, split, variant))
             if not options or before is None or min(options)[0] >= before:
                 continue
             _, split, variant = min(options)

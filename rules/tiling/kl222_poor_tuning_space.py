@@ -8,7 +8,7 @@ from itertools import islice
 
 from kernlint.cost.comparing import speedup
 from kernlint.cost.estimate import Estimate
-from kernlint.operators.product_tiles import TileNames, breaks, priced_tiles, tile_names
+from kernlint.operators.product_tiles import TileNames, breaks, may_gain, priced_tiles, tile_names
 from kernlint.operators.retile import stages_for
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
@@ -111,12 +111,14 @@ class PoorTuningSpace(Rule):
             if dot.precision == "ieee" and dot.a.dtype.bits >= 32:
                 # On the FMA units, where the facts hold few large tiles; the remedy is another precision (KL104).
                 continue
+            most = max(launch.configurations, key=lambda one: one.num_stages)
+            if not may_gain(context, context.variant, launch, dot, stages_for(most), UNSURE):
+                continue
             # Whatever a configuration says, the what-if sets for all of them at the launch.
             bare = replace(launch, literals={})
             names = tile_names(context, context.variant, bare, dot)
             if not isinstance(names, TileNames) or not {names.m, names.n, names.k} <= set_by_configurations(launch):
                 continue
-            most = max(launch.configurations, key=lambda one: one.num_stages)
             priced = priced_tiles(context, context.variant, bare, dot, names, stages_for(most))
             variant, tiles = _added(context, launch, names, priced)
             after = context.after(variant) if variant is not None else None

@@ -13,7 +13,16 @@ from dataclasses import field, replace
 from math import log
 from typing import ClassVar
 
-from kernlint.operators.product_tiles import TileNames, breaks, foreseen_for, searched_tiles, suits, tile_edits
+from kernlint.operators.product_tiles import (
+    Foreseen,
+    TileNames,
+    breaks,
+    foreseen_for,
+    priced_tiles,
+    searched_tiles,
+    suits,
+    tile_edits,
+)
 from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Variant
@@ -33,6 +42,8 @@ MOST_CONFIGURATIONS = 8
 _NEAR = 1.05
 #: Output tiles of each call that may come into the list.
 _BEST_OF_CALL = 3
+#: Calls up to which the program is read with the best tiles of each; of more, with those that are foreseen to suit them.
+_READ_EACH = 8
 #: Predicted times of two tiles that differ by no more may be the other way round.
 UNSURE = 1.3
 
@@ -140,14 +151,14 @@ class _Call:
             times[key] = self._us_of(found) if suits(context, found, self.launch, self.dot) else None
         return times[key]
 
+    @property
+    def foreseen(self) -> Foreseen | None:
+        return foreseen_for([(self.launch, 1.0)], self.call.context.device)
+
     def best(self, names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
         """The tiles that are fastest here, of each output tile one."""
-        foreseen = foreseen_for([(self.launch, 1.0)], self.call.context.device)
-        timed = searched_tiles(lambda tile: self.us(names, tile), self.dot, names, stages, foreseen, _BEST_OF_CALL)
-        found: dict[tuple[int, int], Tile] = {}
-        for tile in sorted(timed, key=lambda tile: timed[tile]):
-            found.setdefault((tile.m, tile.n), tile)
-        return list(found.values())[:_BEST_OF_CALL]
+        times = searched_tiles(lambda tile: self.us(names, tile), self.dot, names, stages, self.foreseen, _BEST_OF_CALL)
+        return _fastest(times)
 
     def checked(self) -> _Call:
         """This, read once with all calls where that gives the same for the launch as it stands."""
@@ -194,7 +205,11 @@ def tuned_tiles(
         return None
     at_hand = current_tile(launch, dot)
     distinct = {id(one): one for one in calls}.values()
-    shortlist = dict.fromkeys(tile for one in distinct if one.call.typical for tile in one.best(names, stages))
+    if len(distinct) > _READ_EACH:
+        suiting = priced_tiles(context, context.variant, launch, dot, names, stages)
+        shortlist = dict.fromkeys((*suiting, *_foreseen_tiles(distinct, names, stages)))
+    else:
+        shortlist = dict.fromkeys(tile for one in distinct if one.call.typical for tile in one.best(names, stages))
     shortlist[at_hand] = None
     table = {tile: times for tile in shortlist if (times := _times(tile, names, calls)) is not None}
     tiles = _few(table)
@@ -217,6 +232,23 @@ def placed(context: Context, launch: Launch, names: TileNames, tuned: Tuned) -> 
         return context.variant.then(tile_edits(launch, names, tuned.tiles[0]))
     change = next(one for one in tuned.variant.transforms if isinstance(one, Autotuned))
     return _variant(context, launch, names, tuned.tiles, tuned.key, change.bucketed)
+
+
+def _foreseen_tiles(calls: Iterable[_Call], names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
+    """The few tiles that leave no call far from its best, by what is foreseen of those of which it can be told."""
+    told = [(call.dot, foreseen) for call in calls if (foreseen := call.foreseen) is not None]
+    best = dict.fromkeys(
+        tile for dot, foreseen in told for tile in _fastest(searched_tiles(foreseen.us, dot, names, stages))
+    )
+    return _few({tile: [foreseen.us(tile) for _, foreseen in told] for tile in best})
+
+
+def _fastest(times: Mapping[Tile, float]) -> list[Tile]:
+    """The few tiles that take least, of each output tile one."""
+    found: dict[tuple[int, int], Tile] = {}
+    for tile in sorted(times, key=lambda tile: times[tile]):
+        found.setdefault((tile.m, tile.n), tile)
+    return list(found.values())[:_BEST_OF_CALL]
 
 
 def _times(tile: Tile, names: TileNames, calls: Sequence[_Call]) -> list[float] | None:

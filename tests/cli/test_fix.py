@@ -138,6 +138,26 @@ def test_a_file_that_changed_meanwhile_is_left_alone(kernel: Path) -> None:
     assert kernel.read_text() == SOURCE
 
 
+def test_what_an_open_size_keeps_from_being_fixed_is_said(tmp_path: Path) -> None:
+    from support.findings import HEADER
+
+    source = """
+@triton.jit
+def add(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
+
+def f(x):
+    y = torch.empty_like(x)
+    add[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+    return y
+"""
+    (tmp_path / "kernel.py").write_text(HEADER + source)
+    done = run("kernel.py", cwd=tmp_path)
+    assert done.returncode == 1 and b"--assume 'f.x:dtype' --assume 'x.numel=INT'" in done.stderr
+    assert run("kernel.py", "--diff", "--assume", "x:fp16[4194304]", cwd=tmp_path).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [

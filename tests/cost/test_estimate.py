@@ -12,7 +12,7 @@ from kernlint.cost.comparing import ratio_sigma, speedup
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
 from kernlint.cost.host import host_time
-from kernlint.cost.pricing import reuse_distances
+from kernlint.cost.pricing import Distances
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.workload import Event, Expr, HostSync, Launch, Repeat, Step, Symbol, TorchOp, Workload
 from kernlint.workload import dtype as dtypes
@@ -193,11 +193,11 @@ def test_the_empty_workload_and_odd_counts() -> None:
 
 def test_reuse_distance_runs_from_the_last_use_around_the_call() -> None:
     touched = [{1: 10.0, 2: 20.0}, {2: 20.0, 3: 30.0}, {3: 30.0, 4: 40.0}]
-    first, second, third = reuse_distances(touched)
+    first, second, third = Distances.of(touched).found
     assert first == {1: 100.0, 2: 100.0}
     assert second == {2: 50.0, 3: 60.0}
     assert third == {3: 70.0, 4: 100.0}
-    assert reuse_distances([{1: 5.0}]) == [{1: 5.0}]
+    assert Distances.of([{1: 5.0}]).found == [{1: 5.0}]
 
 
 def test_a_producer_leaves_its_result_warm_and_a_long_call_evicts_it() -> None:

@@ -36,6 +36,14 @@ def test_an_axis_of_many_tiles_tells_how_far_the_other_one_is_covered():
     assert foreseen.us(64, 64, 64, 4, 3) == pytest.approx(read.us, rel=0.15)
 
 
+@pytest.mark.parametrize("options", [{}, {"flat": True}], ids=["two-axes", "row-major"])
+def test_columns_that_are_one_tile_are_foreseen_too(options):
+    foreseen = Retiled.of(gemm(65_536, 64, 1024, tile=(64, 64, 32), warps=4, stages=3, **options), H100)
+    assert foreseen is not None
+    read = kernel_time(gemm(65_536, 64, 1024, tile=(128, 32, 32), warps=4, stages=3, **options), H100)
+    assert foreseen.us(128, 32, 32, 4, 3) == pytest.approx(read.us, rel=0.15)
+
+
 def test_nothing_is_foreseen_of_a_launch_without_a_product_or_of_open_size():
     launch = gemm(*SIZE)
     assert Retiled.of(dataclasses.replace(launch, kernel=dataclasses.replace(launch.kernel, body=())), H100) is None

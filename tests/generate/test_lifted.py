@@ -20,6 +20,8 @@ from kernlint.compare.columns import Effort
 from kernlint.generate.asked import unknown_attribute
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.reader import LaunchReader
+from kernlint.generate.surroundings import refuse_hidden_state
+from kernlint.generate.values import CannotGenerate
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
@@ -301,6 +303,109 @@ def test_what_other_methods_and_functions_ask_counts(method: str, why: str) -> N
     source += "\ndef helper(model):\n    return model.mode == 'relu'\n"
     made = _attempt(source)
     assert made.rewriting is None and why in made.reason
+
+
+_SURROUNDINGS = """
+import os
+import random
+import torch
+import triton
+import triton.language as tl
+
+ONE = 1.0
+TYPES = {torch.float16: tl.float16}
+CONFIG = {"scale": 2.0}
+LEVEL = float(os.environ.get("LEVEL", "1"))
+
+@triton.jit
+def kernel(x, y):
+    tl.store(y, tl.load(x) * ONE)
+
+def set_one(value):
+    global ONE
+    ONE = value
+
+@staticmethod
+def helper(x):
+    return torch.relu(x)
+
+@cached
+def kept(x):
+    return torch.relu(x)
+
+class Part:
+    count = 0
+
+    def forward(self, x):
+        return x * random.random()
+
+class Model(torch.nn.Module):
+    mode = "relu"
+
+    def __init__(self):
+        self.part = None
+
+    def forward(self, x{more}):
+        y = torch.empty_like(x)
+        kernel[(1,)](x, y)
+        return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "more", "why"),
+    [
+        ("helper(y) + abs(x.shape[0])", ", scale=2.0, mask=None", None),
+        ("y.to(torch.float32) if x.dtype in TYPES else y", "", None),
+        ("[torch.exp(one) for one in (x, y)][0]", "", None),
+        ("y * ONE", "", "`ONE` of the module may change"),
+        ("y * CONFIG['scale']", "", "`CONFIG` of the module may change"),
+        ("y * LEVEL", "", "`LEVEL` of the module may change"),
+        ("y * float(os.environ['LEVEL'])", "", "`os` is of another module"),
+        ("y * Part.count", "", "may change"),
+        ("Part().forward(y)", "", "`random` is of another module"),
+        ("kept(y)", "", "`kept` is decorated"),
+        ("y if torch.is_grad_enabled() else x", "", "the state of the process"),
+        ("y if torch.backends.cuda.matmul.allow_tf32 else x", "", "the state of the process"),
+        ("y if x.requires_grad else x", "", "not in the result alone"),
+        ("y * scale", ", *, scale=2.0", "by keyword alone"),
+        ("y * len(more)", ", more=[]", "a default of `forward` may change"),
+        ("eval('y')", "", "`eval` is not known"),
+    ],
+)
+def test_what_a_program_read_itself_must_not_rest_on(result: str, more: str, why: str | None) -> None:
+    source = _SURROUNDINGS.replace("{result}", result).replace("{more}", more)
+    if "ONE" not in result:
+        source = source.replace("    global ONE\n", "")
+    if why is None:
+        refuse_hidden_state(ast.parse(source), "Model.forward")
+        return
+    with pytest.raises(CannotGenerate) as refused:
+        refuse_hidden_state(ast.parse(source), "Model.forward")
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("line", ["self.count += 1", "self.last = y", "global COUNT"])
+def test_what_a_program_keeps_between_calls_is_no_ground(line: str) -> None:
+    module = f"import torch\nclass Model:\n    def forward(self, y):\n        {line}\n        return y\n"
+    with pytest.raises(CannotGenerate, match="between calls"):
+        refuse_hidden_state(ast.parse(module), "Model.forward")
+
+
+@pytest.mark.parametrize("given", ["None", "'relu'", "True", "2"])
+def test_what_other_arguments_are_is_asserted(given: str) -> None:
+    source = _OBJECT.format(condition="True").replace("forward(self, x)", f"forward(self, x, other={given})")
+    made = _attempt(source)
+    assert made.rewriting is not None, made.reason
+    told = "other is None" if given == "None" else f"other == {given}"
+    assert f"assert {told}" in apply_edits(source, made.rewriting.edits)
+
+
+def test_arguments_that_are_neither_tensors_nor_numbers_are_refused() -> None:
+    made = _attempt(
+        _OBJECT.format(condition="True").replace("forward(self, x)", "forward(self, x, other=torch.float16)")
+    )
+    assert made.rewriting is None and "may depend on `other`" in made.reason
 
 
 @pytest.mark.parametrize(

@@ -122,3 +122,44 @@ def test_a_product_of_one_tensor_with_itself() -> None:
         """
     judgement = best_change(read_program(Request(HEADER + textwrap.dedent(source), path="k.py", device="h100-sxm")))
     assert judgement.headroom is not None
+
+
+#: A product for each segment, as both write it: how many rows one has is loaded.
+GROUPED = """
+@triton.jit
+def grouped(x, w, out, offsets, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    group = tl.program_id(0)
+    end = tl.load(offsets + group + 1)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    for row in range(tl.load(offsets + group), end, BM):
+        m = row + tl.arange(0, BM)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for start in range(0, K, BK):
+            k = start + tl.arange(0, BK)
+            a = tl.load(x + m[:, None] * K + k[None, :], mask=m[:, None] < end, other=0.0)
+            acc = tl.dot(a, tl.load(w + group * K * N + k[:, None] * N + n[None, :]), acc)
+        tl.store(out + m[:, None] * N + n[None, :], acc.to(tl.float16), mask=m[:, None] < end)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, w, offsets):
+        out = torch.empty((x.shape[0], w.shape[2]), device=x.device, dtype=x.dtype)
+        grouped[(w.shape[0], w.shape[2] // 128)](
+            x, w, out, offsets, w.shape[2], x.shape[1], BM=64, BN=128, BK=32
+        )
+        return out
+
+class Model(torch.nn.Module):
+    def forward(self, x, w, offsets):
+        return torch.cat([x[offsets[g] : offsets[g + 1]] @ w[g] for g in range(8)])
+
+def get_inputs():
+    half = dict(dtype=torch.float16)
+    return [torch.randn(4096, 1024, **half), torch.randn(8, 1024, 2048, **half), torch.arange(0, 4097, 512)]
+"""
+
+
+def test_products_of_unknown_size_are_no_reason_to_do_without() -> None:
+    judgement = best_change(read_program(Request(HEADER + GROUPED, path="k.py", device="h100-sxm")), assume=True)
+    assert judgement.reference is not None and judgement.reference.gpu_us is None
+    assert judgement.headroom is not None and judgement.headroom.library_us is None
+    assert "needless product" not in [cause.name for cause in judgement.headroom.causes]

@@ -475,6 +475,8 @@ def test_flags_and_scales_reach_the_launch():
         (["x:int8[16,64]", "w:int8[32,8]"], "`assert w.shape\\[0\\] == K` fails"),
         (["x:int8[4,16,64]"], "takes x to have 2 dimensions, not 3"),
         (["x.numel=5"], "no argument or size"),
+        (["x:int8[16,64]", "x:fp16[16,64]"], "x: given twice, as x:int8\\[16,64\\] and as x:fp16"),
+        (["x:int8[16,64]", "K=32"], "K: it is 64 by the code and the other facts"),
     ],
 )
 def test_wrong_facts_are_refused(facts, message):
@@ -546,6 +548,19 @@ def test_then_by_their_order():
 def test_a_reference_that_fits_nothing_is_said(reference, source, message):
     program, _ = with_reference(reference, source=source)
     assert message in program.without_reference
+
+
+@pytest.mark.parametrize(
+    ("entry", "followed"), [("F", "F.forward"), ("F.backward", "F.backward"), ("backward", "F.backward")]
+)
+def test_passes_are_entries(entry, followed):
+    assert read(FUNCTION, entry).entry == followed
+
+
+def test_entries_that_there_are_not():
+    with pytest.raises(UsageError, match=r"F\.backward, F\.forward, g") as refused:
+        read(FUNCTION + "\ndef g(x):\n    return x\n", "h")
+    assert "h: not found" in str(refused.value)
 
 
 def test_a_backward_pass_alone_can_be_asked_again():

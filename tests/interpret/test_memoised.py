@@ -306,12 +306,22 @@ class Layer(torch.nn.Module):
     assert steps_of(source, "Layer.forward") == (["copy"], ["exp", "copy", "copy"])
 
 
-def test_a_test_of_pytest_runs_once_whatever_becomes_of_its_data():
-    """Its data may come from code that is not followed; pytest calls it by its name, no program does."""
-    test = "def test_run(device):\n    x = made(device)\n    y = launch(x)\n    checked(x, y)\n"
-    assert steps_of("import pytest\n\n" + test, "test_run")[0] == []
-    assert steps_of(test, "test_run")[0] != []
-    assert steps_of("import pytest\n\n" + test.replace("test_run", "run"), "run")[0] != []
+@pytest.mark.parametrize(
+    ("head", "end", "once"),
+    [
+        ("@pytest.mark.gpu\n", "checked(x, y)", True),
+        ("", "assert torch.allclose(x, y)", True),
+        ("", "torch.testing.assert_close(x, y)", True),
+        ("", "checked(x, y)", False),
+        ("", "assert y.is_contiguous()", False),
+        ("@pytest.mark.gpu\n", "return y", False),
+    ],
+)
+def test_what_asserts_that_results_agree_runs_once(head: str, end: str, once: bool) -> None:
+    """Its data may come from code that is not followed; no program calls it again and again, whatever its name is."""
+    for name in ("test_run", "run"):
+        source = f"import pytest\n\n{head}def {name}(device):\n    x = made(device)\n    y = launch(x)\n    {end}\n"
+        assert (steps_of(source, name)[0] == []) == once
 
 
 def test_what_stands_behind_the_return_of_a_kept_value_under_a_lock():

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="pat
 CODES = frozenset({"KL101", "KL901", "KL902"})
 
 
-TRADE = crew.Trade(pool._prepare, pool._check, pool._limit_s)
+TRADE = crew.Trade(pool.prepare, pool._check, pool._limit_s)
 
 
 def job(name, data=b"", timeout_s=20.0):

@@ -126,6 +126,20 @@ def test_sarif_follows_the_official_schema(report, empty):
     assert "cell 3, line 15" in run["results"][2]["message"]["text"]
 
 
+def test_sarif_fixes_are_edits_of_the_file(report, findings):
+    results = json.loads(sarif.render(report))["runs"][0]["results"]
+    assert [bool(result.get("fixes")) for result in results] == [False, True, False, False, False]
+    (change,) = results[1]["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"] == results[1]["locations"][0]["physicalLocation"]["artifactLocation"]
+    (replacement,) = change["replacements"]
+    assert replacement == {
+        "deletedRegion": {"startLine": 2, "startColumn": 6, "endLine": 2, "endColumn": 33},
+        "insertedContent": {"text": ""},
+    }
+    cell = replace(findings[1], place=replace(findings[1].place, cell=1))
+    assert "fixes" not in sarif.render(LintReport([cell], 1, report.root))
+
+
 def test_paths_are_those_of_the_repository(findings, tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")

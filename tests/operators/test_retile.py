@@ -5,11 +5,10 @@ import textwrap
 import pytest
 from support.findings import HEADER
 
-from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.operators.operator import WhyNot
 from kernlint.operators.retile import RETILE, Streamed, Tiled
 from kernlint.rules.finding import Context

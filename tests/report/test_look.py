@@ -83,3 +83,22 @@ def test_a_grid_gives_way_in_order_notes_bars_words():
 def test_nothing_is_cut_where_nobody_looks():
     grid = Grid(("name",), (("x" * 500,),), frozenset())
     assert paint(grid) == ["name", "x" * 500]
+
+
+def test_prose_is_wrapped_and_code_is_not():
+    code = "```python\nx = 1  # a comment that is longer than the forty characters of a line\n```"
+    heading = "# A heading that is longer than the forty characters of a line"
+    items = "- an item that is longer than forty characters of a line\n- another"
+    page = f"{heading}\n\nTwo lines of one paragraph that\nare one.\n\n{items}\n\n{code}\n"
+    assert Look().prose(page) == page
+    assert Look(width=40).prose(page).splitlines() == [
+        heading,
+        "",
+        "Two lines of one paragraph that are one.",
+        "",
+        "- an item that is longer than forty",
+        "  characters of a line",
+        "- another",
+        "",
+        *code.splitlines(),
+    ]

@@ -6,13 +6,12 @@ import textwrap
 
 import pytest
 
-from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError
 from kernlint.fix import Fixed, fix_source
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts, target_for
 from kernlint.request import Request
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.finding import Context

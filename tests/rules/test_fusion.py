@@ -6,11 +6,10 @@ import textwrap
 
 import pytest
 
-from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.tree import parse_module

@@ -14,11 +14,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules

@@ -275,6 +275,9 @@ AS_IT_IS = {"read": "i, mask=i < n, other=0.0", "written": "i", "value": "v", "m
         ({"written": "0 * i", "mask": "i < 1"}, []),
         ({"written": "i // 2", "read": "i, mask=i < 0, other=0.0"}, []),  # every lane holds 0
         ({"written": "i // 2", "read": "i, mask=i < 99, other=0.0"}, ["error"]),
+        ({"written": "i // 2", "read": "i, mask=tl.load(x + i) > 9, other=0.0"}, []),  # who knows which
+        ({"written": "0", "read": "i, mask=tl.load(x + i) > 9, other=0.0", "value": "tl.sum(v)"}, []),
+        ({"written": "0", "read": "i", "value": "tl.sum(v)"}, ["error"]),
         ({"written": "0", "read": "i, mask=i < 0, other=0.0", "value": "tl.sum(v)"}, []),  # so does every program
         ({"written": "tl.program_id(0) * (4096 + i)"}, ["error"]),  # program 0 writes 0 from everywhere
         ({"guard": "if tl.program_id(0) > 0:", "written": "tl.program_id(0) * (4096 + i)"}, []),  # ... but for this

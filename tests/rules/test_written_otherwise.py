@@ -24,11 +24,10 @@ from mutators.named_literals import named_kernel_literals, named_launch_literals
 from mutators.named_values import inlined_variables, named_addresses
 from mutators.reordered import kernels_last, swapped_operands
 
-from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts, target_for
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules

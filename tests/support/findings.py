@@ -5,11 +5,10 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Question
+from kernlint.interpret.question import Question, host_facts
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText

@@ -525,6 +525,108 @@ CASES = {
         },
         1,
     ),
+    "further activations": (
+        {
+            "forward": (
+                "a = F.mish(x) + F.glu(x, 0).repeat(2, 1) + F.celu(x, 0.7) + F.hardshrink(x, 0.3) + F.softshrink(x) + F.tanhshrink(x)\n"
+                "b = F.threshold(x, 0.1, -2.0) + torch.prelu(x, w) + torch.frac(x * 3.0) + torch.log10(x.abs() + 1.0) + x.pow(5)\n"
+                "n = torch.where(x.abs() > 2.0, x / 0.0, x) * torch.where((x > 0) & (x < 0.01), x / 0.0 * 0.0, 1.0)\n"
+                "c = torch.logaddexp(n, n), torch.logaddexp(n, x), torch.nan_to_num(n, 1.0, 7.0), torch.isfinite(n)\n"
+                "return a, b, n ** 2.5, n ** -1.5, *c"
+            ),
+            "inputs": "torch.randn(2 * B, T), torch.rand(T)",
+            "arguments": "x, w",
+        },
+        1,
+    ),
+    "activations in place": (
+        {
+            "forward": "z = x * 2.0\ny = F.silu(z, inplace=True)\nv = self.act(y - 0.1)\nF.leaky_relu(v, 0.2, True)\nreturn z + y, v",
+            "init": "self.act = nn.Sequential(nn.ELU(0.5, inplace=True), nn.Hardtanh(-1.0, 1.0, True))",
+        },
+        1,
+    ),
+    "an argument through an activation in place": (
+        {"forward": "y = self.act(x)\nreturn y + x", "init": "self.act = nn.ReLU(inplace=True)"},
+        1,
+    ),
+    "rolled": (
+        {"forward": "return torch.roll(x, (3, -5), (0, 1)) - x.roll(1, 1), torch.roll(x[0], 700), x.roll(shifts=-B, dims=0)"},
+        2,
+    ),
+    "pixels": (
+        {
+            "forward": "return F.pixel_shuffle(x, 2) + 1.0, F.pixel_unshuffle(y, 3) * 2.0, F.one_hot(i, 9).float()",
+            "inputs": "torch.randn(2, 12, B, 5), torch.randn(2, 3, 9, 6), torch.randint(0, 9, (B, 3))",
+            "arguments": "x, y, i",
+        },
+        3,
+    ),
+    "pads of several kinds": (
+        {
+            "forward": (
+                "y = F.pad(x, (3, 1, 0, 2), mode='reflect'), F.pad(x, (3, 1, 0, 2), mode='replicate')\n"
+                "return *y, F.pad(x, (3, 1, 0, 2), mode='circular') * 2.0"
+            ),
+            "inputs": "torch.randn(2, 3, B, 5)",
+        },
+        1,
+    ),
+    "counted numbers": (
+        {
+            "forward": (
+                "n = x.shape[0]\nkeys = x.reshape(n, -1).long() + 256 * torch.arange(n, device=x.device)[:, None]\n"
+                "few = torch.bincount(x.reshape(-1).long() & 31, minlength=32)\n"
+                "many = torch.bincount(keys.reshape(-1) * 3, minlength=800 * n)\n"
+                "return torch.bincount(keys.reshape(-1), minlength=n * 256).view(n, 256).float() / T, few, many"
+            ),
+            "inputs": "torch.randint(0, 256, (B, 3, T)).to(torch.uint8)",
+        },
+        5,
+    ),
+    "sums of letters": (
+        {
+            "forward": (
+                "a = torch.einsum('bt,ct,bc->b', x, y, x @ y.t())\nb = torch.einsum('ij->j', x), torch.einsum('bt,b->t', x, y[:, 0])\n"
+                "c = torch.einsum('...t,ct', x[None], y), torch.einsum('bt,dt', x, y), torch.einsum('tt->t', x[:, : x.shape[0]])\n"
+                "return a, *b, *c, torch.mv(x, y[0]), torch.dot(x[0], y[1])"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "arguments": "x, y",
+        },
+        8,
+    ),
+    "losses of two classes": (
+        {
+            "forward": (
+                "p = torch.sigmoid(x)\nq = torch.where(y > 0.9, 1.0, y)\n"
+                "e = F.binary_cross_entropy(torch.where(x > 2.0, 1.0, p), q)\nl = torch.log_softmax(x, -1)\n"
+                "return e, F.binary_cross_entropy_with_logits(x * 40.0, y, reduction='none'), F.nll_loss(l, i, ignore_index=2)"
+            ),
+            "inputs": "torch.randn(B, T), torch.rand(B, T), torch.randint(0, B, (B,))",
+            "arguments": "x, y, i",
+        },
+        3,
+    ),
+    "pools of parts": (
+        {
+            "forward": "return F.adaptive_avg_pool2d(x, (4, 1)), F.adaptive_max_pool2d(x, 1), F.adaptive_avg_pool1d(x[0], 5)",
+            "inputs": "torch.randn(2, 6, 4 * B, 15)",
+        },
+        3,
+    ),
+    "further reductions": (
+        {
+            "forward": (
+                "v, m = torch.var_mean(x, 1)\ns, u = torch.std_mean(x, 0, keepdim=True)\na = torch.aminmax(x, dim=1)\n"
+                "return (v, m, s, u, a[0], a[1], (x > 2.0).any(1), (x > -2.0).all(0), torch.count_nonzero(x > 0.5, 1), "
+                "x.norm(float('inf'), dim=1), F.cosine_similarity(x, y), F.cosine_similarity(x, y, dim=0), F.pairwise_distance(x, y))"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "arguments": "x, y",
+        },
+        2,
+    ),
     "parameter": (
         {
             "forward": "return x * self.w + self.shift",

@@ -97,6 +97,11 @@ def test_markdown_without_kernel_is_refused(text):
         task(text)
 
 
+def test_a_notebook_is_refused_by_its_name():
+    with pytest.raises(SourceError, match="only `kernlint check` reads"):
+        read_task(SourceText('{"cells": []}', "k.ipynb"))
+
+
 def test_a_syntax_error_names_the_line_of_the_markdown_file():
     with pytest.raises(SourceError, match=r"^task\.md:5:5: syntax error"):
         task("# Kernel\n\n```python\nx = 1\ny = (\n```\n")

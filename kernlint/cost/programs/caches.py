@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
-from kernlint.cost.arithmetic import Operations
-from kernlint.cost.device import Device
-from kernlint.cost.programs.constants import Constants
 from kernlint.cost.programs.resources import Resources
 from kernlint.cost.programs.scale import ramp
-from kernlint.cost.traffic.model import AccessTraffic, Traffic
-from kernlint.workload import Launch
+from kernlint.cost.traffic.model import AccessTraffic
 
 
 class Caches(Resources):
     """Which level of memory answers."""
-
-    def __init__(
-        self,
-        launch: Launch,
-        moved: Traffic,
-        device: Device,
-        c: Constants,
-        reuse_bytes: Mapping[str, float],
-        operations: Operations,
-    ) -> None:
-        super().__init__(launch, moved, device, c, reuse_bytes, operations)
-        self._levels()
 
     def _levels(self) -> None:
         """Bytes per access that reach L2 and DRAM, and the mean latency of one of its loads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 
 from kernlint.cost.arithmetic import Operations
@@ -57,6 +58,11 @@ class Resources(TileSizes):
         self.arithmetic = 0.0
         self.special = 0.0
         self.special_unit = 0.0
+        self._levels()
+
+    @abstractmethod
+    def _levels(self) -> None:
+        """Which level of memory answers each access."""
 
     def whole_vectors(self, load: Load) -> bool:
         return self._vector(load) >= min(4, load.bytes)

@@ -71,7 +71,7 @@ def _traffic(launch: Launch) -> Traffic:
     accesses: list[AccessTraffic] = []
     shares: dict[int, tuple[float, ...]] = {}
     _visit(launch.kernel.body, 1.0, 1.0, (), probe, launch, programs, accesses, shares)
-    accesses = share_windows(accesses, launch, probe)
+    accesses = share_windows(accesses)
     by_node = {id(access.access): access for access in accesses}
     return Traffic(
         programs=programs,
@@ -147,7 +147,7 @@ def _access(
     density = min(1.0, min(footprint, whole) / span) if 0 < span < math.inf else 1.0
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
-        sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared, met.step,
+        sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared,
         density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
         request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
         strides=tile.strides,
@@ -178,7 +178,7 @@ def _anywhere(
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, footprint,
         sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
-        (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        (float(access.id), float(id(access) % 2**31)), frozenset(),
         1.0, program_bytes, sectors * SECTOR_BYTES, vector_bytes(access),
     )  # fmt: skip
 
@@ -194,7 +194,7 @@ def _somewhere_near(
     moved = asked * executions * programs
     return AccessTraffic(
         access, access.base, executions, active, sectors, asked * executions, min(moved, whole), moved, float(LINE_BYTES),
-        False, True, False, (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        False, True, False, (float(access.id), float(id(access) % 2**31)), frozenset(),
         1.0, asked * executions, asked, size,
     )  # fmt: skip
 

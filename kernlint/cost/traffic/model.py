@@ -33,9 +33,8 @@ class AccessTraffic:
     widest vector a thread can move at once; ``aligned`` that rows begin on a sector. ``known`` is false where the
     offset could not be evaluated, ``gather`` where it contains a loaded value. ``signature`` is equal for two accesses
     of one base that walk the same addresses in a program. ``shared_axes`` are the grid axes it does not depend on.
-    ``loop_step_bytes`` is the smallest step from one iteration to the next (infinite outside loops), ``density`` the
-    share of the memory between the grid's first and last address that it touches. ``near_bytes`` are the bytes one
-    program asks of L2 where L1 still holds what the iteration before touched: as moved, but that counts once.
+    ``density`` is the share of the memory between the grid's first and last address that it touches. ``near_bytes`` are the
+    bytes one program asks of L2 where L1 still holds what the iteration before touched: as moved, but that counts once.
     ``window_bytes`` are the bytes that L1 must hold for that.
     ``vector_bytes`` is what one thread fetches at once, ``strides`` the bytes from lane to lane along each axis of the tile
     (None where they are not constant). ``twins`` counts the loads of the same iteration that see the
@@ -58,7 +57,6 @@ class AccessTraffic:
     gather: bool
     signature: tuple[float, ...]
     shared_axes: frozenset[int]
-    loop_step_bytes: float
     density: float = 1.0
     near_bytes: float = 0.0
     window_bytes: float = 0.0

@@ -30,13 +30,12 @@ from kernlint.workload import (
 class Met:
     """What one program touches over all its iterations, in bytes: ``distinct`` once each; ``near`` when it remembers only the
     iteration before, as an L1 of ``window`` bytes does that is shared with other programs. The addresses lie within ``reach``
-    elements, and the tile moves on by ``step`` bytes at least."""
+    elements."""
 
     distinct: float
     near: float
     window: float
     reach: float
-    step: float
 
 
 def over_loops(
@@ -49,7 +48,6 @@ def over_loops(
     atoms = offset.atoms()
     distinct = near = window = sectors * SECTOR_BYTES
     reach = reach_of(offset, start, [Lane(dim) for dim in range(len(access.shape))], access.shape, probe)
-    step = float("inf")
     for loop in reversed(loops):
         trip = probe.trips[loop.id]
         atom = LoopIndex(loop.id)
@@ -66,14 +64,13 @@ def over_loops(
             distinct, near = distinct * trip, near * trip
             continue
         advance = abs(one - start) * size
-        step = min(step, advance)
         fresh = fresh_bytes(distinct, advance, (reach + 1) * size, run)
         if fresh < near:
             window = max(window, near)
         near = min(near * trip, near + (trip - 1) * min(near, fresh))
         distinct += (trip - 1) * fresh
         reach += abs(last - first)
-    return Met(distinct, near, window, reach, step)
+    return Met(distinct, near, window, reach)
 
 
 def over_grid(offset: Expr, program_bytes: float, reach: float, probe: Probe) -> tuple[float, float, frozenset[int]]:
@@ -101,7 +98,7 @@ def fresh_bytes(distinct: float, advance: float, span: float, run: float) -> flo
     return min(distinct, advance) if distinct >= 0.5 * span else distinct
 
 
-def share_windows(accesses: list[AccessTraffic], launch: Launch, probe: Probe) -> list[AccessTraffic]:
+def share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
     """Loads whose offsets differ by a constant only and whose windows overlap: each gets its part of their union."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, access in enumerate(accesses):

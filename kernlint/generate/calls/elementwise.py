@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernlint.generate.calls.writer import Writer
+from kernlint.generate.calls.writer import Writer, per_channel
 from kernlint.generate.values import (
     CannotGenerate,
     Value,
@@ -35,9 +35,10 @@ def _power(w: Writer) -> Value:
         found = _POWERS.get(float(exponent))
         if found is not None:
             return found(w, base)
+        if float(exponent).is_integer() and abs(exponent) <= _MOST_FACTORS:
+            return _whole_power(w, base, int(exponent))
         if not float(exponent).is_integer():
-            # Of a negative base both are not a number.
-            return w.map("exp", w.map("mul", w.map("log", base), float(exponent)))
+            return _broken_power(w, base, float(exponent))
     if isinstance(base, Tensor) and isinstance(exponent, Tensor) and w.dtype.is_float:
         return _general_power(w, base, exponent)
     raise CannotGenerate("a power whose exponent is not known")
@@ -52,6 +53,35 @@ def _general_power(w: Writer, base: Tensor, exponent: Tensor) -> Value:
     signed = w.map("where", whole, w.map("where", even, size, w.map("neg", size)), math.nan)
     made = w.map("where", w.map("lt", base, 0.0), signed, size)
     return w.map("where", w.map("eq", exponent, 0.0), 1.0, made)
+
+
+#: Exponents up to which a power is spelled as a product.
+_MOST_FACTORS = 64
+
+
+def _whole_power(w: Writer, base: Tensor, exponent: int) -> Value:
+    """By squares."""
+    made: Value | None = None
+    square: Any = base
+    rest = abs(exponent)
+    while rest:
+        if rest % 2:
+            made = w.map("cast", square) if made is None else w.map("mul", made, square)
+        rest //= 2
+        square = w.map("square", square) if rest else square
+    assert made is not None
+    return w.map("reciprocal", made) if exponent < 0 else made
+
+
+def _broken_power(w: Writer, base: Tensor, exponent: float) -> Value:
+    """By a number that is not whole: of a negative base no number, but of minus infinity what it is of infinity."""
+    if (2 * exponent).is_integer() and abs(exponent) <= _MOST_FACTORS:
+        whole = _whole_power(w, base, int(abs(exponent)))
+        made = w.map("mul", whole, w.map("sqrt", base))
+        made = w.map("reciprocal", made) if exponent < 0 else made
+    else:
+        made = w.map("exp", w.map("mul", w.map("log", base), exponent))
+    return w.map("where", w.map("eq", base, -math.inf), math.inf if exponent > 0 else 0.0, made)
 
 
 _POWERS: dict[float, Callable[[Writer, Tensor], Value]] = {
@@ -138,6 +168,67 @@ def _softplus(w: Writer) -> Value:
     return w.map("where", w.map("gt", scaled, threshold), x, soft)
 
 
+def _celu(w: Writer) -> Value:
+    x, alpha = w.args[0], w.argument(1, "alpha", 1.0)
+    low = w.map("mul", w.map("sub", w.map("exp", w.map("div", w.map("minimum", x, 0.0), alpha)), 1.0), alpha)
+    return w.map("where", w.map("gt", x, 0.0), x, low)
+
+
+def _mish(w: Writer) -> Value:
+    return w.map("mul", w.args[0], w.map("tanh", _softplus(w)))
+
+
+def _prelu(w: Writer) -> Value:
+    x, weight = w.tensor(0, "input"), w.tensor(1, "weight")
+    slope: Any = weight if (weight.shape or ()) == (1,) else per_channel(w, weight, len(w.shape))
+    return w.map("where", w.map("gt", x, 0.0), x, w.map("mul", x, slope))
+
+
+def _hardshrink(w: Writer) -> Value:
+    x = w.args[0]
+    return w.map("where", w.map("le", w.map("abs", x), w.argument(1, "lambd", 0.5)), 0.0, x)
+
+
+def _softshrink(w: Writer) -> Value:
+    x, limit = w.args[0], w.argument(1, "lambd", 0.5)
+    beyond = w.map("sub", w.map("abs", x), limit)
+    signed = w.map("where", w.map("lt", x, 0.0), w.map("neg", beyond), beyond)
+    return w.map("where", w.map("le", beyond, 0.0), w.map("mul", x, 0.0), signed)
+
+
+def _threshold(w: Writer) -> Value:
+    x = w.args[0]
+    return w.map("where", w.map("le", x, w.argument(1, "threshold")), w.argument(2, "value"), x)
+
+
+def _logaddexp(w: Writer) -> Value:
+    x, y = w.args[0], w.argument(1, "other")
+    lower = w.map("exp", w.map("neg", w.map("abs", w.map("sub", x, y))))
+    apart = w.map("add", w.map("maximum", x, y), w.map("log1p", lower))
+    # Of two that are equal nothing is taken away, which would be no number of two that are infinite.
+    return w.map("where", w.map("eq", x, y), w.map("add", x, math.log(2.0)), apart)
+
+
+#: The largest number of each element type.
+_LARGEST = {dt.FLOAT16: 65504.0, dt.BFLOAT16: 3.3895313892515355e38, dt.FLOAT32: 3.4028234663852886e38}
+
+
+def _nan_to_num(w: Writer) -> Value:
+    x, most = w.args[0], _LARGEST.get(w.dtype)
+    if most is None:
+        raise CannotGenerate(f"nan_to_num of {w.dtype}")
+    nan, high, low = (w.argument(i, name) for i, name in ((1, "nan"), (2, "posinf"), (3, "neginf")))
+    made = w.map("where", w.map("eq", x, -math.inf), -most if low is None else float(low), x)
+    made = w.map("where", w.map("eq", x, math.inf), most if high is None else float(high), made)
+    return w.map("where", w.map("isnan", x), 0.0 if nan is None else float(nan), made)
+
+
+def _dropout(w: Writer) -> Value:
+    if w.argument(2, "training", True) is not False and w.argument(1, "p", 0.5) != 0:
+        raise CannotGenerate("a dropout")
+    return w.map("cast", w.args[0])
+
+
 def _logsigmoid(w: Writer) -> Value:
     x = w.args[0]
     lost = w.map("log", w.map("add", w.map("exp", w.map("neg", w.map("abs", x))), 1.0))
@@ -191,6 +282,19 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
         ("add", "x", 3.0), ("maximum", ..., 0.0), ("minimum", ..., 6.0), ("div", ..., 6.0), ("mul", "x", ...)
     ),
     "softsign": _chain(("abs", "x"), ("add", ..., 1.0), ("div", "x", ...)),
+    "tanhshrink": _chain(("tanh", "x"), ("sub", "x", ...)),
+    "hardshrink": _hardshrink,
+    "softshrink": _softshrink,
+    "threshold": _threshold,
+    "celu": _celu,
+    "mish": _mish,
+    "prelu": _prelu,
+    "frac": _chain(("trunc", "x"), ("sub", "x", ...)),
+    "log10": _chain(("log", "x"), ("mul", ..., 1.0 / math.log(10.0))),
+    "isfinite": lambda w: w.map("lt", w.map("abs", w.args[0], dtype=dt.FLOAT32), math.inf),
+    "logaddexp": _logaddexp,
+    "nan_to_num": _nan_to_num,
+    "dropout": _dropout,
     "leaky_relu": _leaky,
     "elu": _elu,
     "selu": _selu,

@@ -54,25 +54,36 @@ def _cross_entropy(w: Writer) -> Value:
     """Of logits [n, classes] and class numbers [n]."""
     x, target = w.tensor(0, "input"), w.tensor(1, "target")
     shape, given = x.shape or (), loss_settings(w)
-    smoothing, ignored = given.get("label_smoothing", 0.0), given.get("ignore_index", -100)
-    reduction = given.get("reduction", "mean")
+    smoothing = given.get("label_smoothing", 0.0)
     if len(shape) != 2 or len(target.shape or ()) != 1:
         raise CannotGenerate("a cross entropy of other than class numbers")
     rows = shape[:1]
     top, total = (w.reduce(kind, x, [1], False, dt.FLOAT32) for kind in ("max", "expsum"))
     level = w.map("add", top, w.map("log", total, shape=rows), shape=rows, dtype=dt.FLOAT32)
-    counts = w.map("ne", target, ignored, shape=rows)
+
+    def lost(own: Value) -> Value:
+        found = w.map("sub", level, own, shape=rows, dtype=dt.FLOAT32)
+        if not smoothing:
+            return found
+        mean = w.map("div", w.reduce("sum", x, [1], False, dt.FLOAT32), shape[1], shape=rows, dtype=dt.FLOAT32)
+        even = w.map("sub", level, mean, shape=rows, dtype=dt.FLOAT32)
+        parts = (w.map("mul", one, f, shape=rows) for one, f in ((found, 1.0 - smoothing), (even, float(smoothing))))
+        return w.map("add", *parts, shape=rows, dtype=dt.FLOAT32)
+
+    return _of_classes(w, x, target, given, lost)
+
+
+def _of_classes(
+    w: Writer, x: Tensor, target: Tensor, given: Mapping[str, Any], losses: Callable[[Value], Value]
+) -> Value:
+    """What ``losses`` makes of the element of each row of ``x`` that ``target`` names, put together; some classes do not count."""
+    rows, reduction = (x.shape or ())[:1], given.get("reduction", "mean")
+    counts = w.map("ne", target, given.get("ignore_index", -100), shape=rows)
     known = w.map("where", counts, target, 0, shape=rows, dtype=dt.INT64)
     view = w.operand(x)
     places = looked_through(view.index, [lane(0), element(1)])
     own = Value("pick", rows, dt.FLOAT32, (View(view.value, places), View(known, identity(rows))), {"wraps": False})
-    lost = w.map("sub", level, own, shape=rows, dtype=dt.FLOAT32)
-    if smoothing:
-        mean = w.map("div", w.reduce("sum", x, [1], False, dt.FLOAT32), shape[1], shape=rows, dtype=dt.FLOAT32)
-        even = w.map("sub", level, mean, shape=rows, dtype=dt.FLOAT32)
-        parts = (w.map("mul", one, f, shape=rows) for one, f in ((lost, 1.0 - smoothing), (even, float(smoothing))))
-        lost = w.map("add", *parts, shape=rows, dtype=dt.FLOAT32)
-    lost = w.map("where", counts, lost, 0.0, shape=rows, dtype=dt.FLOAT32)
+    lost = w.map("where", counts, losses(own), 0.0, shape=rows, dtype=dt.FLOAT32)
     if reduction == "none":
         return lost
     whole = w.reduce("sum", lost, [0], False, dt.FLOAT32)
@@ -118,6 +129,38 @@ def _kl_div(w: Writer) -> Value:
     return reduced_loss(w, known)
 
 
+def _picked_loss(w: Writer) -> Value:
+    """``nll_loss`` of logarithms [n, classes] and class numbers [n]."""
+    x, target = w.tensor(0, "input"), w.tensor(1, "target")
+    shape, given = x.shape or (), loss_settings(w)
+    if len(shape) != 2 or len(target.shape or ()) != 1:
+        raise CannotGenerate("a loss of other than class numbers")
+    return _of_classes(w, x, target, given, lambda own: w.map("neg", own, shape=shape[:1], dtype=dt.FLOAT32))
+
+
+def _binary(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+    """Cross entropies of probabilities, whose logarithms torch holds above -100."""
+
+    def log(one: Any) -> Value:
+        return w.map("maximum", w.map("log", one, shape=shape), -100.0, shape=shape)
+
+    other = w.map("sub", 1.0, x, shape=shape)
+    apart = w.map("sub", y, 1.0, shape=shape)
+    return w.map("sub", w.map("mul", apart, log(other), shape=shape), w.map("mul", y, log(x), shape=shape), shape=shape)
+
+
+def _binary_with_logits(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+    """(1 - y) * x + log(1 + exp(-x)), without overflow."""
+    if loss_settings(w).get("pos_weight") is not None:
+        raise CannotGenerate("a cross entropy with weights of its own")
+    soft = w.map(
+        "log1p", w.map("exp", w.map("neg", w.map("abs", x, shape=shape), shape=shape), shape=shape), shape=shape
+    )
+    low = w.map("maximum", w.map("neg", x, shape=shape), 0.0, shape=shape)
+    return w.map("add", w.map("mul", w.map("sub", 1.0, y, shape=shape), x, shape=shape),
+                 w.map("add", low, soft, shape=shape), shape=shape)  # fmt: skip
+
+
 def _triplet(w: Writer) -> Value:
     anchor, positive, negative = (w.tensor(i, n) for i, n in enumerate(("anchor", "positive", "negative")))
     given = loss_settings(w)
@@ -141,4 +184,7 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "huber_loss": _loss(_huber(False)),
     "kl_div": _kl_div,
     "triplet_margin_loss": _triplet,
+    "nll_loss": _picked_loss,
+    "binary_cross_entropy": _loss(_binary),
+    "binary_cross_entropy_with_logits": _loss(_binary_with_logits),
 }

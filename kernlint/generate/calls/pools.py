@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from kernlint.generate.calls.convolutions import MOST_TAPS, per_axis
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, looked_through
+from kernlint.interpret.torch.shapes import product
+from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
 
@@ -46,6 +48,30 @@ def _pool(rank: int, largest: bool) -> Callable[[Writer], Value]:
     return make
 
 
+def _adaptive(rank: int, largest: bool) -> Callable[[Writer], Value]:
+    """Pools of windows that lie side by side; of others the windows are not alike."""
+
+    def make(w: Writer) -> Value:
+        x = w.tensor(0, "input")
+        lead = len(w.shape) - rank
+        spatial = (x.shape or ())[lead:]
+        windows = [w.part(n, wanted) for n, wanted in zip(spatial, w.shape[lead:])]
+        places = [
+            lane(lead + d) * window + lane(lead + rank + d) if window.value != 1 else lane(lead + d)
+            for d, window in enumerate(windows)
+        ]
+        view = w.operand(x)
+        body = View(view.value, looked_through(view.index, [*(lane(d) for d in range(lead)), *places]))
+        over = tuple(map(ex.simplify, windows))
+        made = Value("reduce", w.shape, w.dtype, (body,), {"kind": "max" if largest else "sum", "over": over})
+        return made if largest else w.map("div", made, product(over))
+
+    return make
+
+
+_KINDS = [(name, rank) for name in ("max", "avg") for rank in (1, 2, 3)]
+
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
-    f"{name}_pool{rank}d": _pool(rank, name == "max") for name in ("max", "avg") for rank in (1, 2, 3)
+    **{f"{name}_pool{rank}d": _pool(rank, name == "max") for name, rank in _KINDS},
+    **{f"adaptive_{name}_pool{rank}d": _adaptive(rank, name == "max") for name, rank in _KINDS},
 }

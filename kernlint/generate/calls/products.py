@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.shares import attention
@@ -16,6 +16,8 @@ from kernlint.generate.values import (
     lanes_of,
     looked_through,
 )
+from kernlint.interpret.torch.products import einsum_letters
+from kernlint.records import replace
 from kernlint.workload import Expr, Size, Tensor
 from kernlint.workload.expr import lift
 
@@ -150,29 +152,78 @@ def _cdist(w: Writer) -> Value:
     return w.map("sqrt", total) if p == 2 else w.map("cast", total)
 
 
+def _pairwise(w: Writer) -> Value:
+    """Distances of points of the same place, along the last axis."""
+    x, y, p = w.tensor(0, "x1"), w.tensor(1, "x2"), fixed(w.argument(2, "p", 2.0))
+    if p not in (1, 2) or x.shape != y.shape:
+        raise CannotGenerate(f"distances of order {p}, or of points of two shapes")
+    shape, wider = x.shape or (), wide(w.dtype)
+    apart = w.map("sub", x, y, shape=shape, dtype=wider)
+    far = w.map("add", apart, w.argument(3, "eps", 1e-6), shape=shape, dtype=wider)
+    size = w.map("square" if p == 2 else "abs", far, shape=shape, dtype=wider)
+    total = w.reduce("sum", size, [len(shape) - 1], bool(w.argument(4, "keepdim", False)), wider)
+    return w.map("sqrt" if p == 2 else "cast", total)
+
+
+def _cosine(w: Writer) -> Value:
+    x, y, eps = w.tensor(0, "x1"), w.tensor(1, "x2"), w.argument(3, "eps", 1e-8)
+    if x.shape != y.shape:
+        raise CannotGenerate("a similarity of tensors of two shapes")
+    shape, wider = x.shape or (), wide(w.dtype)
+    axes = [w.axis(w.argument(2, "dim", 1), len(shape))]
+
+    def total(a: Tensor, b: Tensor) -> Value:
+        return w.reduce("sum", w.map("mul", a, b, shape=shape, dtype=wider), axes, False, wider)
+
+    def length(one: Tensor) -> Value:
+        return w.map("maximum", w.map("sqrt", total(one, one), dtype=wider), eps, dtype=wider)
+
+    return w.map("div", total(x, y), w.map("mul", length(x), length(y), dtype=wider))
+
+
 def _einsum(w: Writer) -> Value:
     equation, *operands = w.args
     if len(operands) == 1 and isinstance(operands[0], tuple):
         operands = list(operands[0])
-    if not isinstance(equation, str) or "->" not in equation or "." in equation or len(operands) != 2:
-        raise CannotGenerate("an einsum of other than two tensors")
-    inputs, output = equation.replace(" ", "").split("->")
-    terms = inputs.split(",")
-    if any(len(set(term)) != len(term) for term in (*terms, output)):
-        raise CannotGenerate("an einsum along a diagonal")
-    summed = [c for c in dict.fromkeys("".join(terms)) if c not in output]
-    letters = [*output, *summed]
-    sizes = {c: n for term, t in zip(terms, operands) for c, n in zip(term, t.shape or ())}
-    if any(c not in term for term in terms for c in summed):
-        raise CannotGenerate("an einsum that sums one operand alone")
+    terms, output = einsum_letters(equation, [len(t.shape or ()) for t in operands])
+    sizes = {c: n for term, t in zip(terms, operands) for c, n in zip(term, t.shape or ()) if lift(n).value != 1}
+    sizes |= {c: 1 for term in terms for c in term if c not in sizes}
+    found, letters = operands[0], terms[0]
+    for number, (term, operand) in enumerate(zip(terms[1:], operands[1:]), 2):
+        later = {*output, *(c for one in terms[number:] for c in one)}
+        kept = output if number == len(terms) else [c for c in dict.fromkeys((*letters, *term)) if c in later]
+        found, letters = _letters_met(w, (found, letters), (operand, term), kept, sizes), kept
+    return _letters_met(w, (found, letters), None, output, sizes) if letters != output else found
+
+
+def _letters_met(
+    w: Writer,
+    first: tuple[Any, Sequence[str]],
+    second: tuple[Any, Sequence[str]] | None,
+    kept: Sequence[str],
+    sizes: Any,
+) -> Value:
+    """One operand of an einsum, or two multiplied, summed over the letters that are not ``kept``."""
+    pair = [first] if second is None else [first, second]
+    summed = [c for c in dict.fromkeys(c for _, term in pair for c in term) if c not in kept]
+    letters = [*kept, *summed]
+    shape, over = (tuple(sizes[c] for c in some) for some in (kept, summed))
     views = []
-    for term, tensor in zip(terms, operands):
-        view = w.operand(tensor)
-        views.append(View(view.value, looked_through(view.index, [lane(letters.index(c)) for c in term])))
+    for operand, term in pair:
+        view, extents = w.operand(operand), w.shape_of(operand)
+        places = [lane(letters.index(c)) if lift(n).value != 1 else lift(0) for c, n in zip(term, extents)]
+        views.append(View(view.value, looked_through(view.index, places)))
+    if second is None:
+        body = Value("cast", (*shape, *over), w.dtype, tuple(views))
+    elif not summed or any(c not in term for _, term in pair for c in summed):
+        body = Value("mul", (*shape, *over), w.dtype if not summed else wide(w.dtype), tuple(views))
+    else:
+        made = Writer(w.view_of, w.sizes, replace(w.out, shape=shape), w.call)
+        return multiplied(made, (views[0], views[1]), over)
     if not summed:
-        return Value("mul", w.shape, w.dtype, tuple(views))
-    first, second = views
-    return multiplied(w, (first, second), tuple(sizes[c] for c in summed))
+        return body
+    view = View(body, tuple(map(lane, range(len(letters)))))
+    return Value("reduce", shape, w.dtype, (view,), {"kind": "sum", "over": over})
 
 
 def _outer(w: Writer) -> Value:
@@ -184,12 +235,14 @@ def _outer(w: Writer) -> Value:
 
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
-    "matmul": _product,
+    **dict.fromkeys(("matmul", "mv", "dot"), _product),
     "_int_mm": _product,
     "linear": _linear,
     "addmm": _addmm,
     "baddbmm": _addmm,
     "cdist": _cdist,
+    "pairwise_distance": _pairwise,
+    "cosine_similarity": _cosine,
     "einsum": _einsum,
     "outer": _outer,
 }

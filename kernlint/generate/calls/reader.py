@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kernlint.generate.calls.loops import Filled, LoopReader, stacked
-from kernlint.generate.calls.places import PAIRS
-from kernlint.generate.calls.table import FUNCTIONS
+from kernlint.generate.calls.table import FUNCTIONS, PAIRS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
 from kernlint.generate.layouts import index_of
 from kernlint.generate.values import (
@@ -20,7 +19,7 @@ from kernlint.generate.values import (
 )
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import replace
-from kernlint.workload import Call, Collected, Expr, Lane, Repeat, Step, Tensor, TorchOp, Workload
+from kernlint.workload import Call, Collected, Expr, HostSync, Lane, Repeat, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 #: Torch's names for one operation.
@@ -76,6 +75,8 @@ class Reader:
         if isinstance(step, Repeat):
             LoopReader(self, step).read()
             return
+        if isinstance(step, HostSync):
+            return  # what the host reads of it is a number that is not known
         if not isinstance(step, TorchOp):
             raise CannotGenerate(
                 f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
@@ -146,7 +147,10 @@ class Reader:
         ):
             self._put(out, View(made, identity(made.shape)))
         else:
-            self.holds[out.storage.id] = replace_name(made, out), out
+            # Its axes may be those of memory in a finer cut.
+            same = made.shape == out.shape
+            base = out if same else replace(out, shape=made.shape, strides=contiguous_strides(made.shape))
+            self.holds[out.storage.id] = replace_name(made, out), base
 
     def _read_pair(self, step: TorchOp, call: Call) -> None:
         for out, made in zip(step.writes, PAIRS[call.function](Writer(self.view, self.sizes, step.writes[0], call))):
@@ -213,7 +217,7 @@ class Reader:
         self.holds[out.storage.id] = made, base
 
 
-_WORDS = {"Launch": "kernel launch", "HostSync": "wait for the device", "Event": "host step"}
+_WORDS = {"Launch": "kernel launch", "Event": "host step"}
 
 
 def replace_name(value: Value, tensor: Tensor) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from kernlint.generate.calls.writer import Writer, wide
@@ -11,6 +12,7 @@ from kernlint.generate.values import (
 )
 from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Tensor
+from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
@@ -55,6 +57,42 @@ def _variance(root: bool) -> Callable[[Writer], Value]:
     return make
 
 
+def _some(every: bool) -> Callable[[Writer], Value]:
+    """Whether all elements, or any, are other than zero."""
+
+    def make(w: Writer) -> Value:
+        x = w.tensor(0, "input")
+        set_ = w.map("cast", w.map("ne", x, 0, shape=x.shape), shape=x.shape, dtype=dt.INT32)
+        keep = bool(w.argument(2, "keepdim", False))
+        found = w.reduce("min" if every else "max", set_, w.axes(x, w.argument(1, "dim")), keep, dt.INT32)
+        return w.map("ne", found, 0)
+
+    return make
+
+
+def _count_nonzero(w: Writer) -> Value:
+    x = w.tensor(0, "input")
+    set_ = w.map("cast", w.map("ne", x, 0, shape=x.shape), shape=x.shape, dtype=dt.INT64)
+    return w.reduce("sum", set_, w.axes(x, w.argument(1, "dim")), False)
+
+
+def _with_mean(root: bool) -> Callable[[Writer], tuple[Value, Value | None]]:
+    def make(w: Writer) -> tuple[Value, Value | None]:
+        w.kwargs = {**w.kwargs, "keepdim": w.argument(3, "keepdim", False)}
+        x = w.tensor(0, "input")
+        axes = w.axes(x, w.argument(1, "dim"))
+        total = w.reduce("sum", x, axes, bool(w.kwargs["keepdim"]))
+        return _variance(root)(w), w.map("div", total, product(tuple((x.shape or ())[d] for d in axes)))
+
+    return make
+
+
+def _aminmax(w: Writer) -> tuple[Value, Value | None]:
+    x, keep = w.tensor(0, "input"), bool(w.kwargs.get("keepdim", False))
+    axes = w.axes(x, w.kwargs.get("dim"))
+    return w.reduce("min", x, axes, keep), w.reduce("max", x, axes, keep)
+
+
 def _norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
     p = w.argument(1, "p", 2)
@@ -68,6 +106,8 @@ def _norm(w: Writer) -> Value:
         return w.map("sqrt", w.reduce("sum", squares, axes, keep))
     if p in (1, 1.0):
         return w.reduce("sum", w.map("abs", x, shape=shape), axes, keep)
+    if isinstance(p, float) and math.isinf(p):
+        return w.reduce("max" if p > 0 else "min", w.map("abs", x, shape=shape), axes, keep)
     raise CannotGenerate(f"a norm of order {p}")
 
 
@@ -106,4 +146,14 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "softmax": _softmax(False),
     "log_softmax": _softmax(True),
     "logsumexp": _logsumexp,
+    "all": _some(True),
+    "any": _some(False),
+    "count_nonzero": _count_nonzero,
+}
+
+#: What makes two results.
+PAIRS: Mapping[str, Callable[[Writer], tuple[Value, Value | None]]] = {
+    "var_mean": _with_mean(False),
+    "std_mean": _with_mean(True),
+    "aminmax": _aminmax,
 }

@@ -6,10 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.calls.ranges import as_place, is_below, range_of
 from kernlint.generate.calls.writer import Writer
+from kernlint.generate.layouts import index_of
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, looked_through
-from kernlint.workload import Expr, Size, Tensor
+from kernlint.interpret.torch.shapes import contiguous_strides
+from kernlint.records import replace
+from kernlint.workload import Expr, Lane, Size, Tensor
 from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
 #: Places up to which each element may be held against all of them, and up to which they may be counted.
@@ -65,7 +70,7 @@ def _added(
     if bins is None or bins > (_FEW_COUNTS if _one(of) is not None else _FEW_SUMS):
         total = _one_by_one(w, axis, count, to, of)
     else:
-        total = _dealt_out(w, axis, space, to, of)
+        total = _dealt_out(w, w.shape, axis, space[-1:], to, of)
     return total if _constant(old) == 0 else Value("add", w.shape, w.dtype, (old, View(total, identity(w.shape))))
 
 
@@ -81,16 +86,67 @@ def _one_by_one(w: Writer, axis: int, count: Size, to: View, of: View) -> Value:
     return Value("added", w.shape, w.dtype, views, {"space": space, "at": places})
 
 
-def _dealt_out(w: Writer, axis: int, space: tuple[Size, ...], to: View, of: View) -> Value:
-    """Each place takes what is its own of all that is added."""
-    dtype = w.dtype if w.dtype.is_integer or w.dtype.bits > 16 else dt.FLOAT32
+def _dealt_out(w: Writer, shape: tuple[Size, ...], axis: int, over: tuple[Size, ...], to: View, of: View) -> Value:
+    """Each place of ``axis`` takes what is its own of all that is added, which lies along ``over``."""
+    dtype, space = w.dtype if w.dtype.is_integer or w.dtype.bits > 16 else dt.FLOAT32, (*shape, *over)
     here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
     own = identity(space)
     hit = Value("eq", space, dt.BOOL, (to, View(here, own)))
     nothing = w.operand(0.0 if dtype.is_float else 0)
     mine = Value("where", space, dtype, (View(hit, own), _one(of) or of, nothing))
     body = View(mine, tuple(lane(d) for d in range(len(space))))
-    return Value("reduce", w.shape, w.dtype, (body,), {"kind": "sum", "over": space[-1:]})
+    return Value("reduce", shape, w.dtype, (body,), {"kind": "sum", "over": over})
+
+
+def _bincount(w: Writer) -> Value:
+    """How often each number occurs among all elements. What is below the number of rows' widths by its place alone, as ``x + 256 * row``
+    is, is counted row by row."""
+    x = w.tensor(0, "input")
+    if w.argument(1, "weights") is not None:
+        raise CannotGenerate("a bincount with weights")
+    (bins,), (count,), view = w.shape, x.shape or (), w.operand(x)
+    one = w.operand(1)
+    space = view.value.shape
+    if view.index != _flat(w, space, count):
+        view, space = View(Value("cast", (count,), x.dtype or dt.INT64, (view,)), (lane(0),)), (count,)
+    keys, row = _apart(View(view.value, identity(space)))
+    width = row.coefficient(Lane(0)) or lift(0)
+    by_row = row == lane(0) * width and is_below(range_of(keys, space), width) and lift(space[0]) * width == lift(bins)
+    if by_row and (width.value or 0) <= _FEW_COUNTS:
+        to = View(keys.value, looked_through(keys.index, [lane(0), *(lane(d + 1) for d in range(1, len(space)))]))
+        return _dealt_out(w, (space[0], ex.simplify(width)), 1, space[1:], to, one)
+    if not is_below(range_of(view, space), bins):
+        raise CannotGenerate("a bincount of numbers that may lie beyond its length")
+    number = lift(bins).evaluate(w.sizes)
+    if number is not None and number <= _FEW_COUNTS:
+        to = View(view.value, looked_through(identity(space), [lane(d + 1) for d in range(len(space))]))
+        return _dealt_out(w, w.shape, 0, space, to, one)
+    own = w.operand(x)
+    return _one_by_one(w, 0, count, View(own.value, looked_through(own.index, [lane(1)])), one)
+
+
+def _flat(w: Writer, space: tuple[Size, ...], count: Size) -> tuple[Expr, ...] | None:
+    """The index that goes through all of ``space`` in order, along one axis of ``count``."""
+    base = replace(w.out, shape=space, strides=contiguous_strides(space), offset=0)
+    try:
+        return index_of(base, replace(w.out, shape=(count,), strides=(1,), offset=0), w.sizes)
+    except CannotGenerate:
+        return None
+
+
+def _apart(view: View) -> tuple[View, Expr]:
+    """``view``, integers, as what its elements tell and what their place adds."""
+    value = view.value
+    while value.op == "cast" and value.operands[0].value.dtype.is_integer and value.dtype.bits >= 32:
+        view = View(value.operands[0].value, looked_through(value.operands[0].index, view.index))
+        value = view.value
+    if value.op == "add" and value.dtype.bits >= 32:
+        parts = [View(one.value, looked_through(one.index, view.index)) for one in value.operands]
+        for told, other in (parts, parts[::-1]):
+            place = as_place(other)
+            if place is not None:
+                return told, place
+    return view, lift(0)
 
 
 def _constant(view: View) -> float | None:
@@ -110,4 +166,5 @@ def _one(view: View) -> View | None:
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "scatter_add": _scatter_add,
     "index_add": _index_add,
+    "bincount": _bincount,
 }

@@ -22,6 +22,9 @@ from kernlint.generate.calls import (
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.values import Value
 
+#: What makes two results.
+PAIRS: Mapping[str, Callable[[Writer], tuple[Value, Value | None]]] = {**places.PAIRS, **reductions.PAIRS}
+
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     name: make
     for kind in (

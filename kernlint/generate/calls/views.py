@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernlint.generate.calls.writer import Writer
+from kernlint.generate.calls.writer import Writer, fixed
 from kernlint.generate.values import (
     CannotGenerate,
     Value,
@@ -83,7 +83,7 @@ def _cat(w: Writer) -> Value:
 def _pad(w: Writer) -> Value:
     x, pads = w.tensor(0, "input"), w.argument(1, "pad")
     mode, value = w.argument(2, "mode", "constant"), w.argument(3, "value", 0)
-    if mode != "constant" or not isinstance(pads, tuple):
+    if mode not in ("constant", "reflect", "replicate", "circular") or not isinstance(pads, tuple):
         raise CannotGenerate(f"padding in mode {mode}")
     shape = x.shape or ()
     places, bounds = list(identity(w.shape)), []
@@ -93,10 +93,28 @@ def _pad(w: Writer) -> Value:
         if pads[2 * i] == 0 and pads[2 * i + 1] == 0:
             continue
         places[axis] = lane(axis) - before
+        if mode != "constant":
+            places[axis] = _turned(mode, places[axis], shape[axis])
+            continue
         bounds.append((lift(before), lane(axis), lift(before) + shape[axis]))
+    if mode != "constant":
+        view = w.operand(x)
+        return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
     view, filler = w.operand(x), w.spread(0.0 if value is None else value, len(w.shape))
     inside = View(view.value, looked_through(view.index, places))
     return Value("choose", w.shape, w.dtype, (inside, filler), {"cases": (tuple(bounds), ())})
+
+
+def _turned(mode: Any, at: Expr, extent: Size) -> Expr:
+    """The place within an axis of ``extent`` that stands for ``at``, which may lie up to the whole axis before or behind it."""
+    end = lift(extent) - 1
+    if mode == "circular":
+        return lift(ex.mod(at + extent, extent))
+    inner = lift(ex.maximum(at, 0))
+    if mode == "replicate":
+        return lift(ex.minimum(inner, end))
+    mirrored = lift(ex.maximum(at, -at))
+    return lift(ex.minimum(mirrored, end * 2 - mirrored))
 
 
 def _flip(w: Writer) -> Value:
@@ -107,6 +125,73 @@ def _flip(w: Writer) -> Value:
     places = [lift(w.shape[d]) - 1 - lane(d) if d in axes else p for d, p in enumerate(identity(w.shape))]
     view = w.operand(x)
     return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+
+
+def _roll(w: Writer) -> Value:
+    x, shifts, dims = w.tensor(0, "input"), w.argument(1, "shifts"), w.argument(2, "dims")
+    if dims is None or dims == ():
+        if len(w.shape) != 1:
+            raise CannotGenerate("a roll through all axes as one")
+        dims = 0
+    turns, axes = (one if isinstance(one, tuple) else (one,) for one in (shifts, dims))
+    if len(turns) != len(axes) or not all(isinstance(one, (int, Expr)) for one in turns):
+        raise CannotGenerate("a roll by what is not known")
+    places = list(identity(w.shape))
+    for turn, dim in zip(turns, axes):
+        axis = w.axis(dim, len(w.shape))
+        extent = w.shape[axis]
+        back = -lift(turn)  # a rest of what is below zero is another one in a kernel
+        if not back.is_natural:
+            if not lift(turn).is_natural:
+                raise CannotGenerate("a roll by what may be below zero")
+            back = lift(extent) - ex.mod(turn, extent)
+        if lift(extent).value != 1:
+            places[axis] = lift(ex.mod(places[axis] + back, extent))
+    view = w.operand(x)
+    return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+
+
+def _pixels(up: bool) -> Callable[[Writer], Value]:
+    """Blocks of pixels made of channels (``up``), or channels of blocks."""
+
+    def make(w: Writer) -> Value:
+        x = w.tensor(0, "input")
+        r = fixed(w.argument(1, "upscale_factor" if up else "downscale_factor"))
+        *lead, channel, row, column = (lane(d) for d in range(len(w.shape)))
+        if up:
+            inner = lift(ex.mod(row, r)) * r + ex.mod(column, r)
+            places = [*lead, channel * (r * r) + inner, lift(ex.floordiv(row, r)), lift(ex.floordiv(column, r))]
+        else:
+            at = lift(ex.mod(channel, r * r))
+            places = [
+                *lead,
+                lift(ex.floordiv(channel, r * r)),
+                row * r + ex.floordiv(at, r),
+                column * r + ex.mod(at, r),
+            ]
+        view = w.operand(x)
+        return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+
+    return make
+
+
+def _one_hot(w: Writer) -> Value:
+    ids = w.tensor(0, "tensor")
+    view, rank = w.operand(ids), len(w.shape) - 1
+    own = View(view.value, looked_through(view.index, [lane(d) for d in range(rank)]))
+    return w.map("cast", Value("eq", w.shape, dt.BOOL, (own, w.operand(place(w, lane(rank))))))
+
+
+def _halves(w: Writer) -> Value:
+    """``glu``: the first half of an axis, by the sigmoid of the second."""
+    x = w.tensor(0, "input")
+    axis, view = w.axis(w.argument(1, "dim", -1), len(w.shape)), w.operand(x)
+    half = w.part((x.shape or ())[axis], 2)
+    first, second = (
+        View(view.value, looked_through(view.index, [lane(d) + start * (d == axis) for d in range(len(w.shape))]))
+        for start in (lift(0), half)
+    )
+    return Value("mul", w.shape, w.dtype, (first, View(w.map("sigmoid", second), identity(w.shape))))
 
 
 def _repeat(w: Writer) -> Value:
@@ -144,6 +229,11 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "stack": _cat,
     "pad": _pad,
     "flip": _flip,
+    "roll": _roll,
+    "pixel_shuffle": _pixels(True),
+    "pixel_unshuffle": _pixels(False),
+    "one_hot": _one_hot,
+    "glu": _halves,
     "repeat": _repeat,
     "tile": _repeat,
     "repeat_interleave": _repeat_interleave,

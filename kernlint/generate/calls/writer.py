@@ -18,6 +18,7 @@ from kernlint.generate.values import (
 )
 from kernlint.workload import Call, Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
 
 #: What can be an operand of an elementwise operation.
@@ -137,6 +138,18 @@ class Writer:
         if not isinstance(dim, int) or not -rank <= dim < max(rank, 1):
             raise CannotGenerate(f"torch function {self.call.function} along an axis that is not known")
         return dim % rank if rank else 0
+
+    def part(self, whole: Size, count: Size) -> Expr:
+        """One of ``count`` equal parts of ``whole``. Raises :class:`CannotGenerate` where they leave a rest."""
+        size, part = lift(whole), lift(ex.floordiv(whole, count))
+        if part * count == size:
+            return part
+        first, second = size.evaluate(self.sizes), lift(count).evaluate(self.sizes)
+        if first is None or not second or first % second:
+            raise CannotGenerate(f"torch function {self.call.function} along an axis that is no multiple")
+        if [size] != [Expr.atom(atom) for atom in size.atoms()]:
+            fixed(size)  # of a plain size it is seen later that it had better be a product
+        return part
 
     def tensor(self, position: int, name: str) -> Tensor:
         given = self.argument(position, name)

@@ -34,23 +34,23 @@ def run_time_if(f: FrontEnd, node: cst.If, scope: Scope) -> None:
         if name in before:
             start = before[name]
             for value, returned in ((a, then_returned), (b, other_returned)):
-                if value is not start and not returned and differ(f, start, value):
+                if value is not start and not returned and differ(start, value):
                     text = f"`{name}` is {type_text(start)} before the run-time `if`, and {type_text(value)} after one branch of it"
                     f.fault("branch-type", node, text, name)
             if then_returned or other_returned:
                 merged[name] = b if then_returned else a
             else:
-                merged[name] = joined(f, a, b)
+                merged[name] = joined(a, b)
         elif then_returned or other_returned:
             # The code generator forgets what only the arm that goes on defines; some releases keep it.
             value = b if then_returned else a
             if value is not None or name in (other if then_returned else then):
                 merged[name] = value
         elif name in then and name in other:
-            if differ(f, a, b):
+            if differ(a, b):
                 text = f"`{name}` is {type_text(a)} after one branch of the run-time `if`, and {type_text(b)} after the other"
                 f.fault("branch-type", node, text, name)
-            merged[name] = joined(f, a, b)
+            merged[name] = joined(a, b)
     scope.vars = merged
 
 
@@ -66,7 +66,7 @@ def compile_time_if(f: FrontEnd, node: cst.If, test: Any, scope: Scope) -> None:
     merged = dict(ends[0][0])
     for other, _ in ends[1:]:
         for name, value in other.items():
-            merged[name] = _either(f, merged[name], value) if name in merged else value
+            merged[name] = _either(merged[name], value) if name in merged else value
     for name in merged:
         if any(name not in vars for vars, _ in ends):
             merged[name] = Unknown("maybe defined")
@@ -80,13 +80,13 @@ def conditional_expression(f: FrontEnd, node: cst.IfExp, scope: Scope) -> Any:
         return f.eval(node.body if truth else node.orelse, scope)
     if not isinstance(test, Typed):
         with f.doubt():
-            return _either(f, f.eval(node.body, scope), f.eval(node.orelse, scope))
+            return _either(f.eval(node.body, scope), f.eval(node.orelse, scope))
     demand_scalar_condition(f, test, node.test, "a conditional expression")
     a, b = tensor(f.eval(node.body, scope)), tensor(f.eval(node.orelse, scope))
     if isinstance(a, Typed) and isinstance(b, Typed) and same_type(a, b) is False and not any(test.shape):
         text = f"the two values of a conditional expression on a run-time condition have types {a} and {b}"
         return f.fault("branch-type", node, text)
-    return joined(f, a, b) if isinstance(a, Typed) and isinstance(b, Typed) else Unknown("choice")
+    return joined(a, b) if isinstance(a, Typed) and isinstance(b, Typed) else Unknown("choice")
 
 
 def _arms(
@@ -111,7 +111,7 @@ def _arms(
     return ends
 
 
-def differ(f: FrontEnd, a: Any, b: Any) -> bool:
+def differ(a: Any, b: Any) -> bool:
     """Whether two values of a variable surely have two types."""
     if isinstance(a, Typed) and isinstance(b, Typed):
         return same_type(a, b) is False
@@ -120,7 +120,7 @@ def differ(f: FrontEnd, a: Any, b: Any) -> bool:
     return isinstance(run_time, Typed) and is_constant(number)
 
 
-def joined(f: FrontEnd, a: Any, b: Any) -> Any:
+def joined(a: Any, b: Any) -> Any:
     if a is b:
         return a
     if isinstance(a, Typed) and isinstance(b, Typed):
@@ -131,7 +131,7 @@ def joined(f: FrontEnd, a: Any, b: Any) -> Any:
     return a if same(a, b) else Unknown("branches")
 
 
-def _either(f: FrontEnd, a: Any, b: Any) -> Any:
+def _either(a: Any, b: Any) -> Any:
     """One of two values, one of which the compiler sees."""
     if isinstance(a, Typed) and isinstance(b, Typed) and len(a.shape) == len(b.shape):
         return a if a == b else _loose(a, b)

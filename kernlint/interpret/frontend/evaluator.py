@@ -100,9 +100,6 @@ class FrontEnd(FrontEndArithmetic):
     def eval_Lambda(self, node: cst.Lambda, scope: Scope) -> Any:
         return Unknown("lambda")
 
-    def eval_FormattedString(self, node: cst.FormattedString, scope: Scope) -> Any:
-        return Unknown("formatted string")
-
     def eval_List(self, node: cst.List, scope: Scope) -> Any:
         return self.limited(tuple(self._elements(node.elements, scope)))
 
@@ -206,7 +203,7 @@ class FrontEnd(FrontEndArithmetic):
         if isinstance(value, Typed):
             return tensor_attribute(self, value, name, node)
         if isinstance(value, BlockPointer):
-            return block_pointer_attribute(self, value, name, node)
+            return block_pointer_attribute(value, name)
         if isinstance(value, (bool, int, float)):
             if name == "value":
                 return value

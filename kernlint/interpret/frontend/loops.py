@@ -83,11 +83,11 @@ def _carry(f: FrontEnd, body: Any, scope: Scope, target: cst.BaseExpression | No
         if name not in before or value is before[name]:
             continue
         first = before[name]
-        if differ(f, first, value):
+        if differ(first, value):
             _carried_fault(f, name, first, value, body)
             start[name] = Unknown("carried")
         elif isinstance(first, Typed) and isinstance(value, Typed):
-            start[name] = joined(f, first, value)
+            start[name] = joined(first, value)
         elif not same(first, value):
             start[name] = Unknown("carried")
     if any(start[name] is not before[name] and start[name] != before[name] for name in start):

@@ -146,7 +146,6 @@ class HostEvaluator(HostOperators):
         if isinstance(value, Expr):
             self.name_size(name, value)
         if name in self.assumed_sizes and isinstance(value, (int, Expr)) and not isinstance(value, bool):
-            self.used_sizes.add(name)
             return self._assume_size(name, value)
         return value
 
@@ -156,8 +155,11 @@ class HostEvaluator(HostOperators):
             atoms = [a for a in value.atoms() if isinstance(a, Symbol)]
             if len(atoms) == 1 and value == Expr.atom(atoms[0]):
                 self.learned[atoms[0]] = wanted
-            return wanted
-        return value
+        elif value != wanted:
+            self.fixed_sizes[name] = value
+            return value
+        self.used_sizes.add(name)
+        return wanted
 
     def parameter(self, param: cst.Param, value: Any) -> Any:
         return self.named(param.name.value, value)
@@ -240,7 +242,7 @@ class HostEvaluator(HostOperators):
         if isinstance(value, Config):
             return self._config_attribute(value, name, node)
         if isinstance(value, Builtin) and value.name == "super":
-            return super_attribute(self, value, name)
+            return super_attribute(value, name)
         if isinstance(value, releases.Version):
             return value.attribute(name)
         if isinstance(value, (list, dict)) and name not in _READING:

@@ -16,7 +16,6 @@ from kernlint.interpret.swapped_kernels import KernelCall
 from kernlint.interpret.values import Builtin, Condition, Config, Function, Guess, Jit, Presumed, Unknown
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
-from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Expr, Fault, Launch, Size, Span, Symbol, Tensor
 from kernlint.workload.kernel import Access
@@ -72,9 +71,10 @@ def launch(h: HostEvaluator, kernel: Jit, grid: Any, args: list[Any], kwargs: di
 
 
 def configurations(h: HostEvaluator, kernel: Jit) -> tuple[Config, ...]:
-    """The configurations of the tuner, the one that is asked about first."""
+    """The configurations of the tuner that are followed, the one that is asked about first."""
     place = h.configuration % max(1, len(kernel.configs))
-    return (*kernel.configs[place:], *kernel.configs[:place])
+    every = (*kernel.configs[place:], *kernel.configs[:place])
+    return every if h.follows_tuners else every[:1]
 
 
 def warm_up(
@@ -220,7 +220,7 @@ def _by_parameter(h: HostEvaluator, function: Function, values: Mapping[str, Any
         value = values.get(name, Unknown("missing argument"))
         if isinstance(value, Guess):
             bound.guessed[name] = value = int(value)
-        if not _is_constexpr(param, function.module):
+        if not _is_constexpr(param):
             bound.arguments[name] = _argument(h, value)
             continue
         if isinstance(value, Expr) and value.value is None:
@@ -294,7 +294,7 @@ def _forget_numbers(h: HostEvaluator, node: cst.CSTNode) -> None:
         numbers.popitem()
 
 
-def _is_constexpr(param: cst.Param, module: Module) -> bool:
+def _is_constexpr(param: cst.Param) -> bool:
     if param.annotation is None:
         return False
     annotation = param.annotation.annotation

@@ -152,13 +152,13 @@ def _call_torch(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, 
         return tuple(args[0]) if args and isinstance(args[0], (tuple, list)) else Unknown("size")
     tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
     if tool and name != "synchronize":
-        return gradients(h, args, kwargs) if path == "torch.autograd.grad" else _torch_tool(h, path, args)
+        return gradients(h, args, kwargs) if path == "torch.autograd.grad" else _torch_tool(path, args)
     if not tool and name == "synchronize" and path.startswith(_OTHER_DEVICES):
         return None  # such code never runs on the device in question
     return torch_function(h, name, args, kwargs, node)
 
 
-def _torch_tool(h: HostEvaluator, path: str, args: list[Any]) -> Any:
+def _torch_tool(path: str, args: list[Any]) -> Any:
     if path in OF_THE_GPU:
         return OF_THE_GPU[path]
     if path in ("torch.compile", "torch.jit.script") and args and isinstance(args[0], (Function, Instance)):

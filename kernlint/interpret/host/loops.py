@@ -21,6 +21,7 @@ from kernlint.records import replace
 from kernlint.syntax.counters import counter
 from kernlint.workload import Expr, HostSync, Launch, Repeat, Size, Span, Tensor, TorchOp
 from kernlint.workload import expr as ex
+from kernlint.workload.steps import allocates
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator
@@ -30,7 +31,7 @@ UNROLL_LAUNCHES = 1
 
 
 #: A loop over at least that many views of a tensor in turn is one over its steps, not over the parts of something.
-_IN_TURN = 9
+VIEWS_IN_TURN = 9
 
 
 #: Steps that a loop over a list, of a model's layers say, or an endless one may make before the rest of it is taken to be
@@ -208,7 +209,7 @@ def _followed_at_once(
             put_back()
             return False
         found.append(steps)
-    _lengthen(h, scope, grown, rounds.count, lengths)
+    _lengthen(scope, grown, rounds.count, lengths)
     _forget(scope, entry)
     if not whole:
         h.unknown(f"when the loop at line {h.span(node).line} ends")
@@ -242,7 +243,7 @@ def _repeat(
     grown = _lengths(scope)
     with h.recording() as body:
         whole = _iteration(h, node, target, item, scope) and whole
-    _lengthen(h, scope, grown, count, lengths)
+    _lengthen(scope, grown, count, lengths)
     _forward(scope, entry if start is None else start, entry, second, count if whole else None)
     if body:
         if count is None:
@@ -263,9 +264,7 @@ def _iteration(
     return True
 
 
-def _lengthen(
-    h: HostEvaluator, scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]
-) -> None:
+def _lengthen(scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]) -> None:
     """Give lists that one iteration appended to (``before`` it they had so many items, ``initial`` ones before the loop) the
     length they have after ``count`` iterations."""
     for name, value in scope.vars.items():
@@ -324,7 +323,7 @@ def _loop(
 def _views_in_turn(items: Sequence[Any]) -> bool:
     """Whether ``items`` are many views of a tensor that lie apart by one distance (or tuples of such and of numbers that
     count), as of time steps."""
-    if len(items) < _IN_TURN:
+    if len(items) < VIEWS_IN_TURN:
         return False
     if all(isinstance(item, tuple) for item in items):
         columns = list(zip(*items)) if len({len(item) for item in items}) == 1 else []
@@ -367,8 +366,4 @@ def _putting_back(scope: Scope) -> Callable[[], None]:
 
 def _works(steps: Iterable[Recorded]) -> bool:
     """Whether any of ``steps`` gives the device something to do or waits for it."""
-    return any(isinstance(s, (Launch, TorchOp, HostSync, Repeat, Once)) and not _is_alloc(s) for s in steps)
-
-
-def _is_alloc(step: Recorded) -> bool:
-    return isinstance(step, TorchOp) and step.kind == "alloc"
+    return any(isinstance(s, (Launch, TorchOp, HostSync, Repeat, Once)) and not allocates(s) for s in steps)

@@ -58,7 +58,7 @@ def _bound(h: HostEvaluator, function: Function, instance: Instance) -> Any:
     return Builtin(function.name, lambda a, k, n: h.invoke(function, [owner, *a], k))
 
 
-def super_attribute(h: HostEvaluator, value: Builtin, name: str) -> Any:
+def super_attribute(value: Builtin, name: str) -> Any:
     return Builtin(name, value.call) if name == "__init__" else Unknown(name)
 
 

@@ -52,6 +52,8 @@ class HostState(Recording):
         self.used_overrides: set[str] = set()
         self.assumed_sizes = assumed_sizes
         self.used_sizes: set[str] = set()
+        #: Sizes the user gave that are others by the code.
+        self.fixed_sizes: dict[str, int] = {}
         #: What is known of sizes, and what is learned of them now, both of the arguments of ``owner``, a function or class.
         self.resolved: Mapping[Symbol, Size] = dict(resolved)
         self.learned: dict[Symbol, Size] = {}
@@ -127,6 +129,8 @@ class HostState(Recording):
         self.rounds = 0
         #: Whether anybody looks into the kernels.
         self.reads_kernels = True
+        #: Whether launches are followed under each configuration of a tuner.
+        self.follows_tuners = True
         #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
         self.put_off: Callable[[Module, cst.BaseExpression, Scope], Deferred] | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.

@@ -67,12 +67,6 @@ AUGMENTED: dict[type, type] = {
 }
 
 
-def sign_of(operator: cst.CSTNode) -> str:
-    """``+`` of ``cst.Add`` and ``cst.AddAssign``, and so on."""
-    kind = type(operator)
-    return BINARY[AUGMENTED.get(kind, kind)][0]
-
-
 COMPARE: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     cst.LessThan: ("<", operator.lt),
     cst.LessThanEqual: ("<=", operator.le),

@@ -67,7 +67,7 @@ class ArgumentReading(ModuleReading):
             elif param.default is not None and fact is None and (function.symbol, name) not in self.program._needed:
                 value = self._guard(partial(self.host.default, param, function), Unknown(name))
             else:
-                value = self._from_annotation(param, function)
+                value = self._from_annotation(param)
             if fact is not None:
                 self.used_facts.add(name)
                 value = self._with_fact(name, value, fact)
@@ -102,7 +102,7 @@ class ArgumentReading(ModuleReading):
                 host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
         return replace(known, shape=shape, strides=contiguous_strides(shape))
 
-    def _from_annotation(self, param: cst.Param, function: Function) -> Any:
+    def _from_annotation(self, param: cst.Param) -> Any:
         name = param.name.value
         annotation = param.annotation.annotation if param.annotation is not None else None
         return argument(self.host, name, annotation, (self.host.owner, name) in self.program._integers)
@@ -119,6 +119,10 @@ class ArgumentReading(ModuleReading):
         for fact in self.question.facts:
             if fact.name in self.used_facts or fact.name in self.host.used_sizes or fact.name in self.host.asked:
                 continue
+            if fact.name in self.host.fixed_sizes:
+                raise UsageError(
+                    f"--assume {fact.name}: it is {self.host.fixed_sizes[fact.name]} by the code and the other facts"
+                )
             open_ones = sorted(name for name in self.host.asked if not name.startswith("tensor."))[:8]
             known = [*dict.fromkeys(self.parameters), *open_ones]
             hint = f" (there are: {', '.join(known[:16])})" if known else ""

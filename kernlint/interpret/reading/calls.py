@@ -109,11 +109,12 @@ def _returned(result: Any) -> Any:
 
 
 def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
-    """The tensors and numbers among ``args``, by the name of the parameter."""
+    """The tensors, numbers and texts among ``args``, and what is None, by the name of the parameter."""
     if not isinstance(function.node, cst.FunctionDef):
         return {}
     params = [*function.node.params.posonly_params, *function.node.params.params]
-    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, (Tensor, int, float, Expr))}
+    kept = (Tensor, int, float, Expr, str, type(None))
+    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, kept)}
 
 
 #: Attributes of an object, and objects inside objects, that are looked at.

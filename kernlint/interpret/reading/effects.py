@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Any
 
 import libcst as cst
 
-from kernlint.syntax.names import dotted_name
+from kernlint.interpret.values import Unknown
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Access
 
 #: Functions that give the result of a test, or end one.
 _ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
+#: Those that say whether two tensors agree, and the origins of what asserts or calls tests by itself.
+_AGREEMENTS = frozenset("allclose array_equal equal isclose".split())
+_ASSERTING = ("pytest.", "torch.testing.assert", "triton.testing.assert", "numpy.testing.assert")
 
 
 def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escapes: bool) -> bool:
@@ -31,12 +34,15 @@ def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escape
 
 
 def is_test(node: cst.FunctionDef, module: Module) -> bool:
-    """Whether pytest calls the function: by its name, as it collects tests, in a module that imports pytest or is named as
-    one of tests. What such a call waits for is what the test asserts."""
-    named = PurePath(module.path).stem
-    collected = named.startswith("test_") or named.endswith("_test")
-    collected = collected or any(path.partition(".")[0] == "pytest" for path in module.imports.values())
-    return collected and node.name.value.startswith("test") and _returns_answers(node, module)
+    """Whether the function is there to fail: it returns no result, and pytest's decorators call it, or it asserts that what it
+    was given or has computed agrees with something. What such a call waits for is what it asserts."""
+    if not _returns_answers(node, module):
+        return False
+    compared = [call for one in module.own(node.body, cst.Assert) for call in module.within(one.test, cst.Call)]
+    if any(isinstance(call.func, cst.Attribute) and call.func.attr.value in _AGREEMENTS for call in compared):
+        return True
+    named = [*(one.decorator for one in node.decorators), *module.own(node.body, cst.Call)]
+    return any((origin_of(one, module.imports) or "").startswith(_ASSERTING) for one in named)
 
 
 def _returns_answers(node: cst.FunctionDef, module: Module) -> bool:
@@ -71,19 +77,22 @@ def _touches(step: Step, storages: set[int]) -> bool:
     if isinstance(step, TorchOp):
         return any(t.storage.id in storages for t in (*step.reads, *step.writes))
     if isinstance(step, Launch):
-        accessed = [step.arguments.get(a.base) for a, _ in step.kernel.walk(Access)]  # type: ignore[union-attr]
-        unseen = any(not isinstance(t, Tensor) or t.storage.id in storages for t in accessed)
-        return unseen or not step.kernel.complete
+        return any(not isinstance(t, Tensor) or t.storage.id in storages for t in _pointed_into(step, Access))
     return False
+
+
+def _pointed_into(launch: Launch, kind: type[Access] | tuple[type[Access], ...]) -> list[Any]:
+    """What accesses of ``kind`` go to in ``launch``; whatever it is passed that may be a tensor where that is not followed."""
+    if launch.kernel.complete:
+        return [launch.arguments.get(access.base) for access, _ in launch.kernel.walk(kind)]  # type: ignore[union-attr]
+    return [value for value in launch.arguments.values() if isinstance(value, (Tensor, Unknown))]
 
 
 def _writes_to_others(step: Step) -> bool:
     """Whether ``step`` writes to a tensor that the call was given, or perhaps does."""
     if isinstance(step, TorchOp):
         written: list[Any] = [] if step.kind == "alloc" else list(step.writes)
-    elif isinstance(step, Launch) and step.kernel.complete:
-        written = [step.arguments.get(a.base) for a, _ in step.kernel.walk((Store, Atomic))]  # type: ignore[union-attr]
     else:
-        return isinstance(step, Launch)
+        written = _pointed_into(step, (Store, Atomic)) if isinstance(step, Launch) else []
     # What the call makes itself knows where that happened.
     return any(not isinstance(t, Tensor) or t.storage.span is None for t in written)

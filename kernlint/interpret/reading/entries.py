@@ -142,7 +142,18 @@ class Reading(KernelReading):
         elif isinstance(value, Jit):
             raise UsageError(f"--entry {entry}: is a kernel; name the function that launches it")
         names = [n for n, v in self.scope.vars.items() if isinstance(v, (Function, Class)) and not n.startswith("__")]
+        passes = {name: _passes(self.scope.vars[name]) for name in names}
+        owners = [name for name, methods in passes.items() if entry in methods]
+        if len(owners) == 1:
+            return self._named(f"{owners[0]}.{entry}")
+        names = [f"{name}.{method}" if method else name for name in names for method in passes[name] or ("",)]
         raise UsageError(f"--entry {entry}: not found (there are: {', '.join(sorted(names)[:12]) or 'no functions'})")
+
+
+def _passes(value: Function | Class) -> tuple[str, ...]:
+    """The methods of a class that may be asked for: what a model does, or both passes of an autograd function."""
+    methods = value.scope.vars if isinstance(value, Class) else {}
+    return tuple(name for name in ("forward", "backward") if isinstance(methods.get(name), Function))
 
 
 def _entries(value: Function | Class) -> tuple[str, ...]:

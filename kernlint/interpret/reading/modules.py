@@ -49,7 +49,8 @@ class ModuleReading:
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
-        self.host.reads_kernels, self.host.readings = question.kernels, program._earlier
+        self.host.reads_kernels, self.host.follows_tuners = question.kernels, question.tuners
+        self.host.readings = program._earlier
         self.host.resolved_of = program.resolved_of
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused

@@ -39,7 +39,7 @@ class Launches(Tensors):
         values = {str(name): self._value(value) for name, value in step["values"].items()}
         options = {str(name): self._value(value) for name, value in step["options"].items()}
         given = {str(name) for name in step["given"]} - aside
-        literals = self._literals(place, jit, values, options)
+        literals = self._literals(place, values, options)
         changed = False
         for name, literal in literals.items():
             if name in given:
@@ -52,19 +52,12 @@ class Launches(Tensors):
         kwargs = {name: value for name, value in {**values, **options}.items() if name in given}
         grid = tuple(self._value(extent) for extent in step["grid"])
         edited = self.edits.literals or self.edits.options
-        if edited and (changed or self.host.new_options.get(place.span)) and self._grid_hangs_on(step):
-            raise NotTold
+        if edited and (changed or self.host.new_options.get(place.span)):
+            raise NotTold  # of the grid all that is known is how it came out, perhaps from what an edit changes
         node: Any = place.call if place.call is not None else HERE
         return launch_one(self.host, jit, config, grid, [], kwargs, node)
 
-    def _grid_hangs_on(self, step: Mapping[str, Any]) -> bool:
-        """Whether the grid may be computed from what an edit changes: from what the call passes on, all that is known is how
-        it came out."""
-        return True
-
-    def _literals(
-        self, place: Place, jit: Jit, values: Mapping[str, Any], options: Mapping[str, Any]
-    ) -> dict[str, Literal]:
+    def _literals(self, place: Place, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Literal]:
         """The arguments that the call writes out as integers."""
         found: dict[str, Literal] = {}
         for argument in place.call.args if place.call is not None else ():

@@ -12,6 +12,7 @@ import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.interpret.host.evaluator import HostEvaluator
+from kernlint.interpret.host.loops import VIEWS_IN_TURN
 from kernlint.interpret.imports import load_file
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.reading.entries import Reading
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from kernlint.interpret.recorded.program import RecordedProgram
 
 
-#: A loop over anything but numbers is unrolled in source analysis too, unless it is as long as this.
-_IN_TURN = 9
 #: Stands for the place of the step at hand, where no node of the tree does.
 HERE = cst.Name("here")
 
@@ -215,11 +214,11 @@ class Places(Reading):
 
 
 def _least(loop: cst.For | cst.While) -> int:
-    """The rounds from which a loop is told as one: those that count always are, as where source is read."""
+    """The rounds from which a loop is told as one, as where source is read: those that count always are, others where they are long."""
     if isinstance(loop, cst.While):
-        return 2 if counter(loop) is not None else _IN_TURN
+        return 2 if counter(loop) is not None else VIEWS_IN_TURN
     over = loop.iter.func if isinstance(loop.iter, cst.Call) else None
-    return 2 if isinstance(over, cst.Name) and over.value == "range" else _IN_TURN
+    return 2 if isinstance(over, cst.Name) and over.value == "range" else VIEWS_IN_TURN
 
 
 def _span(module: Module, line: int, end_line: Any, column: Any, end_column: Any) -> Span:

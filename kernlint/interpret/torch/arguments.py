@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kernlint.interpret.python.arguments import Kwargs
 from kernlint.interpret.torch.shapes import Shape
 from kernlint.interpret.values import Instance, ReadValue, is_huge
 from kernlint.workload import Dtype, Expr, Tensor
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
-
-
-Args = list[Any]
-
-
-Kwargs = dict[str, Any]
-
-
-#: What a torch function or method does with its arguments: the value of the call.
-Handler = Callable[..., Any]
-
-
-def argument(args: Args, kwargs: Kwargs, position: int, *names: str, default: Any = None) -> Any:
-    for name in names:
-        if name in kwargs:
-            return kwargs[name]
-    return args[position] if len(args) > position else default
 
 
 def shape_given(values: Any) -> Shape | None:

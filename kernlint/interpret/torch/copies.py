@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import (
-    Args,
-    Handler,
-    Kwargs,
-    argument,
-    names_cpu,
-    on_cpu,
-    shape_given,
-    tensors_in,
-)
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import names_cpu, on_cpu, shape_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype
 from kernlint.interpret.torch.shapes import Shape, axis_of, channels_last, contiguous_strides, is_dense
 from kernlint.interpret.values import Unknown

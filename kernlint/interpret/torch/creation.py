@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import (
-    Args,
-    Handler,
-    Kwargs,
-    argument,
-    dtype_given,
-    note_sizes,
-    on_cpu,
-    shape_given,
-)
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import dtype_given, note_sizes, on_cpu, shape_given
 from kernlint.interpret.torch.shapes import is_dense
 from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
 from kernlint.records import replace

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.indexing import dynamic
-from kernlint.interpret.torch.shapes import Shape, broadcast, is_dense
+from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast, is_dense
 from kernlint.interpret.values import ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
@@ -23,8 +25,25 @@ _POINTWISE = (
     "neg negative sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid relu gelu silu elu selu celu leaky_relu hardtanh "
     "hardswish hardsigmoid softplus softsign mish relu6 logsigmoid tanhshrink threshold prelu erf erfc reciprocal floor ceil "
     "round trunc frac sign clamp clip clamp_min clamp_max maximum minimum fmax fmin remainder fmod floor_divide bitwise_and "
-    "bitwise_or bitwise_xor lerp addcmul addcdiv nan_to_num dropout masked_fill absolute abs_ sgn rot90 logaddexp glu"
+    "bitwise_or bitwise_xor lerp addcmul addcdiv nan_to_num dropout masked_fill absolute abs_ sgn rot90 logaddexp hardshrink "
+    "softshrink copysign"
 ).split()
+
+
+#: What activations take behind their tensor, by place; the constructors of their layers take the same.
+ACTIVATION_SETTINGS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys("relu relu6 silu mish selu hardswish hardsigmoid".split(), ("inplace",)),
+    "leaky_relu": ("negative_slope", "inplace"),
+    **dict.fromkeys(("elu", "celu"), ("alpha", "inplace")),
+    "gelu": ("approximate",),
+    "glu": ("dim",),
+    "softplus": ("beta", "threshold"),
+    **dict.fromkeys(("hardshrink", "softshrink"), ("lambd",)),
+    "threshold": ("threshold", "value", "inplace"),
+    "hardtanh": ("min_val", "max_val", "inplace"),
+    "softmax": ("dim",),
+    "log_softmax": ("dim",),
+}
 
 
 _LOGICAL = "eq ne lt le gt ge equal isnan isinf isfinite logical_and logical_or logical_not isclose isin".split()
@@ -125,8 +144,19 @@ def _where(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result if dtype is not None or not isinstance(result, Tensor) else replace(result, dtype=None)
 
 
+def _glu(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """Half of an axis, gated by the other half."""
+    x, dim = args[0], argument(args, kwargs, 1, "dim", default=-1)
+    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape else None
+    shape = None
+    if axis is not None:
+        shape = (*x.shape[:axis], ex.floordiv(x.shape[axis], 2), *x.shape[axis + 1 :])
+    return h.result_of("glu", "elementwise", (x,), x.dtype, shape, node)
+
+
 TABLE: dict[str, Handler] = {
     **{name: _elementwise(name) for name in (*_POINTWISE, "cross")},
+    "glu": _glu,
     **{name: _elementwise(name, dt.BOOL) for name in _LOGICAL},
     "where": _where,
     "result_type": lambda h, a, k, n: common_dtype(a) or Unknown("torch.result_type"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs
 from kernlint.interpret.torch import (
     copies,
     creation,
@@ -23,7 +24,7 @@ from kernlint.interpret.torch import (
     views,
     windows,
 )
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, device_of, note_read_sizes, tensors_in
+from kernlint.interpret.torch.arguments import device_of, note_read_sizes, tensors_in
 from kernlint.interpret.torch.shapes import transposed
 from kernlint.interpret.values import Builtin, Unknown
 from kernlint.workload import Tensor
@@ -45,6 +46,9 @@ TABLE: dict[str, Handler] = {
 
 def torch_function(h: HostState, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     """The result of ``torch.name(*args, **kwargs)`` or ``F.name``."""
+    if "inplace" in elementwise.ACTIVATION_SETTINGS.get(name, ()):
+        given = {**dict(zip(elementwise.ACTIVATION_SETTINGS[name], args[1:])), **kwargs}
+        name, args, kwargs = name + "_" * (given.pop("inplace", False) is True), args[:1], given
     handler = TABLE.get(name)
     if handler is None and name.endswith("_") and not name.startswith("_"):
         handler = partial(_inplace, name=name)

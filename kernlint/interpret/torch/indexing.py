@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, note_read_sizes, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import note_read_sizes, tensors_in
 from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace

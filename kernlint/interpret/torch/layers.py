@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.elementwise import ACTIVATION_SETTINGS
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.values import Builtin, Function, Instance, Unknown
 from kernlint.records import replace
@@ -34,6 +35,11 @@ _ACTIVATIONS = {
     "ReLU6": "relu6",
     "Softsign": "softsign",
     "CELU": "celu",
+    "GLU": "glu",
+    "Hardshrink": "hardshrink",
+    "Softshrink": "softshrink",
+    "Tanhshrink": "tanhshrink",
+    "Threshold": "threshold",
     "LogSigmoid": "logsigmoid",
     "Softmax": "softmax",
     "LogSoftmax": "log_softmax",
@@ -48,6 +54,7 @@ _LOSSES = {
     "SmoothL1Loss": "smooth_l1_loss",
     "HuberLoss": "huber_loss",
     "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
     "TripletMarginLoss": "triplet_margin_loss",
 }
 _REDUCED = ("size_average", "reduce", "reduction")
@@ -61,20 +68,9 @@ LOSS_SETTINGS: dict[str, tuple[str, ...]] = {
     "smooth_l1_loss": (*_REDUCED, "beta"),
     "huber_loss": ("reduction", "delta", "weight"),
     "binary_cross_entropy": ("weight", *_REDUCED),
+    "binary_cross_entropy_with_logits": ("weight", *_REDUCED, "pos_weight"),
     "triplet_margin_loss": ("margin", "p", "eps", "swap", *_REDUCED),
 }
-#: The parameters of constructors of activations that the function takes too, by place; those of others are given by name.
-_ACTIVATION_SETTINGS: dict[str, tuple[str, ...]] = {
-    "leaky_relu": ("negative_slope",),
-    "elu": ("alpha",),
-    "celu": ("alpha",),
-    "gelu": ("approximate",),
-    "softplus": ("beta", "threshold"),
-    "hardtanh": ("min_val", "max_val"),
-    "softmax": ("dim",),
-    "log_softmax": ("dim",),
-}
-
 _GEOMETRY = frozenset({"kernel_size", "stride", "padding", "dilation", "output_padding"})
 _METHODS_THAT_RETURN_SELF = frozenset("cuda to eval train requires_grad_ cpu".split())
 _CASTS = {"half": dt.FLOAT16, "float": dt.FLOAT32, "double": dt.FLOAT64, "bfloat16": dt.BFLOAT16}
@@ -205,9 +201,8 @@ def _cast(instance: Instance, target: Dtype | None) -> Instance:
 
 def _settings(function: str, attrs: dict[str, Any]) -> dict[str, Any]:
     """What the constructor of a layer without parameters was given for the ``function`` that it calls."""
-    names = LOSS_SETTINGS.get(function) or _ACTIVATION_SETTINGS.get(function, ())
-    given = {**dict(zip(names, attrs["_args"] or ())), **(attrs["_kwargs"] or {})}
-    return {key: value for key, value in given.items() if key != "inplace"}
+    names = LOSS_SETTINGS.get(function) or ACTIVATION_SETTINGS.get(function, ())
+    return {**dict(zip(names, attrs["_args"] or ())), **(attrs["_kwargs"] or {})}
 
 
 def _given(attrs: dict[str, Any], place: int, name: str) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.shapes import (
     broadcast,
@@ -96,26 +99,47 @@ def _linear(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return matmul(h, "linear", x, transposed(weight, -2, -1), node, tensors_in([bias]))
 
 
+def einsum_letters(equation: str, ranks: Sequence[int]) -> tuple[list[list[str]], list[str]]:
+    """The letters of the operands of an einsum and those of its result; axes behind dots get numbers. Raises :class:`ValueError` for what
+    is no such equation."""
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    texts = inputs.split(",")
+    if len(texts) != len(ranks):
+        raise ValueError("operands without letters")
+
+    def letters(text: str, count: int) -> list[str]:
+        before, dots, behind = text.partition("...")
+        return [*before, *(str(number) for number in range(count, 0, -1)), *behind] if dots else list(before)
+
+    dotted = [rank - len(text) + 3 if "..." in text else 0 for text, rank in zip(texts, ranks)]
+    terms = [letters(text, count) for text, count in zip(texts, dotted)]
+    if any(len(term) != rank for term, rank in zip(terms, ranks)):
+        raise ValueError("axes without letters")
+    if arrow:
+        return terms, letters(output, max(dotted))
+    every = [c for term in terms for c in term]
+    free = sorted(c for c in set(every) if every.count(c) == 1 and not c.isdigit())
+    return terms, [*(str(number) for number in range(max(dotted), 0, -1)), *free]
+
+
 def _einsum(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     tensors = tensors_in(args[1:])
-    if not isinstance(args[0], str) or len(tensors) != 2 or "->" not in args[0] or "." in args[0]:
+    if not isinstance(args[0], str) or any(t.shape is None for t in tensors):
         h.torch_op("einsum", "matmul", tensors, (), node, flops=None)
         return Unknown("einsum")
-    inputs, output = args[0].replace(" ", "").split("->")
-    terms = inputs.split(",")
+    terms, output = einsum_letters(args[0], [len(t.shape or ()) for t in tensors])
     sizes: dict[str, Size] = {}
     for term, t in zip(terms, tensors):
         for letter, extent in zip(term, t.shape or ()):
-            sizes.setdefault(letter, extent)
-    if len(terms) != 2 or any(c not in sizes for c in output):
-        return Unknown("einsum")
+            sizes[letter] = extent if sizes.get(letter, 1) == 1 else sizes[letter]
     result = h.allocate(tensors[0].dtype, tuple(sizes[c] for c in output), "result", node)
+    known = {letter: number for letter, extent in sizes.items() if (number := ex.concrete(extent)) is not None}
+    if len(tensors) != 2 or len(known) != len(sizes):
+        flops = 2 * math.prod(known.values()) if len(known) == len(sizes) else None
+        h.torch_op("einsum", "matmul" if len(tensors) > 1 else "reduce", tensors, (result,), node, flops=flops)
+        return result
     groups = {"batch": 1, "m": 1, "n": 1, "k": 1}
-    for letter, extent in sizes.items():
-        number = ex.concrete(extent)
-        if number is None:
-            h.torch_op("einsum", "matmul", tensors, (result,), node, flops=None)
-            return result
+    for letter, number in known.items():
         first, second, kept = letter in terms[0], letter in terms[1], letter in output
         key = "k" if not kept else "batch" if first and second else "m" if first else "n"
         groups[key] *= number

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, device_of
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import device_of
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import ReadValue, Unknown
 from kernlint.workload import Tensor

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, dtype_given, tensors_in
-from kernlint.interpret.torch.elementwise import elementwise
-from kernlint.interpret.torch.shapes import Shape, axis_of
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import dtype_given, tensors_in
+from kernlint.interpret.torch.elementwise import common_dtype, elementwise
+from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor, concrete
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _SUMS = frozenset({"sum", "prod", "cumsum", "cumprod"})
 
 
-def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None) -> Handler:
+def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None, both: bool = False) -> Handler:
+    """A reduction; with ``pair`` it tells places too where an axis is given, with ``both`` it makes two alike."""
+
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         x = args[0] if args else None
         if not isinstance(x, Tensor):
@@ -31,7 +34,8 @@ def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None) -> Han
             return elementwise(h, name + "imum", args[:2], node)
         position = 2 if name in ("norm", "quantile") else 1
         dim = argument(args, kwargs, position, "dim", "axis")
-        keep = bool(argument(args, kwargs, position + 1, "keepdim", default=False))
+        behind = 2 if name.startswith(("var", "std")) else 1  # there a correction stands between
+        keep = bool(argument(args, kwargs, position + behind, "keepdim", default=False))
         result_type = dtype_given(kwargs, dtype or x.dtype)
         if name in _SUMS and "dtype" not in kwargs and result_type is not None and not result_type.is_float:
             result_type = dt.INT64
@@ -39,17 +43,11 @@ def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None) -> Han
         result = h.allocate(result_type, shape, "result", node)
         axes = _axes(x.shape, dim)
         dims = {"inner": int(bool(axes) and x.shape is not None and max(axes) == len(x.shape) - 1)}
-        made = (result, h.allocate(dt.INT64, shape, "result", node)) if pair and dim is not None else (result,)
+        made = (result,)
+        if both or (pair and dim is not None):
+            made = (result, h.allocate(result_type if both else dt.INT64, shape, "result", node))
         h.torch_op(name, "reduce", (x,), made, node, flops=x.numel, dims=dims)
         return made if len(made) > 1 else result
-
-    return handler
-
-
-def _pair(name: str) -> Handler:
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        result = _reduction(name)(h, args, kwargs, node)
-        return (result, replace(result, name="")) if isinstance(result, Tensor) else (result, result)
 
     return handler
 
@@ -68,6 +66,34 @@ def _reduced(shape: Shape | None, dim: Any, keep: bool) -> Shape | None:
         return None
     axes = _axes(shape, dim)
     return tuple(1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes)
+
+
+def _compared(name: str, axis: int) -> Handler:
+    """Two tensors held against one another along an axis."""
+
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x, y = argument(args, kwargs, 0, "x1"), argument(args, kwargs, 1, "x2")
+        if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+            return Unknown(name)
+        dim = argument(args, kwargs, 2, "dim", default=axis) if name == "cosine_similarity" else axis
+        keep = bool(kwargs.get("keepdim", False)) if name == "pairwise_distance" else False
+        shape = _reduced(broadcast(x.shape, y.shape), dim, keep)
+        return h.result_of(name, "reduce", (x, y), common_dtype((x, y)), shape, node, flops=x.numel)
+
+    return handler
+
+
+def _counted(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``bincount``: as many places as the least number of them says, if no element is beyond."""
+    x, least = argument(args, kwargs, 0, "input"), argument(args, kwargs, 2, "minlength", default=0)
+    if not isinstance(x, Tensor):
+        return Unknown("bincount")
+    known = isinstance(least, (int, Expr)) and least != 0
+    weights = argument(args, kwargs, 1, "weights")
+    dtype = weights.dtype if isinstance(weights, Tensor) else dt.INT64
+    result = h.result_of("bincount", "scan", tensors_in([x, weights]), dtype, (least,) if known else None, node)
+    h.sync("bincount waits for the largest element", node, x)
+    return result
 
 
 def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
@@ -123,7 +149,8 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
         x = argument(args, kwargs, 0, "input")
         if not isinstance(x, Tensor):
             return Unknown(name)
-        shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else None
+        each = x.shape if kind == "reduce" and name != "triplet_margin_loss" else None
+        shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else each
         return h.result_of(name, kind, tensors_in(args), x.dtype, shape, node, flops=x.numel)
 
     return handler
@@ -145,7 +172,7 @@ TABLE: dict[str, Handler] = {
     **{name: _reduction(name, True) for name in ("max", "min", "median")},
     **{name: _reduction(name, dtype=dt.INT64) for name in ("argmax", "argmin", "count_nonzero")},
     **{name: _reduction(name, dtype=dt.BOOL) for name in ("any", "all")},
-    **{name: _pair(name) for name in ("var_mean", "std_mean", "aminmax")},
+    **{name: _reduction(name, both=True) for name in ("var_mean", "std_mean", "aminmax")},
     **{name: _rowwise(name, "softmax") for name in ("softmax", "log_softmax")},
     **{
         name: _rowwise(name, "norm")
@@ -155,12 +182,18 @@ TABLE: dict[str, Handler] = {
     **{name: _rowwise(name, "copy", 0) for name in ("flip", "roll")},
     **{name: _rowwise(name, "elementwise", 1) for name in ("tril", "triu")},
     **{name: _with_places(name) for name in ("cummax", "cummin", "sort")},
+    "cosine_similarity": _compared("cosine_similarity", 1),
+    "pairwise_distance": _compared("pairwise_distance", -1),
+    "bincount": _counted,
     "argsort": _argsort,
     "topk": _topk,
     "cross_entropy": _cross_entropy,
     "nll_loss": _loss("nll_loss"),
     **{
         name: _loss(name, "reduce")
-        for name in "mse_loss l1_loss smooth_l1_loss kl_div huber_loss triplet_margin_loss binary_cross_entropy".split()
+        for name in (
+            "mse_loss l1_loss smooth_l1_loss kl_div huber_loss triplet_margin_loss binary_cross_entropy "
+            "binary_cross_entropy_with_logits"
+        ).split()
     },
 }

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kernlint.records import replace
 from kernlint.workload import Size, Tensor
 from kernlint.workload import expr as ex
-
-if TYPE_CHECKING:
-    pass
-
 
 Shape = tuple[Size, ...]
 

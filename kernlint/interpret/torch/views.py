@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, shape_given
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import shape_given
 from kernlint.interpret.torch.copies import copied
 from kernlint.interpret.torch.shapes import (
     Shape,
@@ -111,9 +112,12 @@ def _view(name: str) -> Handler:
 
 def _is_exact(x: Tensor, shape: Shape) -> bool:
     """Whether shape and strides of ``x`` and the new ``shape`` are numbers, of as many elements."""
-    old, strides = x.shape or (), x.strides or ()
-    numbers, fresh = [n for n in old if isinstance(n, int)], [n for n in shape if isinstance(n, int)]
-    known = len(numbers) == len(old) and len(fresh) == len(shape) and all(isinstance(step, int) for step in strides)
+    if x.shape is None or x.strides is None:
+        return False
+    numbers, fresh = [n for n in x.shape if isinstance(n, int)], [n for n in shape if isinstance(n, int)]
+    known = (
+        len(numbers) == len(x.shape) and len(fresh) == len(shape) and all(isinstance(step, int) for step in x.strides)
+    )
     return known and math.prod(numbers) == math.prod(fresh) > 0
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.torch.arguments import Args, Handler, Kwargs, argument, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import channels_last, lies_channels_last, product
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace

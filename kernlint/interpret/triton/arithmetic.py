@@ -176,9 +176,6 @@ class KernelArithmetic(KernelRecording):
             return dt.FLOAT32
         return dtype
 
-    def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
-        return self.binary(name, function, a, b, node)
-
     def unary(self, name: str, value: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Block):
             if name == "-":

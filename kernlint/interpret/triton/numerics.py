@@ -205,13 +205,17 @@ def of_reduction(name: str, value: Block) -> Form | None:
     return None
 
 
+#: Of so many values or fewer a sum rounds no more often than what is done with it.
+_FEW = 16
+
+
 def of_sum(name: str, value: Block, axis: int | None) -> Verdict:
     """``tl.name`` along ``axis`` of ``value``, where it adds up values of half precision in that precision."""
     extent = math.prod(value.shape) if axis is None else value.shape[axis] if axis < len(value.shape) else 1
     if name not in ("sum", "cumsum") or extent < 2 or not value.loads or not _may_be_half(value):
         return NOTHING
-    certain = value.dtype is not None
-    text = f"tl.{name} adds up {value.dtype} values in {value.dtype}" if certain else (
+    certain = value.dtype is not None and extent > _FEW
+    text = f"tl.{name} adds up {value.dtype} values in {value.dtype}" if value.dtype is not None else (
         f"tl.{name} adds up values in the type they are loaded in, which nothing here says is float32"
     )  # fmt: skip
     return Verdict(None, "low-precision-sum", text, certain)

@@ -62,7 +62,7 @@ def render(page: Page, files: Sequence[FileReport]) -> str:
             _ranking(page, timed),
             _open_programs([entry for entry in entries if not entry.program.timed]),
             _not_told(files),
-            *(_article(page, entry) for entry in timed if entry.number),
+            *(_article(entry) for entry in timed if entry.number),
             "</main>",
             _footer(),
         ]
@@ -238,7 +238,7 @@ def _footer() -> str:
 # -- one program ------------------------------------------------------------------------------------------------------
 
 
-def _article(page: Page, entry: _Entry) -> str:
+def _article(entry: _Entry) -> str:
     program, ident = entry.program, f"p{entry.number}"
     verdict, found = program.verdict, program.verdict.details.estimate.chosen
     word = (

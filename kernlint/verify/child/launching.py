@@ -13,7 +13,6 @@ from kernlint.verify.child.recorder import Doubtful, Recorder
 
 #: Of one tuner; as many as are read from source.
 MAX_CONFIGS = 48
-_PASSED_ON = ("grid", "warmup")
 
 
 def intercept(recorder: Recorder, below: Below, device: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -16,21 +15,7 @@ if TYPE_CHECKING:
     from kernlint.interpret.frontend.evaluator import FrontEnd
 
 
-Args = list[Any]
-
-
-Kwargs = dict[str, Any]
-
-
 Shape = tuple["int | None", ...]
-
-
-#: What a function of `triton.language` makes of its arguments: the type of the result.
-Handler = Callable[..., Any]
-
-
-def argument(args: Args, kwargs: Kwargs, position: int, name: str, default: Any = None) -> Any:
-    return args[position] if len(args) > position else kwargs.get(name, default)
 
 
 def block_of(value: Any) -> Typed | None:

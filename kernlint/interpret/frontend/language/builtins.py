@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.frontend.attributes import lacks
-from kernlint.interpret.frontend.language.arguments import Args, Kwargs
 from kernlint.interpret.frontend.language.elementwise import binary_function
 from kernlint.interpret.frontend.language.ranges import range_of
 from kernlint.interpret.frontend.values import Constexpr, Typed, is_constant
+from kernlint.interpret.python.arguments import Args, Kwargs
 from kernlint.interpret.values import Namespace, Unknown
 
 if TYPE_CHECKING:

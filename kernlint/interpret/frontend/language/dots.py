@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import Args, Handler, Kwargs, Shape, argument, dtype_of
+from kernlint.interpret.frontend.language.arguments import Shape, dtype_of
 from kernlint.interpret.frontend.values import Typed, shape_text, short
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt

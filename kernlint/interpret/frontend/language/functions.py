@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.frontend.language import dots, elementwise, memory, reductions, shaping
-from kernlint.interpret.frontend.language.arguments import Args, Handler, Kwargs
 from kernlint.interpret.frontend.language.elementwise import ELEMENTWISE, elementwise_type
 from kernlint.interpret.frontend.language.memory import atomic
 from kernlint.interpret.frontend.language.reductions import REDUCTIONS, reduce
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import Args, Handler, Kwargs, Shape, argument, shape_of
+from kernlint.interpret.frontend.language.arguments import Shape, shape_of
 from kernlint.interpret.frontend.language.shaping import spreads
 from kernlint.interpret.frontend.values import BlockPointer, Constexpr, Typed, is_constant, shape_text, tensor
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.values import Builtin, Unknown
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _make_descriptor(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode)
     return BlockPointer(dtype, shape)
 
 
-def block_pointer_attribute(f: FrontEnd, value: BlockPointer, name: str, node: cst.CSTNode) -> Any:
+def block_pointer_attribute(value: BlockPointer, name: str) -> Any:
     """``desc.load`` and the like."""
     if name == "load":
         return Builtin(

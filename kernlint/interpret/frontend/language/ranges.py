@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import Args, Kwargs, block_of
+from kernlint.interpret.frontend.language.arguments import block_of
 from kernlint.interpret.frontend.values import Constexpr, Typed, shape_text
+from kernlint.interpret.python.arguments import Args, Kwargs
 from kernlint.interpret.values import Unknown
 from kernlint.records import dataclass
 from kernlint.workload import Dtype

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
-from kernlint.interpret.frontend.language.arguments import Args, Handler, Kwargs, Shape, argument, block_of
+from kernlint.interpret.frontend.language.arguments import Shape, block_of
 from kernlint.interpret.frontend.values import Constexpr, Typed
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
@@ -93,7 +94,7 @@ def _scan(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if isinstance(value, tuple):
         return tuple(_scan(f, [v, *args[1:]], kwargs, node) for v in value)
     block = block_of(value)
-    axis = argument(args, kwargs, 1, "axis", 0)
+    axis = argument(args, kwargs, 1, "axis", default=0)
     if block is None:
         return Unknown("scan")
     if isinstance(axis, int) and not -len(block.shape) <= axis < len(block.shape):

@@ -6,17 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import (
-    Args,
-    Handler,
-    Kwargs,
-    Shape,
-    argument,
-    block_of,
-    dtype_of,
-    shape_of,
-)
+from kernlint.interpret.frontend.language.arguments import Shape, block_of, dtype_of, shape_of
 from kernlint.interpret.frontend.values import Constexpr, Typed, shape_text
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.values import Unknown
 from kernlint.workload import dtype as dt
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kernlint.interpret.triton.values import Block
@@ -11,22 +10,6 @@ from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
-
-
-Args = list[Any]
-
-
-Kwargs = dict[str, Any]
-
-
-#: What a function of `triton.language` does with its arguments: the value of the call.
-Handler = Callable[..., Any]
-
-
-def argument(args: Args, kwargs: Kwargs, position: int, name: str, default: Any = None) -> Any:
-    if len(args) > position:
-        return args[position]
-    return kwargs.get(name, default)
 
 
 def integer(value: Any) -> int | None:

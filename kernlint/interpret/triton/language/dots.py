@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument, dtype_or
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.triton.language.arguments import dtype_or
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace

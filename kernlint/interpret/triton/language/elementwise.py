@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.triton import masked_lanes, numerics, widths
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.triton.tiles import align, broadcast
 from kernlint.interpret.triton.values import Block, PointerType
 from kernlint.interpret.values import Function, Jit, Unknown
@@ -249,7 +249,7 @@ def _map_elementwise(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.C
 
 
 def _inline_asm(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    inputs = argument(args, kwargs, 2, "args", ())
+    inputs = argument(args, kwargs, 2, "args", default=())
     dtype = argument(args, kwargs, 3, "dtype")
     blocks = [b for b in (k.lift(v) for v in inputs) if b is not None] if isinstance(inputs, (tuple, list)) else []
     loads = frozenset().union(*(b.loads for b in blocks))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs
 from kernlint.interpret.triton.language import dots, elementwise, memory, programs, reductions, shaping
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs
 from kernlint.interpret.triton.language.elementwise import UNARY, unary
 from kernlint.interpret.triton.language.memory import atomic
 from kernlint.interpret.triton.language.reductions import REDUCTIONS, reduce

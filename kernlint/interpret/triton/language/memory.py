@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.triton import numerics, widths
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument, size_of, tile_shape
+from kernlint.interpret.triton.language.arguments import size_of, tile_shape
 from kernlint.interpret.triton.tiles import align, broadcast
 from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Unknown
@@ -59,7 +60,7 @@ def _mask_known(value: Any) -> bool:
     return isinstance(value, Block) and bool(value.bounds) and not value.partly
 
 
-def _mask(value: Any, k: KernelEvaluator) -> Bounds | None:
+def _mask(value: Any) -> Bounds | None:
     if value is None or value is True:
         return None
     if isinstance(value, Block):
@@ -93,7 +94,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         dtype or dt.FLOAT32,
         pointer.shape,
         pointer.expr,
-        _mask(mask, k),
+        _mask(mask),
         k.span(node),
         filled.constant if filled is not None else None,
         eviction if isinstance(eviction, str) else "",
@@ -160,7 +161,7 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             dtype,
             pointer.shape,
             pointer.expr,
-            _mask(mask, k),
+            _mask(mask),
             k.span(node),
             depends=value.loads if value is not None else frozenset(),
             kept=numerics.kept_loads(value) if value is not None else frozenset(),
@@ -193,7 +194,7 @@ def atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.CS
         pointer.dtype or dt.FLOAT32,
         pointer.shape,
         pointer.expr,
-        _mask(mask, k),
+        _mask(mask),
         k.span(node),
         op,
         value.loads if value is not None else frozenset(),

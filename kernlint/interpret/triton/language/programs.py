@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument, integer, size_of
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.triton.language.arguments import integer, size_of
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    axis = integer(argument(args, kwargs, 0, "axis", 0)) or 0
+    axis = integer(argument(args, kwargs, 0, "axis", default=0)) or 0
     k.dims = max(k.dims, axis + 1)
     if axis < len(k.grid) and k.grid[axis] == 1:
         return Block(dt.INT32, expr=Expr.constant(0))
@@ -28,7 +29,7 @@ def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNod
 
 
 def _num_programs(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    axis = integer(argument(args, kwargs, 0, "axis", 0)) or 0
+    axis = integer(argument(args, kwargs, 0, "axis", default=0)) or 0
     k.counts_programs = True
     extent = k.grid[axis] if axis < len(k.grid) else 1
     return Block(dt.INT32, expr=ex.lift(extent))

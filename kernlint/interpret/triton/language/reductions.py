@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.triton import masked_lanes, numerics
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument, integer
+from kernlint.interpret.triton.language.arguments import integer
 from kernlint.interpret.triton.tiles import rename_lanes
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
@@ -120,7 +121,7 @@ def _scan(op: str) -> Handler:
         block = k.lift(first)
         if block is None:
             return Unknown(op)
-        axis = integer(argument(args, kwargs, 1, "axis", 0)) or 0
+        axis = integer(argument(args, kwargs, 1, "axis", default=0)) or 0
         axis %= max(1, len(block.shape))
         k.emit(Scan(op, block.shape, axis, k.span(node)))
         if "dtype" not in keywords(op, args, kwargs, 2):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument, dtype_or, integer, tile_shape
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.triton.language.arguments import dtype_or, integer, tile_shape
 from kernlint.interpret.triton.tiles import align, expand, permute
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
