@@ -151,3 +151,43 @@ def test_a_view_of_what_has_an_unknown_shape(made: str, shape: str, expected: li
         return out.view({shape})
     """
     assert severities("KL795", source) == expected
+
+
+@pytest.mark.parametrize(("launched", "expected"), [("scale.fn", []), ("scale", ["error"])])
+def test_a_launch_without_the_tuner(launched: str, expected: list[str]) -> None:
+    """``.fn`` of a tuned kernel is the kernel itself, which takes what the tuner would set."""
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"BLOCK": 64}}), triton.Config({{"BLOCK": 128}})], key=["n"])
+    @triton.jit
+    def scale(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        {launched}[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+        return y
+    """
+    assert [finding.severity for finding in told("KL703", source)] == expected
+
+
+ROWS = """
+    @triton.jit
+    def twice(x, y, n, columns, BLOCK: tl.constexpr):
+        lane = tl.arange(0, BLOCK)
+        first = tl.program_id(0) * {step}
+        tl.store(y + first + lane, tl.load(x + first + lane, mask={mask} < n) * 2.0, mask={mask} < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        twice[({grid},)](x, y, {n}, x.shape[-1], BLOCK=64)
+        return y
+"""
+
+
+def test_a_mask_that_stays_while_programs_move_on() -> None:
+    """Nothing is left out where the grid covers the length; that the mask tests the first tile is another fault."""
+    source = ROWS.format(step="BLOCK", mask="lane", n="x.shape[0]", grid="triton.cdiv(x.shape[0], 64)")
+    assert (severities("KL751", source), severities("KL796", source)) == ([], ["warning", "warning"])
+    source = ROWS.format(step="columns", mask="lane", n="x.shape[1]", grid="x.shape[0]")
+    assert (severities("KL751", source), severities("KL796", source)) == (["warning"], [])

@@ -128,8 +128,9 @@ def _softmax(log: bool) -> Callable[[Writer], Value]:
 def _logsumexp(w: Writer) -> Value:
     x = w.tensor(0, "input")
     axes, keep = w.axes(x, w.argument(1, "dim")), bool(w.argument(2, "keepdim", False))
-    total = w.reduce("expsum", x, axes, keep)
-    return w.map("add", w.map("log", total), w.reduce("max", x, axes, keep))
+    total, top = w.reduce("expsum", x, axes, keep), w.reduce("max", x, axes, keep)
+    # Of a row whose largest element is infinite nothing is left to add.
+    return w.map("where", w.map("isinf", top), top, w.map("add", w.map("log", total), top))
 
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
