@@ -10,6 +10,7 @@ from kernlint.generate.calls.reader import Reader
 from kernlint.generate.calls.shares import attended
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
+from kernlint.generate.reassociated import reassociated
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
@@ -109,6 +110,8 @@ class Computation:
             if len(changed) > len(self.updates):
                 raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")
         self.workload: Workload = workload
+        values = reassociated([*values, *self.updates.values()], self.sizes)
+        self.updates = dict(zip(self.updates, values[len(values) - len(self.updates) :]))
         #: The values of the tensors that are returned, by their identity.
         self.results = dict(zip(map(id, values_of(self.reference.result)), values))
 

@@ -29,7 +29,7 @@ _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
     "attention": AttentionWriter,
 }
 #: Kernels of one call up to which it is worth writing them.
-_MOST_KERNELS = 8
+_MOST_KERNELS = 12
 
 
 class Rewritten:

@@ -25,7 +25,7 @@ from kernlint.generate.values import CannotGenerate
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
-from kernlint.operators.generate import FIXED, FROM_ITSELF, written_anew
+from kernlint.operators.generate import FIXED, FROM_ITSELF, first_way
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.text import apply_edits
 from kernlint.syntax.tree import parse_module
@@ -93,7 +93,7 @@ def _with_inputs(name: str) -> str:
 
 
 def _attempt(source: str, **question: Any) -> Attempt:
-    return written_anew(Program(parse_module(source, "before.py"), None, Question(**question)), "ModelNew.forward")
+    return first_way(Program(parse_module(source, "before.py"), None, Question(**question)), "ModelNew.forward")
 
 
 @pytest.mark.parametrize("name", READ)
@@ -262,7 +262,7 @@ def test_a_number_that_a_constant_gives_is_asserted_too() -> None:
 
 def _beside(source: str, reference: str) -> Attempt:
     modules = (parse_module(source, "before.py"), parse_module(reference, "reference.py"))
-    return written_anew(Program(*modules, Question()), "ModelNew.forward")
+    return first_way(Program(*modules, Question()), "ModelNew.forward")
 
 
 def test_beside_a_reference_that_says_nothing_a_program_is_read_itself() -> None:
