@@ -134,6 +134,7 @@ PROGRAM_FILES = {
     "h200-grids.csv": ("grids",),
     "h200-products.csv": ("products",),
     "h200-blends.csv": ("blends",),
+    "h200-walks.csv": ("walks",),
 }
 #: Terms of these files that are fitted; of the others all are. The rest tells what the model makes of kernels that it never met.
 FITTED = {"h200-products.csv": frozenset({"depthwise"}), "h200-blends.csv": frozenset({"sort_rows"})}

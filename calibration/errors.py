@@ -37,6 +37,7 @@ FILES = {
     "h200-products.csv": ("products",),
     "h200-blends.csv": ("blends",),
     "h200-forms.csv": ("forms",),
+    "h200-walks.csv": ("walks",),
     "h200-again.csv": ("again",),
 }
 

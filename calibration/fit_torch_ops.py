@@ -68,6 +68,9 @@ START = {
     "norm_planes": {"floor_us": 5.0, "chain_ns": 1.0, "row_ns": 5.0},
     "gather": {"floor_us": 1.5, "row_ns": 0.6},
     "cat": {"floor_us": 1.5},
+    "cat_strided": {"floor_us": 1.5, "element_ps": 1.1},
+    "pick": {"floor_us": 1.5, "element_ps": 6.0},
+    "roll": {"floor_us": 1.5, "element_ps": 4.5},
 }
 RATES = {
     "dram_efficiency": 0.90,
@@ -324,12 +327,40 @@ def build_library(row: dict[str, str]) -> TorchOp | None:
     return op(kind, (x,), *sizes, inner=inner)
 
 
+def build_moves(row: dict[str, str]) -> TorchOp | None:
+    """The op of one row of ``h200-moves.csv`` that has a case of its own: parts that are not contiguous, rolls, single elements."""
+    name, dtype = row["op"], dtypes.find(row["dtype"])
+    text, _, said = row["shape"].partition(";")
+    sizes = [int(part) for part in text.split("x")]
+    assert dtype is not None
+
+    def op(kind: str, reads: tuple[Tensor, ...], *out: int, **dims: int) -> TorchOp:
+        return TorchOp(name.split("_")[0], kind, reads, (tensor("y", dtype, *out),), HERE, "f", 0, dims)
+
+    if name.startswith("roll"):
+        return op("copy", (tensor("x", dtype, *sizes),), *sizes)
+    if name in ("index_elements", "gather_elements"):
+        count = int(said.removeprefix("n="))
+        return op("gather", (tensor("x", dtype, *sizes), tensor("i", dtypes.INT64, count)), count, run=1)
+    if name == "cat_slices":
+        rows_, width = sizes
+        part = replace(tensor("x", dtype, rows_, width // 8), strides=(width, 1))
+        return op("cat", (part,) * 4, rows_, width // 2)
+    if name == "cat_patches":
+        _, high, wide, inner = sizes
+        part = replace(tensor("x", dtype, 1, high // 2, wide // 2, inner),
+                       strides=(high * wide * inner, 2 * wide * inner, 2 * inner, 1))  # fmt: skip
+        return op("cat", (part,) * 4, 1, high // 2, wide // 2, 4 * inner)
+    return None
+
+
 #: The files of facts, each with what builds an op of its rows, and the card.
 SOURCES = (
     ("h100-torch-ops.csv", build, H100),
     ("h100-torch-ops-2.csv", build_second, H100),
     ("h200-windows.csv", build_windows, H200),
     ("h200-library.csv", build_library, H200),
+    ("h200-moves.csv", build_moves, H200),
 )
 
 

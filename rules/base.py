@@ -71,6 +71,8 @@ class Rule(ABC):
     category: ClassVar[str]
     severity: ClassVar[str]
     summary: ClassVar[str]
+    #: What a verdict names as the category of what holds the call up; the rule's own where empty.
+    bottleneck: ClassVar[str] = ""
     default: ClassVar[bool] = True
     tuning: ClassVar[bool] = False
     #: Whether the rule also looks at kernels that no followed call launches (``Workload.bare``).
@@ -107,6 +109,11 @@ class Rule(ABC):
         super().__init_subclass__(**kwargs)
         if not abstract:
             _validate(cls)
+
+    @property
+    def gains_by(self) -> str:
+        """The category of what a change gains by: that of the rule unless it says otherwise."""
+        return self.bottleneck or self.category
 
     @property
     def first_call(self) -> bool:

@@ -39,6 +39,7 @@ import recurrent
 import rows
 import scatter
 import spilling
+import walks
 from case import Buffer, Case, Launch
 
 MICRO = ["device", "term", "params", "gpu_us", "cold_us", "bytes", "flops"]
@@ -73,11 +74,12 @@ MICRO_FILES = {
     "products": ("h200-products.csv", "h200-products-binaries.csv"),
     "blends": ("h200-blends.csv", "h200-blends-binaries.csv"),
     "forms": ("h200-forms.csv", "h200-forms-binaries.csv"),
+    "walks": ("h200-walks.csv", "h200-walks-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
 ALONE = {"spilling": spilling, "lanes": lanes, "arithmetic": arithmetic, "scatter": scatter}
-ALONE |= {"grids": grids, "products": products, "blends": blends, "forms": forms, "again": again}
+ALONE |= {"grids": grids, "products": products, "blends": blends, "forms": forms, "walks": walks, "again": again}
 #: Modules beside which torch operations are timed, and every how many of them.
 TORCH_STEPS = {None: 1, "again": 3}
 TORCH_SECONDS = 40.0  # kept back for the torch operations, which run last

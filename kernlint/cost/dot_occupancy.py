@@ -38,7 +38,11 @@ def shared_bytes(loop: DotLoop, device: Device) -> float:
     """
     tiles = kept = 0.0
     scratch = [0.0]
+    together = overlaps(loop, device)
     for step in loop.steps:
+        if not together:  # what one dot has read makes room for the next
+            scratch.append(tiles)
+            tiles = 0.0
         path = instruction(step, loop.num_warps, device)
         fed = fed_class(step.a, step.precision)
         scratch.append(min(step.m * step.n * step.out.bytes, loop.epilogue_bytes / max(1, loop.programs)))
@@ -53,7 +57,7 @@ def shared_bytes(loop: DotLoop, device: Device) -> float:
                 kept += written if is_exchanged(loop, step, device) else 0.0
             elif not operand.reload:
                 tiles += written
-            elif overlaps(loop, device) and not is_synchronous(operand, transposed):
+            elif together and not is_synchronous(operand, transposed):
                 direct = path == "wgmma" and not cast and not transposed.startswith("wgmma")
                 copies = max(1, loop.num_stages if direct else loop.num_stages - 1)
                 tiles += copies * elements * operand.memory_dtype.bytes
@@ -62,7 +66,7 @@ def shared_bytes(loop: DotLoop, device: Device) -> float:
                 scratch.append(elements * operand.memory_dtype.bytes)
             else:
                 tiles += written
-    return max(tiles + kept if overlaps(loop, device) else max(tiles, kept), *scratch)
+    return max(tiles + kept if together else max(tiles, kept), *scratch)
 
 
 def _accumulators_per_thread(loop: DotLoop, device: Device) -> float:

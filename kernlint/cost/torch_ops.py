@@ -56,7 +56,7 @@ _SPECIAL: Mapping[str, str] = {
     "std_mean": "reduce_var", "amax": "reduce_extreme", "amin": "reduce_extreme", "sort": "sort", "argsort": "sort",
     "topk": "topk", "flip": "flip", "rms_norm": "norm_rms", "index_add_": "scatter_rows", "index_copy_": "scatter_rows",
     "one_hot": "fill", "scatter_add_": "scatter_rows", "scatter_": "scatter_rows", "index_fill_": "scatter_rows",
-    "unfold": "unfold", "batch_norm": "norm_planes", "instance_norm": "norm_planes", "group_norm": "norm_planes",
+    "roll": "roll", "unfold": "unfold", "batch_norm": "norm_planes", "instance_norm": "norm_planes", "group_norm": "norm_planes",
 }  # fmt: skip
 #: Losses of two tensors, which torch makes in as many kernels, one element after the other, and then sums up what it wrote (ATen's
 #: ``Loss.cpp``).
@@ -66,6 +66,12 @@ _LOSSES: Mapping[str, int] = {"mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 
 _STAGED_ROW, _ROWS_ON_AN_SM, _ROW_READS = 48 << 10, 2, 3
 #: Bytes of a place that pooling for the largest writes beside each value, and elements of a window that it takes as long to find it as.
 _PLACE_BYTES, _PLACED = 8, 8
+#: Bytes of a sector; how often memory moves one that is written in parts, for each part (``cat_last``, ``stack_last``).
+_SECTOR, _PARTLY = 32, 4.8
+#: Bytes that torch's gather of whole slices copies at a time; shorter ones are picked element by element (``embedding``).
+_SLICE_BYTES = 16
+#: Bytes that memory moves for an element at random.
+_PICKED_BYTES = 64
 #: Threads of an SM that sums along the first axis are dealt out to, where there are fewer results.
 _SUMMING = 1024
 
@@ -152,6 +158,10 @@ def case_of(op: TorchOp) -> str:
     if op.kind in ("copy", "transpose") and read is not None and read.is_contiguous is False:
         # A view whose rows stay whole (a permute that keeps the last axis, a slice) is read coalesced but indexed.
         return "elementwise_indexed" if _rows_whole(read) else "transpose"
+    if op.kind == "cat" and any(tensor.is_contiguous is False for tensor in op.reads):
+        return "cat_strided"
+    if op.kind == "gather" and op.writes and _picked(op) * _bits(written) / 8 < _SLICE_BYTES:
+        return "pick"
     if op.kind in ("copy", "transpose", "fill", "norm", "scan", "gather", "cat", "random"):
         return op.kind
     return "unknown"
@@ -183,6 +193,10 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
     elif op.kind == "cat":
         # Of parts that a loop collected only a few are listed; all that is written is read.
         read = max(read, written)
+        parts = _parts_of_sector(op)
+        written *= parts * _PARTLY if parts > 1 else 1.0
+        if name == "cat_strided":  # an index for each axis
+            elements *= len(op.writes[0].shape or (1,)) if op.writes else 1
     elif name == "loss":
         # The first reads two tensors, each other what was written before it, and all but the last write one.
         launches = _LOSSES[op.name]
@@ -191,6 +205,10 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
         outputs = _numel(op.writes[0]) if op.writes else 1.0
         elements = _dealt(op) * (op.dims.get("taps", max(1.0, elements / max(1.0, outputs))) + _PLACED)
         written += _PLACE_BYTES * outputs if "max" in op.name else 0.0
+    if name == "pick" and read > 0:
+        table = max(_bytes(tensor) for tensor in op.reads)
+        beyond = ramp(table, c.rates["l2_keeps"] * _Speed(device).cache, c.rates["l2_drops"] * _Speed(device).cache)
+        read += beyond * elements * _PICKED_BYTES
     by_writes = op.kind == "gather" and op.writes
     width = _picked(op) if by_writes else _last(op.reads[0] if op.reads else None)
     if op.kind == "norm" and op.reads:
@@ -231,6 +249,19 @@ def _picked(op: TorchOp) -> float:
     """Elements that a block of a gather copies: a row of the result, or of what one index picks as much as a block takes."""
     run = op.dims.get("run")
     return float(max(1, min(run, _BLOCK_BYTES * 8 // _bits(op.writes[0])))) if run else _last(op.writes[0])
+
+
+def _parts_of_sector(op: TorchOp) -> float:
+    """Tensors whose elements share a sector of the result of putting them side by side: each writes it in a pass of its own."""
+    if not op.writes or not op.reads:
+        return 1.0
+    out = [concrete(extent) or 1 for extent in op.writes[0].shape or ()]
+    part = [concrete(extent) or 1 for extent in op.reads[0].shape or ()]
+    axis = next((i for i, (a, b) in enumerate(zip(part, out)) if a != b), len(part))
+    if axis == 0:
+        return 1.0  # one behind the other
+    run = max(1, math.prod(part[axis:])) * _bits(op.writes[0]) / 8
+    return max(1.0, min(_numel(op.writes[0]) / max(1.0, _numel(op.reads[0])), _SECTOR / run))
 
 
 def _dealt(op: TorchOp) -> float:

@@ -11,7 +11,7 @@ from kernlint.cost.estimate import Estimate
 from kernlint.cost.result import StepTime
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.headroom import kernels
-from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, graph_of
+from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, graph_of, product_extents
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
@@ -42,6 +42,8 @@ class Cause:
     kernel: str = ""
     evidence: str = ""
     us: float = 0.0
+    #: Whether what is left without it is the time of the same kernel, which does the same work: that can be reached.
+    reachable: bool = False
     #: The steps that hang together, of a cause of several.
     steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
 
@@ -259,27 +261,26 @@ def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], dev
         row = times.get(id(node.step))
         return row.gpu_us if row is not None else 0.0
 
-    heavy = max(members, key=lambda node: (node.form == PRODUCT, us(node)))
-    outside = sum(use.bytes for use in (*group.reads, *group.writes))
-    own = sum(use.bytes for use in (*heavy.reads, *heavy.writes))
+    # What is only moved is read where it lies.
+    heavy = max(members, key=lambda node: (node.form == PRODUCT, not _moves(node), us(node)))
+    # Rounds of a Python loop stay launches of their own: bytes are those of all of them.
+    rounds = min(node.count for node in members)
+    outside = sum(use.bytes for use in (*group.reads, *group.writes)) / rounds
+    own = sum(use.bytes for use in (*heavy.reads, *heavy.writes)) / rounds
     written = {use.value for use in group.writes}
     # What the dearest step reads of the others' results it reads of their operands instead; what it wrote for them it keeps.
-    dropped = sum(use.bytes for use in heavy.writes if use.value not in written)
+    dropped = sum(use.bytes for use in heavy.writes if use.value not in written) / rounds
     per_us = device.memory_bandwidth_gb_per_s * 1000
     kept = max(us(heavy) - dropped / per_us, _LEAST_KEPT * us(heavy), 1.0)
-    return kept + max(0.0, outside - (own - dropped)) / per_us
+    return rounds * (kept + max(0.0, outside - (own - dropped)) / per_us)
 
 
 def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Iterator[Cause]:
     nodes = [node for w in wanted for node in w.group.nodes]
-    flops = sum(
-        float(n.step.flops or 0) for n in nodes if isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv")
-    )
-    fair = sum(
-        w.us
-        for w in wanted
-        if any(isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv") for n in w.group.nodes)
-    )
+    products = [w for w in wanted if any(_fills_tiles(node) for node in w.group.nodes)]
+    flops = sum(float(n.step.flops or 0) for n in nodes if isinstance(n.step, TorchOp) and _fills_tiles(n))
+    fair = sum(w.us for w in products)
+    asked = any(node.form == PRODUCT for node in nodes)
     rows = [row for row in now.steps if isinstance(row.step, Launch) and row.total_gpu_us > 0]
     total = sum(row.total_gpu_us for row in now.steps)
     by_kernel: dict[str, list[StepTime]] = {}
@@ -312,13 +313,26 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             category = _CATEGORY[facet]
             if facet == kernels.IDLE and launch.kernel.dots():
                 category = "algorithm"  # whole blocks are left out, not lanes
-            yield Cause(facet, category, us, span, symbol, name, kernels.evidence(launch, facet, device))
+            same_work = facet == kernels.UNIT and not launch.kernel.dots()
+            yield Cause(
+                facet, category, us, span, symbol, name, kernels.evidence(launch, facet, device), reachable=same_work
+            )
         if not launch.kernel.dots() and flops and kernels.arithmetic(launch) * largest.count >= 0.25 * flops:
             done = f"{kernels.arithmetic(launch):.3g} multiply-adds one by one, {flops:.3g} operations asked for as a product"
             yield Cause("no tensor cores", "algorithm", spent - fair, launch.span, name, name, done)
-        if launch.kernel.dots() and wanted and not flops and not any(n.form in (KERNEL, LIBRARY) for n in nodes):
+        if launch.kernel.dots() and wanted and not asked and not any(n.form in (KERNEL, LIBRARY) for n in nodes):
             text = "a matrix product where the reference has none"
             yield Cause("needless product", "algorithm", spent - 1.0, launch.span, name, name, text)
+
+
+#: Extents from which on a product fills a tile of the tensor cores.
+_TILE = 16
+
+
+def _fills_tiles(node: Node) -> bool:
+    """Whether ``node`` is a product that tensor cores are made for: none with a vector, none over a few coordinates."""
+    extents = product_extents(node.step) if isinstance(node.step, TorchOp) else None
+    return extents is not None and min(extents[1:]) >= _TILE
 
 
 def _where_cast(launch: Launch) -> tuple[str, Span]:

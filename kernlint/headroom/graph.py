@@ -255,6 +255,10 @@ def picked(step: TorchOp | Launch) -> set[int]:
     return {tensor.storage.id for tensor in bases if tensor is not None}
 
 
+#: Elements of a column that a program holds beside those of its neighbours.
+_FEW = 32
+
+
 def form_of(op: TorchOp) -> str:
     """The form of the work of a torch call."""
     if op.kind == "matmul" or product_extents(op) is not None:
@@ -268,7 +272,11 @@ def form_of(op: TorchOp) -> str:
     if op.kind == "reduce":
         if op.writes and op.writes[0].numel == 1 and (op.reads[0].numel or 0) > 1:
             return TOTAL
-        return ROW if op.dims.get("inner", 1) else COLUMN
+        if op.dims.get("inner", 1):
+            return ROW
+        # What few elements of a column come to, a program knows for each place of a block.
+        together = (op.reads[0].numel or 0) / max(1, op.writes[0].numel or 1) if op.writes else math.inf
+        return MAP if together <= _FEW else COLUMN
     if op.kind == "scan" and op.name in _RUNNING:
         return SCAN if op.dims.get("inner", 1) else COLUMN
     return LIBRARY

@@ -74,17 +74,17 @@ class Headroom:
 
     def _goal(self, cause: Cause) -> float:
         """The achievable time, with tf32 where the remedy of ``cause`` brings it."""
-        if self.changed_us is not None and cause.name in ("no tensor cores", kernels.UNIT):
-            return self.changed_us
-        return self.achievable_us
+        loose = self.changed_us is not None and cause.name in ("no tensor cores", kernels.UNIT)
+        goal = self.changed_us if loose and self.changed_us is not None else self.achievable_us
+        return min(goal, self.now_us - cause.alone_us) if cause.reachable else goal
 
     def alone(self, cause: Cause) -> float:
         """The speedup of device time from removing ``cause`` and nothing else."""
-        return self.now_us / max(self.now_us - cause.alone_us, self._goal(cause))
+        return self.now_us / max(self.now_us - cause.alone_us, self._goal(cause), self.bound.us)
 
     def whole(self, cause: Cause) -> float:
         """The speedup of device time from closing the whole gap, in the way that removes ``cause``."""
-        return self.now_us / self._goal(cause)
+        return self.now_us / max(self._goal(cause), self.bound.us)
 
     @property
     def ratio(self) -> float:

@@ -21,7 +21,7 @@ from kernlint.cost.traffic.masks import active_fraction
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
 from kernlint.cost.traffic.probe import Probe
 from kernlint.records import replace
-from kernlint.workload import Compute, Dot, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
+from kernlint.workload import Atomic, Compute, Dot, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
@@ -50,9 +50,10 @@ def facets(launch: Launch, device: Device) -> tuple[str, ...]:
     """The facets that may apply to ``launch``, in their order."""
     if launch.kernel.dots() or with_combined_dots(launch.kernel).dots():
         return (UNIT, IDLE, FEW, TILE)
-    scalar = is_serial(launch)
     filled = (launch.programs or 1) / device.sm_count
-    left_out = {TILE, LATENCY if scalar else SERIAL, FEW if filled >= _PROGRAMS_PER_SM else MANY}
+    left_out = {TILE, FEW if filled >= _PROGRAMS_PER_SM else MANY}
+    # Steps that go on from one another are not shared out: more programs take as long.
+    left_out |= {LATENCY, FEW} if is_serial(launch) else {SERIAL}
     return tuple(facet for facet in ORDER if facet not in left_out)
 
 
@@ -60,23 +61,55 @@ def facets(launch: Launch, device: Device) -> tuple[str, ...]:
 _LONG = 16
 
 
+#: Nanoseconds a step where steps are scanned in chunks: of time across the rows of a tile, and along what lies side by side
+#: (``scan_strip`` and ``scan_line`` of ``h200-walks.csv``, tiles of 64 x 32 and lines of 4,096).
+_CHUNK_STEP_NS, _LINE_STEP_NS = 25.0, 0.5
+
+
 def is_serial(launch: Launch) -> bool:
     """Whether the kernel walks over elements one by one, or stores in each round of a loop what the next goes on from."""
+    return _serial_loop(launch) is not None
+
+
+def chunks_us(launch: Launch) -> float:
+    """Microseconds of the longest chain of a serial kernel whose steps are scanned in chunks; 0 where it is none."""
+    found = _serial_loop(launch)
+    if found is None:
+        return 0.0
+    rounds, in_line = found
+    return rounds * (_LINE_STEP_NS if in_line else _CHUNK_STEP_NS) / 1000
+
+
+def _serial_loop(launch: Launch) -> tuple[float, bool] | None:
+    """(rounds, whether the steps' values lie side by side) of the loop that makes ``launch`` serial."""
     found = traffic(launch)
 
     def rounds(loops: tuple[Loop, ...]) -> float:
         return math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
 
-    scalars = [loops for node, loops in launch.kernel.walk(Load) if isinstance(node, Load) and node.elements <= _SCALAR]
-    if any(rounds(loops) >= _LONG and any(loop.carried for loop in loops) for loops in scalars):
-        return True
-    return any(
-        isinstance(loop, Loop)
-        and loop.carried
-        and rounds((loop,)) >= _LONG
-        and any(isinstance(n, Store) for n in loop.body)
-        for loop, _ in launch.kernel.walk(Loop)
-    )
+    for access in found.accesses:
+        loops = _around(launch, access.access)
+        single = access.access.elements <= _SCALAR
+        walks = single and access.kind == "load" and bool(loops) and _scalars_alone(loops[-1])
+        around = loops if walks else loops[-1:] if access.kind == "store" else ()
+        if any(loop.carried for loop in around) and rounds(around) >= _LONG:
+            return rounds(around), single and _steps_by_one(access.access, around[-1])
+    return None
+
+
+def _steps_by_one(access: Load | Store | Atomic, loop: Loop) -> bool:
+    """Whether a turn of ``loop`` takes ``access`` to the neighbour of what it took before."""
+    step = access.offset.coefficient(LoopIndex(loop.id)) if access.offset is not None else None
+    return step is not None and step.value in (1, -1)
+
+
+def _scalars_alone(loop: Loop) -> bool:
+    """Whether all that ``loop`` itself loads are single elements."""
+    return all(node.elements <= _SCALAR for node in loop.body if isinstance(node, Load))
+
+
+def _around(launch: Launch, access: object) -> tuple[Loop, ...]:
+    return next((loops for node, loops in launch.kernel.walk((Load, Store)) if node is access), ())
 
 
 def without(launch: Launch, device: Device, removed: frozenset[str], reuse: Mapping[str, float] | None = None) -> float:
@@ -112,9 +145,11 @@ def without(launch: Launch, device: Device, removed: frozenset[str], reuse: Mapp
         terms["atomics"] = 0.0
     if IDLE in removed:
         terms["issue"] = terms.get("issue", 0.0) * _active(moved)
-    if SERIAL in removed or LATENCY in removed:
+    if LATENCY in removed:
         terms["latency"] = terms["shared"] = 0.0
-        terms["issue"] = terms.get("issue", 0.0) * (0.5 if SERIAL in removed else 1.0)
+    if SERIAL in removed:
+        terms["latency"], terms["shared"] = min(terms.get("latency", 0.0), chunks_us(launch)), 0.0
+        terms["issue"] = terms.get("issue", 0.0) * 0.5
     return float(floor + sum(value**found.norm for value in terms.values()) ** (1 / found.norm))
 
 
@@ -150,14 +185,14 @@ def _active(moved: Traffic) -> float:
 
 
 def _passes(moved: Traffic) -> float:
-    """How often a program loads the same bytes, in the mean over its loads."""
+    """How often a program asks for the same bytes, in the mean over its loads: fields between one another in memory are no repetition."""
     seen: dict[tuple[object, ...], float] = {}
     loaded = 0.0
     for access in moved.accesses:
         if access.kind == "load" and access.known and access.program_bytes:
             key = (access.base, access.signature)
             seen[key] = max(seen.get(key, 0.0), access.program_bytes)
-            loaded += access.moved_bytes / max(1, moved.programs)
+            loaded += access.asked_bytes * access.executions
     distinct = sum(seen.values())
     return max(1.0, loaded / distinct) if distinct else 1.0
 

@@ -45,11 +45,9 @@ def streams(group: Group, device: Device) -> Iterator[Version]:
     """Each element read once and written once, by programs of a block of elements or of whole rows."""
     elements, row = group.elements, group.row
     if row > 1 and row <= LONGEST_ROW:
-        for block in _BLOCKS:
-            height = max(1, block // power_of_two(int(row)))
-            yield (one_pass(group, elements / (height * row), (height, power_of_two(int(row)))),), "rows"
-            if height == 1:
-                break
+        width = power_of_two(int(row))
+        for height in dict.fromkeys(max(1, block // width) for block in _BLOCKS):
+            yield (one_pass(group, elements / (height * row), (height, width)),), "rows"
     split = row > 1 or group.form in (TOTAL, COLUMN)
     group = replace(group, reads=tuple(replace(use, bytes=use.bytes * group.passes) for use in group.reads))
     if row <= 1 or row > 2048:
@@ -196,7 +194,23 @@ def kernel_streams(group: Group, device: Device) -> Iterator[Version]:
             Compute(kind, max(1, round(amount / shares)), dt.FLOAT32, span)
             for kind, amount in (("arith", arithmetic), ("special", special)) if amount
         ]  # fmt: skip
-        yield (one_pass(group, shares, (block,), None, work), *_partial_sums(node.step, group, device)), "stream"
+        first = one_pass(group, shares, (block,), None, work)
+        if shares > (node.step.programs or 1) and _sums_up(node.step, group):
+            yield (first, second_pass(group)), "partial results, then their sum"
+        else:
+            yield (first, *_partial_sums(node.step, group, device)), "stream"
+
+
+#: Results of this share of the operands are what programs make of all that they read.
+_REDUCED = 0.25
+
+
+def _sums_up(launch: Launch, group: Group) -> bool:
+    """Whether each program makes little of much: more programs leave partial results."""
+    reduces = any(
+        isinstance(node, Reduce) or (isinstance(node, Loop) and node.carried) for node, _ in launch.kernel.walk()
+    )
+    return reduces and sum(use.bytes for use in group.writes) <= _REDUCED * sum(use.bytes for use in group.reads)
 
 
 def plain(launch: Launch, found: Traffic) -> bool:

@@ -16,7 +16,7 @@ from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.programs.constants import constants, launch_floor_us
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.headroom import kernels
-from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph
+from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, TOTAL, Graph
 from kernlint.headroom.groups import Group
 from kernlint.headroom.products import products
 from kernlint.headroom.streams import Version, kernel_streams, streams
@@ -26,8 +26,9 @@ from kernlint.workload import Node as KernelNode
 
 #: Torch calls of a group up to which they are priced as they are.
 _MOST_CALLS = 64
-#: What a serial step costs a program that holds its state in registers: a dependent chain of a few instructions.
-_STEP_US = 0.012
+#: What a serial step costs a program that holds its state in registers, and a reduction among its threads on the way
+#: (``scan_strip`` and ``balance`` of ``h200-walks.csv``).
+_STEP_US, _REDUCTION_US = 0.025, 0.3
 #: A serial step that all programs must see: a write to L2, a barrier over the grid, a read.
 _GRID_STEP_US = 1.6
 
@@ -65,6 +66,10 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
     us = max(us, _window_us(group, device))
     if group.form == KERNEL:
         us = min(us, _trimmed_us(group, device, count))
+        if own is not None and isinstance(steps[0], Launch):
+            us = max(
+                us, min(own[0], *(kernels.chunks_us(n.step) for n in group.nodes if isinstance(n.step, Launch))) * count
+            )
     serial = max(node.serial for node in group.nodes)
     if serial > 1:
         us, form = _rounds(group, us, serial, form)
@@ -148,10 +153,20 @@ def _rounds(group: Group, us: float, serial: float, form: str) -> tuple[float, s
     """Rounds that need each other: as launches one after another, or in programs that keep their state."""
     work = max(0.0, us - launch_floor_us())
     step = _GRID_STEP_US if group.form in (PRODUCT, TOTAL, COLUMN) else _depth(group) * _STEP_US
-    kept = launch_floor_us() + serial * (work + step)
+    step += _REDUCTION_US * sum(node.form == ROW for node in group.nodes)
+    held = _carried(group) * work  # what is handed on stays in registers
+    kept = launch_floor_us() + held + serial * (work - held + step)
     if group.form in (LIBRARY, KERNEL) or us * serial <= kept:
         return us * serial, form
     return kept, f"{form}, all rounds in one launch"
+
+
+def _carried(group: Group) -> float:
+    """The share of what a round moves that the round before wrote and the next one reads."""
+    results = {(use.tensor.shape, use.tensor.dtype) for use in group.writes}
+    states = [use for use in group.reads if (use.tensor.shape, use.tensor.dtype) in results][: len(group.writes)]
+    moved = sum(use.bytes for use in (*group.reads, *group.writes))
+    return 2 * sum(use.bytes for use in states) / moved if moved and group.form != PRODUCT else 0.0
 
 
 def _depth(group: Group) -> int:

@@ -1,9 +1,9 @@
 """What was read of kernels in earlier versions of a file: an editor asks again at each keystroke, and most kernels stay.
 
-A reading rests on the source of the kernel and where that stands, on what the names in it stand for (constants, helpers with all
-that these rest on, in other files too), on what the module around says that no value does, and on the launch. Where all of it
-is as it was, so is what was read; where it cannot be told, the kernel is read anew. What is looked up to find out is what reading
-the kernel looks up.
+A reading rests on the source of the kernel, on what the names in it stand for (constants, helpers with all that these rest on, in
+other files too), on what the module around says that no value does, and on the launch. Where all of it is as it was, so is what
+was read, if on other lines; where it cannot be told, the kernel is read anew. What is looked up to find out is what reading the
+kernel looks up.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import libcst as cst
 
 from kernlint import work
 from kernlint.interpret.edits import Literal
+from kernlint.interpret.moved import Moves
 from kernlint.interpret.triton.values import Descriptor
 from kernlint.interpret.values import Deferred, Function, Jit, Namespace, Scope, Unknown, is_huge
 from kernlint.records import dataclass
@@ -61,8 +62,13 @@ class Earlier:
     def find(self, function: Function) -> _Version | None:
         """The version that ``function`` still is, if there is one."""
         version = self._versions.get((function.module.path, function.symbol))
-        if version is None or not _is_still(function, version.source, {}):
+        moves = Moves()
+        if version is None or not _is_still(function, version.source, {}, moves):
             return None
+        if moves:
+            answers = {asked: (moves.made(answer), spent) for asked, (answer, spent) in version.answers.items()}
+            version = _Version(moves.made(version.source), answers)
+            self.keep(function, version)
         self._versions.move_to_end((function.module.path, function.symbol))
         return version
 
@@ -85,7 +91,9 @@ class Readings:
         """``find_out()`` about the kernel of ``jit`` when it gets ``values``; ``what`` tells apart what is asked about these."""
         function = jit.function
         try:
-            asked = what, tuple((name, _told(value, {})) for name, value in values.items())
+            # Where a number that a kernel is given stands is of no interest to it.
+            plain = ((name, int(v) if type(v) is Literal else v) for name, v in values.items())
+            asked = what, tuple((name, _told(value, {})) for name, value in plain)
             hash(asked)
         except (_Untold, TypeError):
             return find_out()
@@ -128,22 +136,25 @@ def _source(function: Function, seen: dict[int, Function]) -> _Source:
     return _Source(function.symbol, *_stands(function), function.module.once(_around), names)
 
 
-def _is_still(function: Function, source: _Source, seen: dict[int, Function]) -> bool:
-    """Whether ``function`` is what ``source`` says."""
-    if function.symbol != source.symbol or _stands(function) != (source.span, source.lines):
+def _is_still(function: Function, source: _Source, seen: dict[int, Function], moves: Moves) -> bool:
+    """Whether ``function`` is what ``source`` says, but for the ``moves`` that are noted."""
+    span, lines = _stands(function)
+    if function.symbol != source.symbol or lines != source.lines or not moves.note(source.span, span):
         return False
     if function.module.once(_around) != source.around:
         return False
     seen = {**seen, id(function.node): function}
-    return all(_holds(_looked_up(function.closure, name), known, seen) for name, known in source.names.items())
+    return all(_holds(_looked_up(function.closure, name), known, seen, moves) for name, known in source.names.items())
 
 
-def _holds(value: Any, known: Any, seen: dict[int, Function]) -> bool:
-    """Whether ``value`` is what was ``known`` of it."""
+def _holds(value: Any, known: Any, seen: dict[int, Function], moves: Moves) -> bool:
+    """Whether ``value`` is what was ``known`` of it, but for the ``moves`` that are noted."""
+    if isinstance(value, Literal) and isinstance(known, tuple) and known[:2] == (Literal, int(value)):
+        return moves.note(known[2], value.span)
     function = value.function if isinstance(value, Jit) else value
     if isinstance(known, _Source):
         new = isinstance(function, Function) and function.closure.parent is None and id(function.node) not in seen
-        return new and _is_still(function, known, seen)
+        return new and _is_still(function, known, seen, moves)
     try:
         return bool(_told(value, seen) == known)
     except _Untold:
@@ -165,7 +176,7 @@ def _told(value: Any, seen: dict[int, Function]) -> Any:
     if isinstance(value, Jit):
         value = value.function
     if isinstance(value, Function) and id(value.node) in seen:
-        return Function, value.symbol, value.module.span(value.node)  # of which all is said already
+        return Function, value.symbol, value.module.path  # of which all is said already
     if isinstance(value, Function) and value.closure.parent is None:
         return _source(value, seen)
     raise _Untold

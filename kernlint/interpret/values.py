@@ -201,6 +201,12 @@ class Jit:
     open_ended: bool = False
     either: bool = False
 
+    @property
+    def within(self) -> Jit:
+        """What the outermost of an autotuner and heuristics is around; which of two that is is left open."""
+        opened = self.open_ended or (self.autotuned and bool(self.heuristics))
+        return Jit(self.function, unspecialised=self.unspecialised, open_ended=opened, either=self.either)
+
 
 @dataclass(eq=False)
 class GridLauncher:

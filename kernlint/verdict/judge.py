@@ -63,6 +63,8 @@ class Judgement:
     scenarios: tuple[Scenario, ...] = ()
     base: Judgement | None = None
     undecided: tuple[str, ...] = ()
+    #: Grids that data decide, of which one program was counted.
+    least: tuple[str, ...] = ()
 
     @property
     def proven(self) -> Judgement:
@@ -177,13 +179,16 @@ def preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) -
         )
     if not ruled.worth(scope):
         return proposed
-    same = (ruled.finding.rule.category, ruled.finding.kernel) == (
-        proposed.finding.rule.category,
+    same = (ruled.finding.rule.gains_by, ruled.finding.kernel) == (
+        proposed.finding.rule.gains_by,
         proposed.finding.kernel,
     )
-    tunes = proposed.finding.rule.category == "tiling" and not ruled.finding.rule.tuning
-    gain = ruled.gains[scope].middle
-    return proposed if proposed.alone > (gain**_FAR if same or tunes else _CLEARLY_MORE * gain) else ruled
+    gain, asked = ruled.gains[scope].middle, proposed.gains[scope].middle
+    tunes = proposed.finding.rule.category == "tiling"
+    if ruled.finding.rule.tuning and not tunes and asked**_FAR >= gain:
+        return proposed
+    same = same or (tunes and not ruled.finding.rule.tuning)
+    return proposed if proposed.alone > (gain**_FAR if same else _CLEARLY_MORE * gain) else ruled
 
 
 def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:

@@ -45,7 +45,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
     details = Details(
         file=judgement.workload.file,
         kernel=_kernel(judgement),
-        category=chosen.finding.rule.category if worth and chosen is not None else "none",
+        category=chosen.finding.rule.gains_by if worth and chosen is not None else "none",
         rule=_rule_of_change(chosen) if worth and chosen is not None else None,
         location=_location(chosen.finding.span, chosen.finding.symbol) if worth and chosen is not None else None,
         estimate=_estimate(judgement, chosen, device),

@@ -268,12 +268,13 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Scan:
-    """``tl.cumsum``, ``tl.associative_scan`` along ``axis``."""
+    """``tl.cumsum``, ``tl.associative_scan`` along ``axis``, of ``tensors`` of this shape together."""
 
     op: str
     shape: tuple[int, ...]
     axis: int
     span: Span
+    tensors: int = 1
 
 
 @dataclass(frozen=True)

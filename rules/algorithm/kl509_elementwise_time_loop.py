@@ -21,6 +21,7 @@ class ElementwiseTimeLoop(Rule):
     code = "KL509"
     name = "elementwise-time-loop"
     category = "algorithm"
+    bottleneck = "launch"
     operator = "generate"
     severity = "warning"
     summary = "a Python loop launches one step of a recurrence at a time, though no program needs another one's state"

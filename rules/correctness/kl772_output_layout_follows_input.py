@@ -107,9 +107,11 @@ class OutputLayoutFollowsInput(Rule):
 
 
 def _passes_strides(context: Context, use: Use) -> bool:
-    """Whether the launch mentions the strides of the tensor: those of `empty_like` are taken to be dense before."""
-    call = node_at(context, use.launch.span, cst.Call)
-    return call is None or f"{use.tensor.name}.stride" in names_in(call)
+    """Whether the function around the launch asks for the strides of the tensor: those of `empty_like` are taken to be dense
+    before."""
+    module, call = context.program.kernel, node_at(context, use.launch.span, cst.Call)
+    around = [one for one in module.of(cst.FunctionDef) if call in module.within(one, cst.Call)]
+    return call is None or any(f"{use.tensor.name}.stride" in names_in(part) for part in (call, *around))
 
 
 def _like(context: Context, tensor: Tensor) -> str | None:

@@ -12,6 +12,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.per_call import Routine, each_time, per_call, routines
 from kernlint.rules.proofs.dataflow import storages
 from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.testing import is_benchmark
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import HostSync, Launch, Span, Tensor, Workload
@@ -178,7 +179,7 @@ def _timings(context: Context) -> Iterator[_Timing]:
         for node in module.within(routine.node, cst.Call)
     )
     for routine in reached:
-        if any(origin_of(d.decorator, imports) == "triton.testing.perf_report" for d in routine.node.decorators):
+        if is_benchmark(routine.node, module):
             continue  # a benchmark, whatever it returns
         for node in each_time(routine, enters):
             if type(node) is not cst.Call:

@@ -83,6 +83,10 @@ EDITS = {
     "the same comment": ("# the sum", "# the sums"),
     "a line more at the top": ("import torch\n", "import os\nimport torch\n"),
     "a line less there": ("import os\n", ""),
+    "a line between a helper and its kernel": ("@triton.jit\ndef add(", "# adds\n@triton.jit\ndef add("),
+    "a line before both": ("BLOCK = 64\n", "\n\nBLOCK = 64\n"),
+    "a constant on another line": ("\nLIMIT: tl", "\n\nLIMIT: tl"),
+    "a line less before a kernel": ("# adds\n", ""),
     "blank lines between": ("def launch_rows", "\n\n\ndef launch_rows"),
     "the body of a kernel": ("mask=at <= n", "mask=at < n"),
     "back": ("tl.store(y_ptr + at, shifted(x, 1), mask=at < n)", "tl.store(y_ptr + at, shifted(x, 1), mask=at <= n)"),
@@ -185,7 +189,9 @@ def test_only_what_changes_is_read_again(folder, monkeypatch):
         ("by * LIMIT", "by - LIMIT", {"add"}),
         ("range(0, n, B)", "range(B, n, B)", {"rows"}),
         ("BLOCK = 64", "BLOCK = 128", {"add", "rows", "alone"}),  # nobody looks at which names a statement is about
-        ("def launch_add", "\ndef launch_add", {"rows"}),  # which is given a number that stands in another line now
+        ("import torch\n", "import torch\n\n", set()),
+        ("@triton.jit\ndef add(", "# adds\n@triton.jit\ndef add(", set()),
+        ("def launch_add", "\ndef launch_add", set()),
     ):
         _checked(folder, PROGRAM, earlier)
         read.clear()

@@ -1,8 +1,21 @@
 """What rules said of packages that nobody had looked at, and should not have: each kind of it, and what is like it and is told."""
 
+import textwrap
+
 import pytest
 
-from tests.support.values import severities
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
+from kernlint.lint.model import Finding
+from kernlint.lint.settings import FileSettings
+from tests.support.values import HEADER, severities
+
+
+def told(code: str, source: str) -> list[Finding]:
+    """What is told of ``source`` by rule ``code``, as a user has it."""
+    text = (HEADER + textwrap.dedent(source)).encode()
+    return list(check_file(Job("a.py", text, FileSettings(frozenset({code})))).findings)
+
 
 BUTTERFLY = """
     @triton.jit
@@ -23,6 +36,66 @@ def test_halves_that_a_quotient_keeps_apart() -> None:
     apart = BUTTERFLY.format(first="(lane // 16) * 32 + lane % 16")
     assert severities("KL758", apart) == []
     assert severities("KL758", BUTTERFLY.format(first="lane")) == ["error"]
+
+
+def test_what_a_loop_carries_is_told_by_its_shape_where_its_type_is_not_known() -> None:
+    source = """
+    @triton.jit
+    def k(x, o, n):
+        best = n - 1
+        for i in range(8):
+            best = tl.where(tl.load(x + i * 64 + tl.arange(0, 64)) > 0, best, best - 1)
+        tl.store(o + tl.arange(0, 64), best)
+
+    KERNELS = [k]
+    """
+    (finding,) = told("KL710", source)
+    assert "`best` is one value before the loop and a block of shape [64] after" in finding.message
+
+
+INPUTS_OF_TESTS = """
+    def inputs(n):
+        @triton.jit
+        def fill(x, BLOCK: tl.constexpr):
+            tl.store(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1.0)
+
+        x = torch.empty(n * 64, device="cuda")
+        fill[(n,)](x, BLOCK=64)
+        return x
+
+    def {name}():
+        x = inputs(16)
+        {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"), [("assert torch.allclose(x, torch.ones_like(x))", 0), ("return x", 1), ("print(x)", 1)]
+)
+def test_what_only_tests_call(end: str, expected: int) -> None:
+    """... is called as often as they are: once."""
+    for name in ("test", "checked"):
+        assert len(told("KL603", INPUTS_OF_TESTS.format(name=name, end=end))) == expected
+
+
+OUTPUT = """
+    @triton.jit
+    def copy(x, o, xm, xn, om, on, N, B: tl.constexpr):
+        r, c = tl.program_id(0), tl.arange(0, B)
+        tl.store(o + r * om + c * on, tl.load(x + r * xm + c * xn, mask=c < N), mask=c < N)
+
+    def run(x):
+        rows, columns = x.shape
+        o = torch.empty_like(x)
+        om, on = {strides}
+        copy[(rows,)](x, o, x.stride(0), x.stride(1), om, on, columns, B=1024)
+        return o
+"""
+
+
+@pytest.mark.parametrize(("strides", "expected"), [("o.stride()", []), ("columns, 1", ["warning"])])
+def test_strides_of_the_output_by_names_of_their_own(strides: str, expected: list[str]) -> None:
+    assert severities("KL772", OUTPUT.format(strides=strides)) == expected
 
 
 BITS = """
@@ -78,3 +151,43 @@ def test_a_view_of_what_has_an_unknown_shape(made: str, shape: str, expected: li
         return out.view({shape})
     """
     assert severities("KL795", source) == expected
+
+
+@pytest.mark.parametrize(("launched", "expected"), [("scale.fn", []), ("scale", ["error"])])
+def test_a_launch_without_the_tuner(launched: str, expected: list[str]) -> None:
+    """``.fn`` of a tuned kernel is the kernel itself, which takes what the tuner would set."""
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"BLOCK": 64}}), triton.Config({{"BLOCK": 128}})], key=["n"])
+    @triton.jit
+    def scale(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        {launched}[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+        return y
+    """
+    assert [finding.severity for finding in told("KL703", source)] == expected
+
+
+ROWS = """
+    @triton.jit
+    def twice(x, y, n, columns, BLOCK: tl.constexpr):
+        lane = tl.arange(0, BLOCK)
+        first = tl.program_id(0) * {step}
+        tl.store(y + first + lane, tl.load(x + first + lane, mask={mask} < n) * 2.0, mask={mask} < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        twice[({grid},)](x, y, {n}, x.shape[-1], BLOCK=64)
+        return y
+"""
+
+
+def test_a_mask_that_stays_while_programs_move_on() -> None:
+    """Nothing is left out where the grid covers the length; that the mask tests the first tile is another fault."""
+    source = ROWS.format(step="BLOCK", mask="lane", n="x.shape[0]", grid="triton.cdiv(x.shape[0], 64)")
+    assert (severities("KL751", source), severities("KL796", source)) == ([], ["warning", "warning"])
+    source = ROWS.format(step="columns", mask="lane", n="x.shape[1]", grid="x.shape[0]")
+    assert (severities("KL751", source), severities("KL796", source)) == (["warning"], [])

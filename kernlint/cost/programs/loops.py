@@ -39,12 +39,15 @@ class Loops(Paths):
             step = max(c.pipelined_iteration_ns + rest, latency / stages, serial, copies)
             return latency + trip * step
         exposed = any(isinstance(node, Reduce) and self._crosses_warps(node) for node in others)
-        if any(isinstance(node, Compute) and self._broadcast(node) for node in others):
+        exchange = 0.0
+        block = max(
+            (node.elements for node in others if isinstance(node, Compute) and self._broadcast(node)), default=0
+        )
+        if block:
             # The operands change their layout through shared memory, behind a barrier each.
             exposed = True
             exchange = 2 * trip * c.barrier_ns * (1 + 0.25 * math.log2(self.warps)) / self.scale.clock
-        else:
-            exchange = 0.0
+            exchange += trip * self._spread_ns(loads, block, runs)
         unrolled = chained and not exposed and all(isinstance(node, (Compute, Reduce)) for node in others)
         if unrolled:
             # ptxas unrolls this as well: the indices of a few iterations arrive together, then what they name.

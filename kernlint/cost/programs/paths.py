@@ -52,7 +52,13 @@ class Paths(Caches):
         """
         total = 0.0
         waiting: list[Load] = []
+        issued = waited = 0.0
         for node in body:
+            if isinstance(node, Compute):
+                # A thread goes on with its next element where one operation waits for another.
+                issue, wait = self._compute_ns(node, executions)
+                issued, waited = issued + issue, waited + wait
+                continue
             if isinstance(node, Load):
                 if depends(node, waiting):
                     total += self._arrival_ns(waiting)
@@ -60,11 +66,10 @@ class Paths(Caches):
                 self._count_access(node, executions)
                 waiting.append(node)
                 continue
-            if not isinstance(node, Compute):
-                total += self._arrival_ns(waiting)
-                waiting = []
+            total += self._arrival_ns(waiting) + max(issued, waited)
+            waiting, issued, waited = [], 0.0, 0.0
             total += self._node_ns(node, executions)
-        return total + self._arrival_ns(waiting)
+        return total + self._arrival_ns(waiting) + max(issued, waited)
 
     def _arrival_ns(self, loads: list[Load]) -> float:
         """From the issue of ``loads`` to the arrival of the last."""
@@ -83,8 +88,6 @@ class Paths(Caches):
             if isinstance(node, Atomic):
                 return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
             return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node)
-        if isinstance(node, Compute):
-            return self._compute_ns(node, executions)
         if isinstance(node, Reduce):
             elements = math.prod(node.shape)
             pair = self.c.indexed if node.indexed else 1.0
@@ -97,8 +100,8 @@ class Paths(Caches):
             elements = math.prod(node.shape)
             if node.op in ("sort", "topk"):
                 return self._sort_ns(extent, elements, executions)
-            work = 2 * self._arithmetic_ns("arith", elements, None, executions)
-            exchange = self._exchange_ns(node.shape, node.axis, executions)
+            work = 2 * self._arithmetic_ns("arith", node.tensors * elements, None, executions)
+            exchange = self._exchange_ns(node.shape, node.axis, node.tensors * executions)
             return work + c.scan_step_ns * math.log2(max(2, extent)) + exchange
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
@@ -140,7 +143,7 @@ class Paths(Caches):
         self.instructions += self.c.shuffle_slots * steps * kept * self.warps * executions
         cost = self.c.shuffle_ns * steps / 5
         if warps > 1 and math.prod(shape[a] for a in axes) > lanes * math.prod(layout.values[a] for a in axes):
-            # Each warp writes its part of every output to shared memory, element by element.
+            # Each warp along the axis writes its part of every output to shared memory, element by element.
             parts = math.prod(extent for a, extent in enumerate(shape) if a not in axes) * warps
             self.exchanged += parts * executions
             cost += self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) + parts * self.c.exchange_element_ns
@@ -154,11 +157,12 @@ class Paths(Caches):
             return self.warps > 1
         return self.layout(node.shape).warps[node.axis % len(node.shape)] > 1
 
-    def _compute_ns(self, node: Compute, executions: float) -> float:
-        """Latency of an elementwise operation; adds its issue slots."""
+    def _compute_ns(self, node: Compute, executions: float) -> tuple[float, float]:
+        """Nanoseconds to issue an elementwise operation for all elements of a thread, and those until one has its result; adds its
+        issue slots."""
         measured = self.operations.price(node)
-        if measured is None or self._broadcast(node):
-            return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions)
+        if measured is None:
+            return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions), 0.0
         share = self.scale.fp64_share if _is_double(node.dtype) else 1.0
         issued = self._issued(measured.slots * share, node.elements, executions)
         if on_special_unit(node):
@@ -168,14 +172,11 @@ class Paths(Caches):
             if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
                 self.arithmetic += issued
         wait = measured.wait_ns * (max(1.0, node.elements / self.threads) if node.op in _BRANCHING else 1.0)
-        return max(self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock)
+        return self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock
 
     def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
         """Latency of one program's elementwise step of a kind; adds its issue slots."""
         cost = self.c.special_cost if kind == "special" else self.c.arithmetic_cost
-        if elements > _BROADCAST * self.largest_tile and kind == "arith":
-            # Both operands of a broadcast product come from shared memory. Multiplication and sum are two nodes.
-            cost = self.c.product_slots / 2
         if _is_double(dtype):
             cost *= self.scale.fp64_cost
         issued = self._issued(cost, elements, executions)
@@ -199,8 +200,15 @@ class Paths(Caches):
         cost = self.c.instructions_per_access * self._vectors(node) + self.c.instructions_per_element * per_thread
         self.instructions += cost * self.warps * executions
 
-    def _broadcast(self, node: Compute) -> bool:
-        return node.kind == "arith" and node.elements > _BROADCAST * self.largest_tile
+    def _broadcast(self, node: Node) -> bool:
+        """Whether ``node`` works on a block that smaller operands are spread over, which come to their lanes through shared memory."""
+        return isinstance(node, Compute) and node.kind == "arith" and node.elements > _BROADCAST * self.largest_tile
+
+    def _spread_ns(self, loads: list[Load], block: int, executions: float) -> float:
+        """Time to bring the operands of a ``block`` to its lanes, element by element; adds the issue slots."""
+        slots = (self.c.product_slots / 2 - self.c.arithmetic_cost) * len(loads)
+        self.instructions += self._issued(slots, block, executions)
+        return self._issue_ns(slots, block)
 
     def _count_indices(self) -> None:
         """Adds the instructions that work out masks and divided indices, element by element where a load is not vectorised. What

@@ -130,6 +130,8 @@ def _access(
     start = None if offset is None else probe.at(offset)
     whole = span_bytes(launch.tensor(access.base))
     if offset is None or start is None:
+        if offset is None and _shifted(access, launch):
+            return _somewhere_near(access, executions, active, whole, programs)
         return _anywhere(access, offset, executions, active, whole, programs)
     tile = tile_of(access, offset, start, probe)
     sectors = tile.sectors * fraction
@@ -183,11 +185,18 @@ def _anywhere(
     )  # fmt: skip
 
 
+def _shifted(access: Load | Store | Atomic, launch: Launch) -> bool:
+    """Whether what an address depends on of memory are numbers alone: they move all lanes of a program together."""
+    loads = [launch.kernel.load(number) for number in access.through]
+    return bool(loads) and access.elements > 1 and all(load is not None and load.elements == 1 for load in loads)
+
+
 def _somewhere_near(
     access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int
 ) -> AccessTraffic:
-    """The traffic of an access at addresses that the program computes from no loaded value (by way of floating point, say, as a
-    resampling does): neighbouring lanes are taken to name neighbouring elements, and programs to share none."""
+    """The traffic of an access at addresses that the program computes by way of floating point, say (a resampling), from no loaded
+    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, and programs to
+    share none."""
     size = access.dtype.bytes
     asked = active * size
     sectors = asked / SECTOR_BYTES

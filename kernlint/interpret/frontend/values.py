@@ -60,6 +60,8 @@ class Typed:
         return bool(self.argument) and self.dtype is None and self.pointer is not True
 
     def __str__(self) -> str:
+        if self.dtype is None and not self.pointer:
+            return f"a block of shape {shape_text(self.shape)}" if self.shape else "one value"
         name = short(self.dtype)
         if self.pointer:
             name = f"pointer<{name}>"

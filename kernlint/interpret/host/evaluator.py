@@ -235,7 +235,7 @@ class HostEvaluator(HostOperators):
                 return value.is_float
             return Unknown(name)
         if isinstance(value, Jit) and name in ("fn", "kernel"):
-            return value
+            return value.within if name == "fn" else value
         if isinstance(value, Jit) and name in ("run", "warmup"):
             action = self.launch if name == "run" else partial(warm_up, self)
             return Builtin(name, lambda a, k, n: action(value, k.pop("grid", ()), a, k, n))

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import libcst as cst
 
 from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.testing import is_benchmark, is_test
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import NESTED, parameters, walk, walk_outside
 
@@ -59,7 +60,7 @@ def is_memoised(function: cst.FunctionDef, imports: Mapping[str, str]) -> bool:
 
 def setup_functions(module: Module) -> frozenset[str]:
     """Module-level functions that the module uses, but only from code that runs once: constructors, memoised functions, what
-    fills a cache, and other such functions."""
+    fills a cache, tests, and other such functions."""
     return module.once(_setup_functions)
 
 
@@ -95,14 +96,19 @@ def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
         for part in methods:
             user = owner
             mentions = [node for node in module.within(part, cst.Name) if node.value in names and node.value != owner]
-            once: frozenset[cst.CSTNode] = frozenset()
+            once: list[cst.CSTNode] = []
             if isinstance(part, cst.FunctionDef) and mentions:
                 if is_memoised(part, module.imports) or part.name.value in SETUP_METHODS:
                     user = _ONCE
-                once = run_once(part, module)
+                once = [*run_once(part, module), *filter(partial(_tries, module), module.within(part, cst.FunctionDef))]
             inside = {id(node) for statement in once for node in module.within(statement, cst.Name)}
             for node in mentions:
                 yield (_ONCE if id(node) in inside else user), node.value
+
+
+def _tries(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether ``function`` tests or measures."""
+    return is_test(function, module) or is_benchmark(function, module)
 
 
 def _calls_only(statement: cst.SimpleStatementLine, names: set[str]) -> bool:

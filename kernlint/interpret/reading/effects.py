@@ -7,16 +7,10 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.values import Unknown
-from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.testing import returns_answers
 from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Access
-
-#: Functions that give the result of a test, or end one.
-_ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
-#: Those that say whether two tensors agree, and the origins of what asserts or calls tests by itself.
-_AGREEMENTS = frozenset("allclose array_equal equal isclose".split())
-_ASSERTING = ("pytest.", "torch.testing.assert", "triton.testing.assert", "numpy.testing.assert")
 
 
 def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escapes: bool) -> bool:
@@ -27,41 +21,10 @@ def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escape
     steps = [step for step, _ in workload.first_call().walk()]
     given = {tensor.storage.id for tensor in workload.inputs}
     made_up = not any(_touches(step, given) for step in steps)
-    if not _returns_answers(node, module):
+    if not returns_answers(node, module):
         own = made_up and any(_draws(step) for step in steps)
         return not own or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
     return not made_up and (escapes or any(_writes_to_others(step) for step in steps))
-
-
-def is_test(node: cst.FunctionDef, module: Module) -> bool:
-    """Whether the function is there to fail: it returns no result, and pytest's decorators call it, or it asserts that what it
-    was given or has computed agrees with something. What such a call waits for is what it asserts."""
-    if not _returns_answers(node, module):
-        return False
-    compared = [call for one in module.own(node.body, cst.Assert) for call in module.within(one.test, cst.Call)]
-    if any(isinstance(call.func, cst.Attribute) and call.func.attr.value in _AGREEMENTS for call in compared):
-        return True
-    named = [*(one.decorator for one in node.decorators), *module.own(node.body, cst.Call)]
-    return any((origin_of(one, module.imports) or "").startswith(_ASSERTING) for one in named)
-
-
-def _returns_answers(node: cst.FunctionDef, module: Module) -> bool:
-    """Whether a function of ``module`` returns nothing but None, constants and the results of tests."""
-    returned = module.own(node.body, cst.Return)
-    return all(_is_answer(part.value) for part in returned) and not module.own(node.body, cst.Yield)
-
-
-def _is_answer(value: cst.BaseExpression | None) -> bool:
-    if value is None or isinstance(value, (cst.Comparison, cst.SimpleString, cst.Integer, cst.Float)):
-        return True
-    if isinstance(value, cst.UnaryOperation):
-        return isinstance(value.operator, cst.Not)
-    if isinstance(value, cst.BooleanOperation):
-        return _is_answer(value.left) and _is_answer(value.right)
-    if isinstance(value, cst.Call):
-        name = (dotted_name(value.func) or "").rpartition(".")[2]
-        return name in _ANSWERS
-    return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
 
 
 def _draws(step: Step) -> bool:

@@ -10,13 +10,14 @@ import libcst as cst
 
 from kernlint.errors import UsageError
 from kernlint.interpret.host.memoised import setup_functions
-from kernlint.interpret.reading.effects import has_effect, is_test
+from kernlint.interpret.reading.effects import has_effect
 from kernlint.interpret.reading.kernels import KernelReading
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.reading.models import entry_names, is_autograd
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit
 from kernlint.records import dataclass, replace
+from kernlint.syntax.testing import is_test
 from kernlint.workload import Workload
 
 

@@ -123,7 +123,8 @@ def _scan(op: str) -> Handler:
             return Unknown(op)
         axis = integer(argument(args, kwargs, 1, "axis", default=0)) or 0
         axis %= max(1, len(block.shape))
-        k.emit(Scan(op, block.shape, axis, k.span(node)))
+        tensors = len(value) if isinstance(value, tuple) else 1
+        k.emit(Scan(op, block.shape, axis, k.span(node), tensors))
         if "dtype" not in keywords(op, args, kwargs, 2):
             _check_precision(k, op, block, axis, node)
         if isinstance(value, tuple):
