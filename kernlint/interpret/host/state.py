@@ -156,10 +156,10 @@ class HostState(Recording):
         strides = contiguous_strides(shape) if shape is not None else None
         return Tensor(name, dtype, shape, strides, Storage(self.next_storage, origin, span))
 
-    def unknown_tensor(self, name: str, dtype: Dtype | None = None, shape: tuple[Size, ...] | None = None) -> Tensor:
-        """An argument of which only ``name`` and what is passed here is known."""
+    def unknown_tensor(self, name: str, dtype: Dtype | None = None) -> Tensor:
+        """An argument of which only ``name`` and perhaps ``dtype`` is known."""
         self.next_storage += 1
-        return Tensor(name, dtype, shape, None, Storage(self.next_storage, "input"))
+        return Tensor(name, dtype, None, None, Storage(self.next_storage, "input"))
 
     def current(self, x: Tensor) -> Tensor:
         """``x`` with what has been learned of it since (rank, dtype, contiguity)."""
