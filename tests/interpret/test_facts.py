@@ -623,9 +623,15 @@ class Layer(torch.nn.Module):
     ("a", "b", "equal"), [("(1, 2)", "(1, 2)", True), ("(1, 2)", "(1, 3)", False), ("(1,)", "(1, 2)", False)]
 )
 def test_known_sequences_are_compared(a: str, b: str, equal: bool) -> None:
-    found = read(
-        f"def f(x):\n    y = torch.empty_like(x)\n    if {a} == {b}:\n        k[(1,)](x, y, 1, 2.0, BLOCK=64)\n    k[(2,)](x, y, 1, 2.0, BLOCK=64)\n    return y"
-    )
+    source = """
+def f(x):
+    y = torch.empty_like(x)
+    if {a} == {b}:
+        k[(1,)](x, y, 1, 2.0, BLOCK=64)
+    k[(2,)](x, y, 1, 2.0, BLOCK=64)
+    return y
+"""
+    found = read(source.replace("{a}", a).replace("{b}", b))
     assert [launch.grid for launch in found.launches()] == ([(1,), (2,)] if equal else [(2,)])
 
 
