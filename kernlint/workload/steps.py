@@ -54,6 +54,16 @@ class Tensor:
     offset: Size = 0
 
     @property
+    def elements(self) -> Size | None:
+        """How many elements it has, in symbols where sizes are; None while nothing is known of its shape."""
+        if self.shape is None:
+            return None
+        count: Size = 1
+        for extent in self.shape:
+            count = count * extent
+        return count
+
+    @property
     def numel(self) -> int | None:
         """Elements, or None while a size is symbolic."""
         if self.shape is None:
