@@ -58,7 +58,8 @@ def _is_changed(workload: Workload, given: Any) -> bool:
         if step.kind != "alloc"
     ]
     for launch in workload.launches():
-        bases = {access.base for access, _ in launch.kernel.walk((Store, Atomic))}  # type: ignore[attr-defined]
+        nodes = [node for node, _ in launch.kernel.walk((Store, Atomic))]
+        bases = {node.base for node in nodes if isinstance(node, (Store, Atomic))}
         written += [tensor for tensor in map(launch.tensor, bases) if tensor is not None]
     return any(tensor.storage.id == given.storage.id for tensor in written)
 

@@ -19,6 +19,8 @@ from kernlint.workload.expr import lift
 
 def _sum(w: Writer) -> Value:
     x = w.tensor(0, "input")
+    if w.dtype.is_integer and w.dtype.bits < 32:
+        raise CannotGenerate(f"a sum in {w.dtype}, which wraps around")
     dim, keep = w.argument(1, "dim"), bool(w.argument(2, "keepdim", False))
     return w.reduce("sum", x, w.axes(x, dim), keep)
 

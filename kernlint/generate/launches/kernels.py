@@ -179,7 +179,7 @@ def _indexed(op: str, given: Sequence[Any], graph: Graph) -> Any:
     if not given or not all(isinstance(one, Expr) for one in given):
         return None
     if op in ("//", "%", "cdiv"):
-        _check_division(*given, graph)
+        _check_division(given[0], given[1], graph)
     if op in _PLACES:
         return lift(_PLACES[op](*given))
     if op not in ("<", "<=", ">", ">=", "=="):
