@@ -17,6 +17,7 @@ from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.assume import parse_facts
 from kernlint.interpret.callers import CallSite, of_entry, sites_in
+from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
 from kernlint.interpret.question import Question, host_facts, target_for
@@ -37,7 +38,7 @@ from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import AssumedFact, Scenario, Verdict
 from kernlint.verdict.scenarios import Plan, Planner, is_open, undecided
 from kernlint.verdict.words import speedup_text, write_verdict
-from kernlint.workload import Launch, Tensor, Workload, concrete
+from kernlint.workload import Launch, Symbol, Tensor, Workload, concrete
 
 #: References that are kept for the next kernel.
 _MOST_REFERENCES = 16
@@ -264,6 +265,24 @@ class _Judge:
         self._plans: dict[str, list[Plan]] = {}
 
     def __call__(self, program: Program, workload: Workload, allowance: Allowance) -> Judgement:
+        least = self._at_least(program, workload)
+        if least is not None:
+            found = self._judged(*least, allowance)
+            if found.worth:
+                return replace(found, least=estimate(workload, self.reading.device).missing)
+        return self._judged(program, workload, allowance)
+
+    def _at_least(self, program: Program, workload: Workload) -> tuple[Program, Workload] | None:
+        """``workload`` with one program for each launch whose grid the data decide, where all else is known and a reference says what is
+        to be computed: the call takes no less time, so what is worth it then is worth it."""
+        missing = estimate(workload, self.reading.device).missing
+        if not missing or workload.reference is None or not all(name.startswith("grid[") for name in missing):
+            return None
+        known = program.at(sizes={Symbol(name): 1 for name in missing})
+        found = known.workload(workload.entry, NO_EDITS)
+        return None if found is None or estimate(found, self.reading.device).missing else (known, found)
+
+    def _judged(self, program: Program, workload: Workload, allowance: Allowance) -> Judgement:
         gpu, measured = self.reading.device, self.measured
         calibration = calibrate(estimate(workload, gpu), measured, self.scope) if measured else None
         named = self.reading.device_named
@@ -272,7 +291,10 @@ class _Judge:
     def answered(self, base: Judgement) -> Judgement:
         """``base`` where nothing of it is open, else the judgement on the likeliest call, or that nothing can be said."""
         workload = base.workload
-        guessed = _guessed(workload)
+        guessed = [
+            *((name, 1, "guess", "nothing tells it; the call takes no less") for name in base.least),
+            *_guessed(workload),
+        ]
         if not is_open(workload, base.before.missing):
             if not guessed:
                 return base
@@ -338,9 +360,9 @@ def _scenario(name: str, facts: tuple[AssumedFact, ...], judgement: Judgement) -
     return Scenario(name, facts, True, before, f"{rule.code} {rule.name}".lstrip(), speedup_text(chosen, scope))
 
 
-def _guessed(workload: Workload) -> list[tuple[str, str, str, str]]:
+def _guessed(workload: Workload) -> list[tuple[str, str | int, str, str]]:
     """What the times of a call whose types and sizes are known still rest on: constants and trip counts that were assumed."""
-    found: dict[str, tuple[str, str, str, str]] = {}
+    found: dict[str, tuple[str, str | int, str, str]] = {}
     for launch in workload.launches():
         for assumed in launch.kernel.assumed:
             name, _, value = assumed.partition(" = ")

@@ -27,6 +27,7 @@ from kernlint.sandbox import (
     death,
     limit_memory,
     limit_processor,
+    memory_of,
     processor_s,
     run_on_large_stack,
     summary_of,
@@ -45,11 +46,13 @@ CRASHED, GAVE_UP, FAILED, NOT_RUN = "crashed", "gave-up", "failed", "not-run"
 @dataclass(frozen=True)
 class Trade:
     """What workers do: all three are functions of a module, which a process that is not forked can import. ``prepare`` is called
-    once, ``do`` for each job, which may take ``limit_s`` seconds."""
+    once, ``do`` for each job, which may take ``limit_s`` seconds. ``template`` is a module that a process of its own imports, for
+    workers to be forked from it: ready within milliseconds, however many threads this process has."""
 
     prepare: Callable[[], None]
     do: Callable[[Any, Begun], Any]
     limit_s: Callable[[Any], float]
+    template: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class Crew:
         self._trade = trade
         self._most = max(1, min(most, _MOST))
         self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
         self._lent = 0
         self._closed = False
         self._changed = threading.Condition()
@@ -95,6 +99,13 @@ class Crew:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.end()
+
+    def stop(self) -> bool:
+        """Kill the workers that have something to do, whose jobs fail; whether there were any."""
+        with self._changed:
+            for worker in self._busy:
+                worker.process.kill()
+            return bool(self._busy)
 
     def run(self, jobs: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """The number of each job with its result, or its :class:`Failure`, as they are done; a job is taken from ``jobs`` about when a
@@ -159,6 +170,7 @@ class Crew:
                     worker = self._idle.pop()
                     if not worker.gone():
                         self._lent += 1
+                        self._busy.add(worker)
                         return worker
                     worker.end()
                 if self._lent < self._most:
@@ -168,7 +180,7 @@ class Crew:
                     return None
                 self._changed.wait()
         try:
-            return _Worker(self._trade)
+            worker = _Worker(self._trade)
         except OSError as error:
             with self._changed:
                 self._lent -= 1
@@ -176,10 +188,14 @@ class Crew:
             if may_wait:
                 raise AnalysisError(f"no process can be started: {error.strerror or error}") from None
             return None
+        with self._changed:
+            self._busy.add(worker)
+        return worker
 
     def _give_back(self, worker: _Worker) -> None:
         with self._changed:
             self._lent -= 1
+            self._busy.discard(worker)
             stays = worker.idle and not worker.dead and not self._closed
             if stays:
                 self._idle.append(worker)
@@ -291,7 +307,10 @@ class _Worker:
             self.so_far = message.result
             return None
         self.index, self.idle = None, True
-        return None if message == _READY else (index, message)
+        if message == _READY:
+            return None
+        self.dead = memory_of(self.process.pid) > _MOST_KEPT
+        return index, message
 
     def end(self) -> None:
         """Stop the process, whatever it does."""
@@ -304,6 +323,12 @@ def _started(ours: Connection, theirs: Connection, trade: Trade) -> Any:
     """A process that serves ``theirs``. Forking a process of one thread is safe and saves importing everything again; of several,
     another one may hold a lock that nobody would ever release in the child. macOS's libraries forbid it altogether."""
     methods = multiprocessing.get_all_start_methods()
+    if trade.template and "forkserver" in methods:
+        server: Any = multiprocessing.get_context("forkserver")
+        server.set_forkserver_preload([trade.template])
+        process = server.Process(target=_serve, args=(None, theirs, trade), daemon=True)
+        process.start()
+        return process
     forks = "fork" in methods and sys.platform != "darwin"
     if forks and _threads() > 1:
         program = _Program(theirs.fileno())
@@ -373,6 +398,9 @@ _NEARLY = 0.8
 #: On a busy machine a job may take this many times its limit, as long as it is not given that time of the processor: an
 #: analysis waits for nothing else.
 _LOADED = 15.0
+
+#: A worker that has come to hold so many bytes is replaced: what it keeps of old versions of files is of no more use.
+_MOST_KEPT = 1 << 30
 
 #: Objects made and not freed since the last look for garbage before there is another: some megabytes.
 _GARBAGE = 50_000

@@ -15,7 +15,7 @@ from kernlint.errors import KernlintError, SourceError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.records import dataclass, replace
 from kernlint.request import Request
-from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, apply_edits, lines_with_ends
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule, calls_for
@@ -23,8 +23,9 @@ from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import is_markdown
-from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
+from kernlint.verdict.candidate import LEAST_LOW, LEAST_LOW_TILING, NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement, best_candidate, price
+from kernlint.verdict.proposals import OTHER_KERNELS, other_kernels
 from kernlint.verdict.scenarios import undecided
 from kernlint.workload import Workload
 
@@ -283,7 +284,23 @@ def _next_fix(version: _Version) -> _Version | None:
                 asked.refused[key] = made
                 continue
             return made
+        made = _shorter_way(version, found)
+        if made is not None:
+            return made
     return None
+
+
+def _shorter_way(version: _Version, found: _Found) -> _Version | None:
+    """The program in kernels written anew though nothing that is known holds it back, where the model is sure that they gain."""
+    asked, workload = version.asked, found.workload
+    if asked.rules or found.wrong or not asked.unsafe or _is_anew(asked) or not workload.steps:
+        return None
+    candidate = other_kernels(version.reading.program, workload)
+    try:
+        made = _made(version, found, candidate)
+    except CannotRewrite:
+        return None
+    return made if isinstance(made, _Version) else None
 
 
 def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
@@ -353,8 +370,8 @@ def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | 
     if effects.applicability == "display-only" or (effects.applicability == "unsafe" and not asked.unsafe):
         why = "; ".join(effects.notes) or f"numerics {effects.numerics}"
         return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
-    after = _read_again(apply_edits(version.text, made.edits), asked)
-    gain = _checked(version, found, candidate, after)
+    made, after, gain = _first_that_holds(version, found, candidate)
+    effects = made.effects
     source = Source(version.reading.program.kernel)
     lines = sorted({source.line_number(edit.start) for edit in made.edits})
     method = finding.change.method if finding.change is not None else ""
@@ -376,6 +393,22 @@ def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | 
         )
     )
     return after
+
+
+def _first_that_holds(
+    version: _Version, found: _Found, candidate: Candidate
+) -> tuple[Rewriting, _Version, Priced | None]:
+    """The first way to make the change that comes to what was promised. Raises :class:`CannotRewrite` where none does."""
+    why: CannotRewrite | None = None
+    for way in candidate.ways():
+        if way.rewriting is None:
+            continue
+        try:
+            after = _read_again(apply_edits(version.text, way.rewriting.edits), version.asked)
+            return way.rewriting, after, _checked(version, found, candidate, after)
+        except CannotRewrite as error:
+            why = why or error
+    raise why or CannotRewrite(candidate.attempt.reason)
 
 
 def _read_again(text: str, asked: _Question) -> _Version:
@@ -426,6 +459,8 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
     old, new = estimate(before, gpu), estimate(after, gpu)
     old_us, new_us = old.total_us(scope), new.total_us(scope)
     if old_us is None or new_us is None:
+        if candidate.finding.cause is not None:
+            raise CannotRewrite("what kernels written anew would gain is not known")
         return None
     found = Priced(old_us, new_us, *speedup(old, new, scope))
     gain, change = candidate.gains.get(scope), candidate.finding.change
@@ -435,7 +470,8 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         short = new_us > promised * slack and found.middle < WORTH
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
-    if candidate.finding.cause is not None and (found.middle < WORTH or found.low < 1.0):
+    least = LEAST_LOW_TILING if candidate.finding.rule is OTHER_KERNELS else LEAST_LOW
+    if candidate.finding.cause is not None and (found.middle < WORTH or found.low < least or not found.counts):
         raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 

@@ -83,6 +83,15 @@ def wants_processor(pid: int | None) -> bool:
     return False
 
 
+def memory_of(pid: int | None) -> int:
+    """Bytes of memory that the process holds; 0 where the system does not tell (Linux does)."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0
+
+
 def _limit(name: str, value: int) -> None:
     try:
         import resource

@@ -168,7 +168,7 @@ class Launched:
         for i, one in enumerate(made):
             if isinstance(one, _Added):
                 made[i] = one.to(listed(elements.at(before, points), points.count)[i])
-        return made if points.count > 1 else made[0]
+        return made if points.count != 1 else made[0]
 
     def _found(self, storage: int, flat: int, wanted: list[int], elements: Elements) -> dict[int, Any]:
         """What is written to ``flat``, and to those of ``wanted`` that the same store of the same program writes; None for nothing."""

@@ -1,4 +1,5 @@
-"""What the methods of a class may let their result depend on: the attributes of ``self`` that they ask for."""
+"""What the methods of a class may let their result depend on: the attributes of ``self`` that they ask for, and of these what the
+arguments of the constructor, or a method that was called before, have a say in."""
 
 from __future__ import annotations
 
@@ -28,8 +29,40 @@ def unknown_attribute(module: ast.Module, owner: str, known: Iterable[Path]) -> 
     return None
 
 
+def asked_for(module: ast.Module, owner: str) -> set[str]:
+    """The attributes that the methods of ``owner`` and of its bases ask ``self`` for."""
+    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
+    return {path[0] for node in next(_families(classes, owner), []) for path in _asked(node)}
+
+
+def configured(module: ast.Module, owner: str) -> set[str]:
+    """The attributes that the methods of ``owner``, or of its bases, give values that are not told by the module alone."""
+    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
+    found = set[str]()
+    for node in next(_families(classes, owner), []):
+        for method in (one for one in node.body if isinstance(one, ast.FunctionDef)):
+            own = {one.arg for one in ast.walk(method) if isinstance(one, ast.arg)} - {"self"}
+            own |= {one.id for one in ast.walk(method) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            for one in ast.walk(method):
+                if not isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or one.value is None:
+                    continue
+                targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+                paths = [path for target in targets for path in map(_path, _leaves(target)) if path]
+                if {
+                    name.id for name in ast.walk(one.value) if isinstance(name, ast.Name)
+                } & own or method.name != "__init__":
+                    found |= {path[0] for path in paths}
+    return found
+
+
+def _leaves(target: ast.expr) -> list[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [leaf for one in target.elts for leaf in _leaves(one)]
+    return [target]
+
+
 def _families(classes: dict[str, ast.ClassDef], owner: str) -> Iterator[list[ast.ClassDef]]:
-    """The class ``owner`` with its bases, and the same of the classes that are named in what was given before."""
+    """The class ``owner`` with its bases, and the same of the classes that the constructors of those before name: what they hold."""
     waiting, done = [owner], set[str]()
     while waiting:
         name = waiting.pop(0)
@@ -43,7 +76,10 @@ def _families(classes: dict[str, ast.ClassDef], owner: str) -> Iterator[list[ast
                 family.append(node)
                 bases += [base.id for base in node.bases if isinstance(base, ast.Name)]
         yield family
-        named = (one.id for node in family for one in ast.walk(node) if isinstance(one, ast.Name))
+        makers = [
+            one for node in family for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+        ]
+        named = (one.id for maker in makers for one in ast.walk(maker) if isinstance(one, ast.Name))
         waiting += [one for one in named if one in classes and classes[one] not in family]
 
 

@@ -10,12 +10,13 @@ from kernlint.generate.calls.reader import Reader
 from kernlint.generate.calls.shares import attended
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
+from kernlint.generate.reassociated import reassociated
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
 from kernlint.records import replace
-from kernlint.workload import Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
+from kernlint.workload import Atomic, Expr, Opaque, Repeat, Store, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 
@@ -43,6 +44,24 @@ def numbers(sizes: Mapping[str, Expr], constants: Mapping[str, int | float]) -> 
                 if known:
                     found[new[0]] = constants[name] // known
     return found
+
+
+def _is_changed(workload: Workload, given: Any) -> bool:
+    """Whether an argument is a tensor to which a step of ``workload`` gives other contents."""
+    if not isinstance(given, Tensor):
+        return False
+    written = [
+        tensor
+        for step, _ in workload.walk()
+        if isinstance(step, TorchOp)
+        for tensor in step.writes
+        if step.kind != "alloc"
+    ]
+    for launch in workload.launches():
+        nodes = [node for node, _ in launch.kernel.walk((Store, Atomic))]
+        bases = {node.base for node in nodes if isinstance(node, (Store, Atomic))}
+        written += [tensor for tensor in map(launch.tensor, bases) if tensor is not None]
+    return any(tensor.storage.id == given.storage.id for tensor in written)
 
 
 class Computation:
@@ -87,7 +106,12 @@ class Computation:
             reader = Reader(self.reference, self.sizes)
             self.updates = reader.updates()
             values = [seen(reader, tensor) for tensor in values_of(self.reference.result)]
+            changed = [name for name, one in workload.arguments.items() if _is_changed(workload, one)]
+            if len(changed) > len(self.updates):
+                raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")
         self.workload: Workload = workload
+        values = reassociated([*values, *self.updates.values()], self.sizes)
+        self.updates = dict(zip(self.updates, values[len(values) - len(self.updates) :]))
         #: The values of the tensors that are returned, by their identity.
         self.results = dict(zip(map(id, values_of(self.reference.result)), values))
 

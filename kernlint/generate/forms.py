@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def form_of(tile: TileWriter) -> Form:
     axes = tile.axes
     loads = [t for t in tile.all_terms if t.op == "load" and _in_main(tile, t)]
-    whole = [t for t in loads if any(dim < CHUNK for dim in t.lanes)]
+    whole = [t for t in loads if _in_rows(tile, t)]
     stored = [one.buffer.value.dtype.bits / 8 for one in tile.outputs]
     reach = tile.count(tile.inner[1]) if tile.inner is not None else tile.row_count
     last = axes.columns[tile.main][-1:] if tile.main else []
@@ -40,6 +40,18 @@ def form_of(tile: TileWriter) -> Form:
         slots=sum(slots_of(SIGNS.get(t.op, t.op), t.dtype) for t in tile.all_terms if _in_main(tile, t)),
         bytes=max((tile.terms.buffers[t.buffer].value.dtype.bits / 8 for t in whole), default=max(stored, default=4.0)),
     )
+
+
+def _in_rows(tile: TileWriter, term: Term) -> bool:
+    """Whether the rows of a tile have elements of their own of it."""
+    here = {tile.axes.lane(dim) for dim in term.lanes}
+    return any(dim < CHUNK if tile.inner is None else dim == tile.inner[0] for dim in here)
+
+
+def is_shared(tile: TileWriter, row: int) -> bool:
+    """Whether places along the axis ``row`` have all in common that is loaded of the columns, and others along the other rows have not."""
+    loads = [{tile.axes.lane(dim) for dim in t.lanes} for t in tile.all_terms if t.op == "load" and _in_main(tile, t)]
+    return any(dim < CHUNK for dims in loads for dim in dims) and not any(row in dims for dims in loads)
 
 
 def bins_of(tile: TileWriter) -> int | None:

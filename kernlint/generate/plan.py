@@ -13,7 +13,7 @@ from kernlint.generate.product_plan import around_product
 from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
-from kernlint.generate.work import SHORT, Root, Work, count, is_short, merged, whole
+from kernlint.generate.work import SHORT, Root, Work, count, is_short, made_often, merged, whole
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane, Size
 from kernlint.workload.expr import Atom, lift
@@ -30,6 +30,8 @@ def plan(outputs: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Work]:
             works = {key: _works(value, stored, sizes) for key, value in stored.items()}
             break
         except Stored as found:
+            if id(found.value) in stored:
+                raise CannotGenerate(f"a {found.value.op} that no kernel makes of what lies in memory") from None
             stored[id(found.value)] = found.value
     ordered = [work for key in sorted(works, key=lambda key: rank[key]) for work in works[key]]
     return merged(ordered, stored, sizes)
@@ -124,10 +126,13 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     look(root, identity(root.shape), stored, seen, root)
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
     if seen.scans:
-        return _along_scans(root, seen, dims)
+        return _along_scans(root, seen, dims, stored)
     if seen.products:
         return around_product(root, seen, stored)
     if not seen.reductions:
+        kept = made_often(root, seen, stored)
+        if kept is not None:
+            raise Stored(kept)
         return _placed(root, dims[:-1], dims[-1:])
     long = [(value, index) for value, index in seen.reductions if not is_short(value, sizes)]
     kept = max((lanes_of(index) for _, index in long or seen.reductions), key=len)
@@ -147,13 +152,18 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     return work
 
 
-def _along_scans(root: Value, seen: Seen, dims: Sequence[int]) -> Work:
+def _along_scans(root: Value, seen: Seen, dims: Sequence[int], stored: Mapping[int, Value]) -> Work:
     """The kernel of what is made of recurrences: its columns are the places along them, its rows all other axes."""
     if seen.products:
-        raise Stored(seen.scans[0][0] if seen.products[0][0] is not root else seen.products[0][0])
+        raise Stored(seen.scans[0][0] if seen.scans[0][0] is not root else seen.products[0][0])
     (scan, index), *others = seen.scans
     time = lanes_of(index[-1:])
     columns = scan.shape[-1:]
+    for value, _ in seen.scans:
+        inner = [one for one in value.walk() if one.op == "scan" and not stored.keys() & {id(one)}]
+        other = next((one for one in inner if one.attributes["carried"] != value.attributes["carried"]), None)
+        if other is not None:
+            raise Stored(other)
     for value, place in seen.scans:
         if lanes_of(place[-1:]) != time or len(time) != 1 or lanes_of(place[:-1]) & time:
             raise CannotGenerate("recurrences along two axes") if value is root else Stored(value)

@@ -78,6 +78,8 @@ def _carried_by(update: Value) -> list[Value]:
         value, index = waiting.pop()
         if (id(value), index) in seen or not depends(value):
             continue
+        if value.op == "scan":
+            raise CannotGenerate("a recurrence within a recurrence")
         seen.add((id(value), index))
         if value.op == "carried":
             if value.shape != update.shape or index != identity(value.shape):
@@ -91,8 +93,17 @@ def _carried_by(update: Value) -> list[Value]:
 
 
 def depends(value: Value) -> bool:
-    """Whether ``value`` is made of states before their update."""
-    return any(one.op == "carried" for one in value.walk())
+    """Whether ``value`` is made of states before their update, other than those of recurrences that are finished."""
+    return bool(_open_states(value, {}))
+
+
+def _open_states(value: Value, known: dict[int, frozenset[int]]) -> frozenset[int]:
+    if id(value) not in known:
+        found = frozenset({id(value)} if value.op == "carried" else ()).union(
+            *(_open_states(view.value, known) for view in value.operands)
+        )
+        known[id(value)] = found - set(map(id, value.attributes.get("carried", ())))
+    return known[id(value)]
 
 
 def one_before(scan: Value, state: State, backwards: bool) -> Value:

@@ -72,9 +72,10 @@ class _Search:
         for node in _outside(module):
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                whole = node.value if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
-                for name in (one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)):
-                    self.bound.setdefault(name, []).append(whole if not isinstance(node, ast.AugAssign) else None)
+                value = None if isinstance(node, ast.AugAssign) else node.value
+                for one in (one for target in targets for one in ast.walk(target)):
+                    if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+                        self.bound.setdefault(one.id, []).append(value)
 
     def entered(self, name: str) -> None:
         """Look into a function or a method, whose object may call all of its methods."""
@@ -113,6 +114,8 @@ class _Search:
     def _node(self, node: ast.AST, function: ast.FunctionDef, own: set[str]) -> None:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             raise CannotGenerate(f"`{function.name}` changes `{node.names[0]}`, which it keeps between calls")
+        if isinstance(node, ast.Try):
+            raise CannotGenerate(f"`{function.name}` goes on after an error")
         if isinstance(node, ast.Attribute):
             self._attribute(node, function)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
 from kernlint.generate.column_loops import Loop
-from kernlint.generate.forms import bins_of, form_of
+from kernlint.generate.forms import bins_of, form_of, is_shared
 from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import (
     RESERVED,
@@ -137,6 +137,8 @@ class TileWriter:
                 if self.reduces and len(axes.rows) > 1:
                     self.inner = axes.rows[-1]
                 self.bins = axes.rows[-1][0] if bins is not None else None
+            elif self.reduces and len(axes.rows) > 1 and is_shared(self, axes.rows[-1][0]):
+                self.inner = axes.rows[-1]
         self.form = form_of(self)
         if self.inner is None and self.form.shared and len(axes.rows) > 1 and not self.reduces:
             self.inner = axes.rows[-1]

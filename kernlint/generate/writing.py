@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kernlint.generate.asked import unknown_attribute
+from kernlint.generate.asked import asked_for, configured, unknown_attribute
 from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.computation import Computation
 from kernlint.generate.host import Host, allocation, launch_text, returned
@@ -29,7 +29,7 @@ _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
     "attention": AttentionWriter,
 }
 #: Kernels of one call up to which it is worth writing them.
-_MOST_KERNELS = 8
+_MOST_KERNELS = 12
 
 
 class Rewritten:
@@ -45,6 +45,17 @@ def _equal(name: str, number: Any) -> str:
     """That the argument or attribute ``name`` is ``number``, as torch's layers keep what they are made with."""
     kept = (number,) if name.endswith(".normalized_shape") and not isinstance(number, tuple) else number
     return f"{name} is None" if kept is None else f"{name} == {kept!r}"
+
+
+def _laid_out(name: str, tensor: Tensor) -> str:
+    """And that ``tensor``, which is called ``name``, lies in memory as it did when it was read."""
+    return f" and {name}.is_contiguous()" if tensor.is_contiguous else f" and {name}.stride() == {tensor.strides}"
+
+
+def _fixed_extents(name: str, tensor: Tensor) -> list[str]:
+    """That ``tensor``, which is called ``name``, has the extents that are numbers."""
+    known = [f"{name}.shape[{axis}] == {n}" for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
+    return [" and ".join(known)] if known else []
 
 
 class Writing(Computation):
@@ -178,24 +189,20 @@ class Writing(Computation):
         extents = self._extents()
         if self.host.divisions:
             extents.append(" and ".join(self.host.divisions))
-        checks = [f"assert {one}" for one in (*extents, *self._given(), *self._apart())]
+        checks = [f"assert {one}" for one in (*extents, *self._given("\n".join(body)), *self._apart())]
         return Rewritten(kernels, [*checks, *prepared, *self.host.size_lines(), *body], bool(extents))
 
     def _extents(self) -> list[str]:
         """The extents that the kernels were written for: everything else is read when they run. Of what was read itself, the types
-        too."""
+        and the layouts too."""
         if self.itself:
             tensors = {name: one for name, one in self._known().items() if isinstance(one, Tensor)}
             return [
-                f"{name}.shape == {tuple(one.shape or ())} and {name}.dtype == torch.{one.dtype}"
+                f"{name}.shape == {tuple(one.shape or ())} and {name}.dtype == torch.{one.dtype}{_laid_out(name, one)}"
                 for name, one in tensors.items()
             ]
-        found = []
-        for name, tensor in self.used_inputs.items():
-            known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
-            if known and not name.startswith("self."):
-                found.append(" and ".join(f"{name}.shape[{axis}] == {n}" for axis, n in known))
-        return found
+        given = {name: tensor for name, tensor in self.used_inputs.items() if not name.startswith("self.")}
+        return [text for name, tensor in given.items() for text in _fixed_extents(name, tensor)]
 
     def _apart(self) -> list[str]:
         """That what is changed in place is no memory that something else is read from."""
@@ -207,21 +214,39 @@ class Writing(Computation):
             if other != name and (other not in changed or name < other)
         ]
 
-    def _given(self) -> list[str]:
-        """The numbers that a program was given that was read itself: which way it takes may depend on any of them. Raises
-        :class:`CannotGenerate` where its methods ask for what is no number and no tensor."""
-        if not self.itself:
-            return []
+    def _given(self, body: str) -> list[str]:
+        """What the program was given, its arguments and what its object was made with, beside the tensors: which way it takes may
+        depend on any of it. Raises :class:`CannotGenerate` where it may depend on what is not known."""
         known, module = self._known(), ast.parse(self.text)
+        owner = self.workload.entry.rpartition(".")[0]
+        if not self.itself:
+            return self._as_made(known, configured(module, owner), body)
         refuse_hidden_state(module, self.workload.entry)
         for name in parameters(module, self.workload.entry):
             if name not in known:
                 raise CannotGenerate(f"what it computes may depend on `{name}`, which is not known")
-        held = [tuple(name.split(".")) for name in self.workload.held]
-        unknown = unknown_attribute(module, self.workload.entry.rpartition(".")[0], held)
+        unknown = unknown_attribute(module, owner, [tuple(name.split(".")) for name in self.workload.held])
         if unknown is not None:
-            raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is no tensor and no number")
+            raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is not known")
         return [_equal(name, one) for name, one in known.items() if not isinstance(one, (Tensor, Expr))]
+
+    def _as_made(self, known: Mapping[str, Any], attributes: set[str], body: str) -> list[str]:
+        """The same of a program that is given what the reference computes: of its arguments, and of the ``attributes`` that the
+        constructor's have a say in, where ``body`` does not name them."""
+        named = set(re.findall(r"self(?:\.\w+|\[\d+\])+|\w+", body))
+        made = {name for name in attributes if any(one.partition(".")[0] == name for one in self.workload.held)}
+        asked = asked_for(ast.parse(self.text), self.workload.entry.rpartition(".")[0])
+        for name in sorted((attributes - made) & asked):
+            raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is not known")
+        found = []
+        for name, one in known.items():
+            if isinstance(one, Expr) or (name.startswith("self.") and re.split(r"[.\[]", name)[1] not in attributes):
+                continue
+            if not isinstance(one, Tensor):
+                found += [] if name in named else [_equal(name, one)]
+            elif name.startswith("self.") and name in self.used_inputs:
+                found += _fixed_extents(name, one)
+        return found
 
     def _known(self) -> dict[str, Any]:
         """The arguments and what the object holds, by how they are spelled."""

@@ -98,9 +98,9 @@ def _identity(node: Node) -> object:
     return step.kernel.span, step.grid, step.num_warps, tuple(sorted((k, str(v)) for k, v in step.constexprs.items()))
 
 
-def groups_of(graph: Graph, longest_row: float = LONGEST_ROW) -> list[Group]:
+def groups_of(graph: Graph) -> list[Group]:
     """The fusion groups of ``graph`` in an order in which they may run."""
-    grouping = _Grouping(graph, longest_row)
+    grouping = _Grouping(graph)
     for node in graph.nodes:
         grouping.place(node)
     return grouping.groups()
@@ -109,9 +109,8 @@ def groups_of(graph: Graph, longest_row: float = LONGEST_ROW) -> list[Group]:
 class _Grouping:
     """Groups by the index of their first node; each node starts alone and is merged with its producers' where that is allowed."""
 
-    def __init__(self, graph: Graph, longest_row: float) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.longest_row = longest_row
         self.members: dict[int, list[Node]] = {}
         self.home: dict[int, int] = {}
         self.maker = graph.makers
@@ -223,7 +222,7 @@ class _Grouping:
         """Whether what ``maker`` makes is not known before every program is done, or the row no longer at hand."""
         if maker.form in (COLUMN, TOTAL):
             return maker.elements > 1 and sum(use.bytes for use in maker.writes) < sum(use.bytes for use in maker.reads)
-        return maker.form == SCAN and maker.row > self.longest_row
+        return maker.form == SCAN and maker.row > LONGEST_ROW
 
     def _cyclic(self, early: int, late: int) -> bool:
         """Whether a third group needs what ``early`` makes and makes what ``late`` needs."""

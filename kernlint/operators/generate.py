@@ -41,25 +41,43 @@ class _Generate(Operator[Place, Rewriting]):
             yield Place(f"all that `{entry}` computes", steps[0].span, "", "")
 
     def check(self, context: Context, site: Place) -> Rewriting | WhyNot:
-        made = written_anew(context.program, context.workload.entry)
+        made = first_way(context.program, context.workload.entry)
         return made.rewriting if made.rewriting is not None else WhyNot(made.reason)
 
     def apply(self, context: Context, proofs: Sequence[Rewriting]) -> None:
         """What it takes then is the achievable time of the headroom: no what-if of the interpreter says it."""
 
     def emit(self, context: Context, proofs: Sequence[Rewriting]) -> Attempt:
-        return written_anew(context.program, context.workload.entry)
+        return first_way(context.program, context.workload.entry)
 
 
 GENERATE = _Generate()
 
 
-def written_anew(program: Program, entry: str) -> Attempt:
-    """``entry`` with kernels of known good forms in the place of what it does; asked once for each."""
-    made = _ATTEMPTS.setdefault(program, {})
-    if entry not in made:
-        made[entry] = _attempt(program, entry)
-    return made[entry]
+def written_anew(program: Program, entry: str, itself: bool = False) -> Attempt:
+    """``entry`` with kernels of known good forms in the place of what it does: by the reference, or where there is none or ``itself`` is
+    asked for by what the program computes. Asked once for each."""
+    made, itself = _ATTEMPTS.setdefault(program, {}), itself or program.reference is None
+    if (entry, itself) not in made:
+        made[entry, itself] = _written(program, entry, itself)
+    return made[entry, itself]
+
+
+def ways_to_write(program: Program, entry: str) -> Iterator[Attempt]:
+    """Each way to write ``entry`` anew, the one that is made for other sizes too first."""
+    yield written_anew(program, entry)
+    if program.reference is not None:
+        yield written_anew(program, entry, True)
+
+
+def first_way(program: Program, entry: str) -> Attempt:
+    """The first of the ways in which it can be written; why not in the first, where it cannot in any."""
+    ways = list[Attempt]()
+    for attempt in ways_to_write(program, entry):
+        if attempt.rewriting is not None:
+            return attempt
+        ways.append(attempt)
+    return ways[0]
 
 
 def _with_helpers(kernels: Sequence[Kernel], text: str) -> list[str]:
@@ -74,16 +92,7 @@ def _with_helpers(kernels: Sequence[Kernel], text: str) -> list[str]:
     return sources
 
 
-_ATTEMPTS: WeakKeyDictionary[Program, dict[str, Attempt]] = WeakKeyDictionary()
-
-
-def _attempt(program: Program, entry: str) -> Attempt:
-    """From the reference, else from what the program does itself."""
-    first = _written(program, entry, program.reference is None)
-    if first.rewriting is not None or program.reference is None:
-        return first
-    other = _written(program, entry, True)
-    return other if other.rewriting is not None else first
+_ATTEMPTS: WeakKeyDictionary[Program, dict[tuple[str, bool], Attempt]] = WeakKeyDictionary()
 
 
 def _written(program: Program, entry: str, itself: bool) -> Attempt:

@@ -116,7 +116,8 @@ def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tupl
         names = tile_names(context, context.variant, launch, dot)
         if form is not None and all(span in form.integers for found in launch.literals.values() for span in found):
             known[form.key] = form.numbered(launch), names
-    context.answers[asked] = launch.literals, names
+    if isinstance(names, TileNames):  # a launch of few programs may not show what sets its tile
+        context.answers[asked] = launch.literals, names
     return launch, names
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from kernlint.rewrite.source import Source, indented
+from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.walk import parameters
 
@@ -88,17 +88,12 @@ class Editor:
         """Put ``lines`` below a statement, indented as it is."""
         self.add([self.source.insert_after(statement, *lines)])
 
-    def replace_lines(self, statement: cst.CSTNode, lines: Sequence[str], heading: bool = False) -> None:
-        """Put ``lines`` in the place of the lines of a statement and the comments behind it, which describe it; and of
-        the comments above it, if asked."""
+    def delete(self, statement: cst.CSTNode, heading: bool = True) -> None:
+        """Take the lines of a statement away, with the comments behind it and, as its ``heading``, directly above it."""
         first, end = self.source.with_heading(statement)
         if not heading:
             first = self.source.line_start(self.source.first_line(statement))
-        self.put(first, end, indented(lines, self.source.indent_of(statement)), describes=True)
-
-    def delete(self, statement: cst.CSTNode, heading: bool = True) -> None:
-        """Take the lines of a statement away, with the comments directly above it."""
-        self.replace_lines(statement, (), heading)
+        self.put(first, end, "", describes=True)
 
     def append_to(self, items: Sequence[cst.Param | cst.Arg], text: str) -> None:
         """Add ``text`` behind the last of ``items`` (parameters or arguments) in the list's own style."""

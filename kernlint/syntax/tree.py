@@ -374,10 +374,10 @@ def _changed_statements(module: Module, new: list[str]) -> str:
 
 
 @contextmanager
-def deep_recursion(limit: int = _RECURSION_LIMIT) -> Iterator[None]:
-    """Allow ``limit`` Python frames for a walk over a tree that ``check_depth`` has passed."""
+def deep_recursion() -> Iterator[None]:
+    """Allow Python frames enough for a walk over a tree that ``check_depth`` has passed."""
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, limit))
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
     try:
         yield
     finally:

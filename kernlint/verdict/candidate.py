@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from kernlint.cost.estimate import Estimate
 from kernlint.interpret.program import Program
-from kernlint.operators.generate import written_anew
+from kernlint.operators.generate import first_way, ways_to_write
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rewrite.effects import Effects, Rewriting
@@ -38,6 +39,11 @@ class Priced:
     @property
     def saving_us(self) -> float:
         return self.before_us - self.after_us
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is more than anybody would notice."""
+        return self.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * self.before_us)
 
 
 @dataclass(frozen=True)
@@ -72,12 +78,19 @@ class Candidate:
         if self.program is None:
             return Attempt(None, NO_REWRITE)
         if self.anew:
-            return written_anew(self.program, self.entry)
+            return first_way(self.program, self.entry)
         made = attempt(self.program, self.entry, variant, self.bare)
         doubts = self._doubts() if self.finding.rule.tuning else ()
         if made.rewriting is None or not doubts:
             return made
         return Attempt(made.rewriting | Rewriting((), Effects("unsafe", notes=doubts)), made.reason)
+
+    def ways(self) -> Iterator[Attempt]:
+        """What to try: the change made to the source; where kernels are written anew, each way to write them."""
+        if self.anew and self.program is not None:
+            yield from ways_to_write(self.program, self.entry)
+        else:
+            yield self.attempt
 
     def _doubts(self) -> tuple[str, ...]:
         """Why a choice that depends on the device is not to be made for a user who has not asked for it."""
@@ -104,9 +117,8 @@ class Candidate:
         if not self.sure(scope):
             return False
         if self.finding.cause is not None:
-            enough = gain.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * gain.before_us)
             least = LEAST_LOW_TILING if self.finding.rule.category == "tiling" else LEAST_LOW
-            return gain.middle >= WORTH and gain.low >= least and enough
+            return gain.middle >= WORTH and gain.low >= least and gain.counts
         return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
 
     def sure(self, scope: str) -> bool:

@@ -63,6 +63,8 @@ class Judgement:
     scenarios: tuple[Scenario, ...] = ()
     base: Judgement | None = None
     undecided: tuple[str, ...] = ()
+    #: Grids that data decide, of which one program was counted.
+    least: tuple[str, ...] = ()
 
     @property
     def proven(self) -> Judgement:

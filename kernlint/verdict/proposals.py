@@ -29,6 +29,29 @@ class Unnamed(Rule, abstract=True):
         return ()
 
 
+class _Other(Rule, abstract=True):
+    """What stands in the place of a rule where nothing that is known holds the call back."""
+
+    code, name, severity, category = "", "other-kernels", "warning", "algorithm"
+
+    def check(self, context: object) -> tuple[Finding, ...]:
+        return ()
+
+
+OTHER_KERNELS = _Other()
+
+
+def other_kernels(program: Program, workload: Workload) -> Candidate:
+    """The call in other kernels, whose gain nobody knows before they are written: those may know a shorter way to the result."""
+    span, way = workload.steps[0].span, "Compute it in kernels of known good forms."
+    cause = Cause("other kernels", "algorithm", 0.0, span, workload.entry)
+    message = f"`{workload.entry}`: there may be a shorter way to what it computes"
+    finding = Finding(
+        OTHER_KERNELS, "warning", message, span, workload.entry, "", (), Change(None, message, way, way), cause
+    )
+    return Candidate(finding, {}, program=program, entry=workload.entry, bare=workload.bare)
+
+
 #: Causes that change what the host does: their gain in scope ``call`` counts the launches of the witnesses.
 _OF_THE_HOST = frozenset(
     {"sync", "launches in a Python loop", "launches step by step", "unused result", "copies", "round trips"}

@@ -49,14 +49,14 @@ def below(*bounds: tuple[Size, Size]) -> tuple[tuple[Expr, Expr], ...]:
     return tuple((lift(left), lift(right)) for left, right in bounds)
 
 
-def new_tensor(name: str, dtype: Dtype, shape: tuple[Size, ...], number: int = 0) -> Tensor:
-    """A contiguous tensor that the changed program allocates; ``number`` keeps those of one change apart."""
+def new_tensor(name: str, dtype: Dtype, shape: tuple[Size, ...]) -> Tensor:
+    """A contiguous tensor that the changed program allocates."""
     strides: list[Size] = []
     stride: Size = 1
     for extent in reversed(shape):
         strides.insert(0, stride)
         stride = stride * extent
-    return Tensor(name, dtype, shape, tuple(strides), Storage(_NEW_STORAGE - number, "empty"))
+    return Tensor(name, dtype, shape, tuple(strides), Storage(_NEW_STORAGE, "empty"))
 
 
 def in_registers(dtype: Dtype, span: Span) -> Operand:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernlint.rules.correctness.shortfalls import ShortfallRule
-from kernlint.rules.proofs.bounds import Shortfall, walked_by_a_loop
+from kernlint.rules.proofs.bounds import Shortfall, walked_in_tiles
 from kernlint.workload.expr import Symbol
 
 
@@ -64,7 +64,7 @@ class RowLongerThanBlock(ShortfallRule):
 
     def is_ours(self, short: Shortfall) -> bool:
         """Whether nothing but lanes moves the index."""
-        if short.from_programs or short.from_loops or walked_by_a_loop(short):
+        if short.from_programs or short.from_loops or walked_in_tiles(short):
             return False
         # A scalar of the caller's may well be small; the extent of a tensor is as large as the data.
         return all(isinstance(a, Symbol) and "." in a.name for a in short.bound.atoms())

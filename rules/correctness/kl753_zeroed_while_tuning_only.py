@@ -30,7 +30,7 @@ class ZeroedWhileTuningOnly(Rule):
     summary = "an accumulator relies on reset_to_zero, which only runs while tuning"
     what_it_does = """
         Finds buffers in the `reset_to_zero` of an autotuned kernel that adds to them with atomics, where nothing
-        before the launch zeroes them: an error for `torch.empty`, a warning for an argument.
+        before the launch zeroes them: an error for `torch.empty`, a remark for an argument, which callers may zero.
         """
     why = """
         `reset_to_zero` acts between the runs of the autotuner. Once the configuration is cached, the kernel adds to
@@ -96,7 +96,7 @@ class ZeroedWhileTuningOnly(Rule):
                     continue
                 yield Finding(
                     self,
-                    self.severity if tensor.storage.origin == "empty" else "warning",
+                    self.severity if tensor.storage.origin == "empty" else "info",
                     f"`{tensor.name or base}` is only zeroed while tuning: later calls add to what it holds",
                     launch.span,
                     launch.function,

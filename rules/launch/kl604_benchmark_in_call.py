@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
@@ -193,11 +194,12 @@ def _timings(context: Context) -> Iterator[_Timing]:
 
 
 def _returns_work(workload: Workload) -> bool:
-    """Whether the call returns a tensor that a launch is passed: its work, where a benchmark would return times."""
+    """Whether the call returns a tensor that a launch is passed: its work, where a benchmark would return times, whatever it
+    saves for a backward pass."""
     passed = [
         value for launch in workload.launches() for value in launch.arguments.values() if isinstance(value, Tensor)
     ]
-    return bool(storages(passed) & storages([*workload.outputs]))
+    return bool(storages(passed) & storages([*tensors_in([workload.result])]))
 
 
 def _executed(workload: Workload) -> list[Span]:

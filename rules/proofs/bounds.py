@@ -185,14 +185,17 @@ def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:
             yield found
 
 
-def walked_by_a_loop(short: Shortfall) -> bool:
-    """Whether a loop of the kernel steps through the same tensor by whole tiles along the lanes of the index: its accesses
-    reach what this one, a first tile that is fetched ahead or one whose mask stays while its pointer moves, does not."""
+def walked_in_tiles(short: Shortfall) -> bool:
+    """Whether a loop of the kernel, or the grid, steps through the same tensor by whole tiles along the lanes of the index: its
+    accesses reach what this one, a first tile that is fetched ahead or one whose mask stays while its pointer moves, does not."""
     dims = {a.dim for a in short.index.atoms() if isinstance(a, Lane)}
-    same = [site for site in sites(short.launch.kernel) if site.access.base == short.site.access.base]
-    return any(
-        not dims.isdisjoint(whole_tiles(site.access, LoopIndex(loop.id))) for site in same for loop in site.loops
-    )
+    programs = [ProgramId(axis) for axis in range(len(short.launch.grid))]
+    for site in sites(short.launch.kernel):
+        if site.access.base == short.site.access.base:
+            walks = (whole_tiles(site.access, i) for i in (*programs, *(LoopIndex(loop.id) for loop in site.loops)))
+            if any(not dims.isdisjoint(walk) for walk in walks):
+                return True
+    return False
 
 
 def followed_or_open(launch: Launch) -> bool:

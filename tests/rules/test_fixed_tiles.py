@@ -5,7 +5,9 @@ import textwrap
 import pytest
 from support.findings import run_rule
 
+from kernlint.operators import product_tiles
 from kernlint.request import Request
+from kernlint.rules.finding import Variant
 from kernlint.rules.registry import find_rule
 
 BAD = textwrap.dedent(find_rule("KL201").bad)
@@ -87,3 +89,55 @@ OPEN = (
 def test_one_stage_on_amd_is_no_remark(option: str) -> None:
     assert [f.severity for f in run_rule("KL204", OPEN).findings] == ["info"]
     assert not run_rule("KL204", OPEN.replace("num_stages=1", f"num_stages=1, {option}"))
+
+
+#: A helper that launches one kernel for products of several sizes.
+SHARED = """
+@triton.jit
+def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + (start + k)[None, :], mask=(m < M)[:, None], other=0.0)
+        y = tl.load(b + (start + k)[:, None] * N + n[None, :], mask=(n < N)[None, :], other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16), mask=(m < M)[:, None] & (n < N)[None, :])
+
+def product(a, b):
+    M, K = a.shape
+    N = b.shape[1]
+    c = torch.empty((M, N), device=a.device, dtype=torch.float16)
+    matmul[(triton.cdiv(M, 16), triton.cdiv(N, 16))](a, b, c, M, N, K, BM=16, BN=16, BK=32)
+    return c
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = [torch.randn(4096, n, dtype=torch.float16) for n in WIDTHS]
+
+    def forward(self, a):
+        return [product(a, weight) for weight in self.weights]
+
+def get_inputs():
+    return [torch.randn(4096, 4096, dtype=torch.float16)]
+"""
+
+
+@pytest.mark.parametrize("widths", [(16, 4096, 2048), (4096, 2048, 16)], ids=["small first", "small last"])
+def test_a_launch_of_one_column_of_tiles_does_not_hide_what_sets_the_tile_of_others(widths: tuple[int, ...]) -> None:
+    found = run_rule("KL201", SHARED.replace("WIDTHS", repr(widths)))
+    assert {finding.span for finding in found.findings} and len({f.span for f in found.findings}) == 1
+    assert found.contexts[0].gpu_us(found.findings[0].change.variant) < found.contexts[0].gpu_us(Variant())
+
+
+def test_a_place_of_many_sizes_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = []
+    search = product_tiles.searched_tiles
+    monkeypatch.setattr(
+        product_tiles, "searched_tiles", lambda *args, **kwargs: searched.append(1) or search(*args, **kwargs)
+    )
+    widths = tuple(range(512, 512 * 13, 512))
+    found = run_rule("KL201", SHARED.replace("WIDTHS", repr(widths)))
+    assert found.findings and len(searched) == 1

@@ -169,3 +169,68 @@ def test_a_launch_without_the_tuner(launched: str, expected: list[str]) -> None:
         return y
     """
     assert [finding.severity for finding in told("KL703", source)] == expected
+
+
+ROWS = """
+    @triton.jit
+    def twice(x, y, n, columns, BLOCK: tl.constexpr):
+        lane = tl.arange(0, BLOCK)
+        first = tl.program_id(0) * {step}
+        tl.store(y + first + lane, tl.load(x + first + lane, mask={mask} < n) * 2.0, mask={mask} < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        twice[({grid},)](x, y, {n}, x.shape[-1], BLOCK=64)
+        return y
+"""
+
+
+def test_a_mask_that_stays_while_programs_move_on() -> None:
+    """Nothing is left out where the grid covers the length; that the mask tests the first tile is another fault."""
+    source = ROWS.format(step="BLOCK", mask="lane", n="x.shape[0]", grid="triton.cdiv(x.shape[0], 64)")
+    assert (severities("KL751", source), severities("KL796", source)) == ([], ["warning", "warning"])
+    source = ROWS.format(step="columns", mask="lane", n="x.shape[1]", grid="x.shape[0]")
+    assert (severities("KL751", source), severities("KL796", source)) == (["warning"], [])
+
+
+MEASURED = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = torch.empty_like(x)
+            twice[(16,)](x, y, x.numel(), BLOCK=64)
+            ctx.save_for_backward(x, y)
+            return y
+
+    def measured(x):
+        y = Twice.apply(x)
+        ms = triton.testing.do_bench(lambda: Twice.apply(x))
+        return {result}
+"""
+
+
+@pytest.mark.parametrize(("result", "expected"), [("ms", []), ("y", ["error"])])
+def test_what_a_benchmark_saves_for_a_backward_pass(result: str, expected: list[str]) -> None:
+    assert severities("KL604", MEASURED.format(result=result)) == expected
+
+
+@pytest.mark.parametrize(("made", "expected"), [("y", ["info"]), ("torch.empty_like(x)", ["error"]), ("y.zero_()", [])])
+def test_a_buffer_that_callers_may_zero(made: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"B": 16}}), triton.Config({{"B": 32}})], key=["n"], reset_to_zero=["o"])
+    @triton.jit
+    def add(x, o, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.atomic_add(o, tl.sum(tl.load(x + i, mask=i < n, other=0.0)))
+
+    def run(x, y):
+        o = {made}
+        add[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, o, x.numel())
+        return o
+    """
+    assert severities("KL753", source) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 from kernlint.generate.calls.shares import attention
 from kernlint.generate.calls.writer import Writer, fixed, wide
@@ -12,14 +12,14 @@ from kernlint.generate.values import (
     CannotGenerate,
     Value,
     View,
+    identity,
     lane,
     lanes_of,
     looked_through,
 )
 from kernlint.interpret.torch.products import einsum_letters
-from kernlint.records import replace
-from kernlint.workload import Expr, Size, Tensor
-from kernlint.workload.expr import lift
+from kernlint.workload import Dtype, Expr, Size, Tensor
+from kernlint.workload.expr import Atom, lift
 
 
 def _product(w: Writer) -> Value:
@@ -52,13 +52,21 @@ _FEW = 8
 
 def multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> Value:
     """The product of two views, summed over the lanes behind the axes of the result."""
-    rank = len(w.shape)
+    return summed(views, w.shape, w.dtype, over, w.sizes)
+
+
+def summed(
+    views: tuple[View, View], shape: tuple[Size, ...], dtype: Dtype, over: tuple[Size, ...], sizes: Mapping[Atom, float]
+) -> Value:
+    """The product of two views as a value of ``shape``, summed over the lanes behind its axes."""
+    rank = len(shape)
     extents = [lift(extent).value for extent in over]
     if None in extents or math.prod(extent or 1 for extent in extents) > _FEW:
-        product = Value("product", w.shape, w.dtype, views, {"over": over})
-        made = attention(product, w.sizes)
-        return _summed(w, views, over) if made is product and _is_vector(w, views) else made
-    total: Any = None
+        product = Value("product", shape, dtype, views, {"over": over})
+        made = attention(product, sizes)
+        vector = made is product and _is_vector(views, shape, sizes)
+        return _summed(views, shape, dtype, over) if vector else made
+    total: Value | None = None
     for number in range(math.prod(extent or 1 for extent in extents)):
         at: list[Expr] = []
         rest = number
@@ -67,29 +75,28 @@ def multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> V
             rest //= extent or 1
         places = [*(lane(d) for d in range(rank)), *at]
         pair = tuple(View(view.value, looked_through(view.index, places)) for view in views)
-        product = Value("mul", w.shape, w.dtype, pair)
-        total = product if total is None else w.map("add", total, product)
-    assert isinstance(total, Value)
+        one = Value("mul", shape, dtype, pair)
+        both = () if total is None else (View(total, identity(shape)), View(one, identity(shape)))
+        total = one if total is None else Value("add", shape, dtype, both)
+    assert total is not None
     return total
 
 
-def _is_vector(w: Writer, views: tuple[View, View]) -> bool:
+def _is_vector(views: tuple[View, View], shape: tuple[Size, ...], sizes: Mapping[Atom, float]) -> bool:
     """Whether one of the operands has hardly any rows of its own, so that no matrix product is worth it."""
     first, second = (lanes_of(view.index) for view in views)
     for own in (first - second, second - first):
-        extents = [lift(w.shape[d]).evaluate(w.sizes) or 1 for d in own if d < len(w.shape)]
+        extents = [lift(shape[d]).evaluate(sizes) or 1 for d in own if d < len(shape)]
         if math.prod(extents) < _FEW:
             return True
     return False
 
 
-def _summed(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> Value:
-    space = (*w.shape, *over)
-    dtype = w.dtype if w.dtype.is_integer else wide(w.dtype)
-    body = Value("mul", space, dtype, views)
-    return Value(
-        "reduce", w.shape, w.dtype, (View(body, tuple(map(lane, range(len(space))))),), {"kind": "sum", "over": over}
-    )
+def _summed(views: tuple[View, View], shape: tuple[Size, ...], dtype: Dtype, over: tuple[Size, ...]) -> Value:
+    space = (*shape, *over)
+    body = Value("mul", space, dtype if dtype.is_integer else wide(dtype), views)
+    view = View(body, tuple(map(lane, range(len(space)))))
+    return Value("reduce", shape, dtype, (view,), {"kind": "sum", "over": over})
 
 
 def _linear(w: Writer) -> Value:
@@ -188,42 +195,48 @@ def _einsum(w: Writer) -> Value:
     terms, output = einsum_letters(equation, [len(t.shape or ()) for t in operands])
     sizes = {c: n for term, t in zip(terms, operands) for c, n in zip(term, t.shape or ()) if lift(n).value != 1}
     sizes |= {c: 1 for term in terms for c in term if c not in sizes}
-    found, letters = operands[0], terms[0]
+    found, letters = _lettered(w, operands[0], terms[0], sizes)
     for number, (term, operand) in enumerate(zip(terms[1:], operands[1:]), 2):
         later = {*output, *(c for one in terms[number:] for c in one)}
         kept = output if number == len(terms) else [c for c in dict.fromkeys((*letters, *term)) if c in later]
-        found, letters = _letters_met(w, (found, letters), (operand, term), kept, sizes), kept
-    return _letters_met(w, (found, letters), None, output, sizes) if letters != output else found
+        made = met([(found, letters), _lettered(w, operand, term, sizes)], kept, sizes, w.dtype, w.sizes)
+        found, letters = View(made, identity(made.shape)), kept
+    return found.value if len(terms) > 1 else met([(found, letters)], output, sizes, w.dtype, w.sizes)
 
 
-def _letters_met(
-    w: Writer,
-    first: tuple[Any, Sequence[str]],
-    second: tuple[Any, Sequence[str]] | None,
-    kept: Sequence[str],
-    sizes: Any,
+def _lettered(w: Writer, operand: Tensor, term: list[str], sizes: Mapping[str, Size]) -> tuple[View, list[str]]:
+    """``operand`` with its letters; an axis of one that is broadcast is looked at from nowhere."""
+    view, shape = w.operand(operand), operand.shape or ()
+    places = [lane(d) if lift(n).value != 1 else lift(0) for d, n in enumerate(shape)]
+    return View(view.value, looked_through(view.index, places)), term
+
+
+Letter = TypeVar("Letter")
+
+
+def met(
+    pair: Sequence[tuple[View, Sequence[Letter]]],
+    kept: Sequence[Letter],
+    extents: Mapping[Letter, Size],
+    dtype: Dtype,
+    sizes: Mapping[Atom, float],
 ) -> Value:
-    """One operand of an einsum, or two multiplied, summed over the letters that are not ``kept``."""
-    pair = [first] if second is None else [first, second]
-    summed = [c for c in dict.fromkeys(c for _, term in pair for c in term) if c not in kept]
-    letters = [*kept, *summed]
-    shape, over = (tuple(sizes[c] for c in some) for some in (kept, summed))
+    """One operand, or two multiplied, summed over the letters that are not ``kept``; each is a view whose axes have letters."""
+    summed_over = [c for c in dict.fromkeys(c for _, term in pair for c in term) if c not in kept]
+    letters = [*kept, *summed_over]
+    shape, over = (tuple(extents[c] for c in some) for some in (kept, summed_over))
     views = []
-    for operand, term in pair:
-        view, extents = w.operand(operand), w.shape_of(operand)
-        places = [lane(letters.index(c)) if lift(n).value != 1 else lift(0) for c, n in zip(term, extents)]
+    for view, term in pair:
+        places = [lane(letters.index(c)) if lift(extents[c]).value != 1 else lift(0) for c in term]
         views.append(View(view.value, looked_through(view.index, places)))
-    if second is None:
-        body = Value("cast", (*shape, *over), w.dtype, tuple(views))
-    elif not summed or any(c not in term for _, term in pair for c in summed):
-        body = Value("mul", (*shape, *over), w.dtype if not summed else wide(w.dtype), tuple(views))
-    else:
-        made = Writer(w.view_of, w.sizes, replace(w.out, shape=shape), w.call)
-        return multiplied(made, (views[0], views[1]), over)
-    if not summed:
+    if len(views) == 2 and summed_over and all(c in term for _, term in pair for c in summed_over):
+        return summed((views[0], views[1]), shape, dtype, over, sizes)
+    op, inner = ("mul", wide(dtype)) if len(views) == 2 and over else ("mul" if len(views) == 2 else "cast", dtype)
+    body = Value(op, (*shape, *over), inner, tuple(views))
+    if not over:
         return body
     view = View(body, tuple(map(lane, range(len(letters)))))
-    return Value("reduce", shape, w.dtype, (view,), {"kind": "sum", "over": over})
+    return Value("reduce", shape, dtype, (view,), {"kind": "sum", "over": over})
 
 
 def _outer(w: Writer) -> Value:

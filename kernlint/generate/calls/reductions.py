@@ -19,6 +19,8 @@ from kernlint.workload.expr import lift
 
 def _sum(w: Writer) -> Value:
     x = w.tensor(0, "input")
+    if w.dtype.is_integer and w.dtype.bits < 32:
+        raise CannotGenerate(f"a sum in {w.dtype}, which wraps around")
     dim, keep = w.argument(1, "dim"), bool(w.argument(2, "keepdim", False))
     return w.reduce("sum", x, w.axes(x, dim), keep)
 
@@ -128,8 +130,9 @@ def _softmax(log: bool) -> Callable[[Writer], Value]:
 def _logsumexp(w: Writer) -> Value:
     x = w.tensor(0, "input")
     axes, keep = w.axes(x, w.argument(1, "dim")), bool(w.argument(2, "keepdim", False))
-    total = w.reduce("expsum", x, axes, keep)
-    return w.map("add", w.map("log", total), w.reduce("max", x, axes, keep))
+    total, top = w.reduce("expsum", x, axes, keep), w.reduce("max", x, axes, keep)
+    # Of a row whose largest element is infinite nothing is left to add.
+    return w.map("where", w.map("isinf", top), top, w.map("add", w.map("log", total), top))
 
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {

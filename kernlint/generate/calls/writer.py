@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +41,11 @@ ELEMENTWISE = {
     ),
     "where": 3,
 }
+
+
+#: What puts two results of a reduction together, and elements of a pair (coordinates of points) that are gone through one by one.
+_JOINED = {"sum": "add", "max": "maximum", "min": "minimum"}
+_COORDINATES = 4
 
 
 class Writer:
@@ -126,7 +133,33 @@ class Writer:
         over = tuple(shape[d] for d in sorted(axes))
         attributes = {"kind": kind, "over": over}
         body = View(view.value, looked_through(view.index, places))
+        if kind in _JOINED and self._is_of_pairs(view.value, shape):
+            apart = [lift(extent).value for extent in over]
+            if 1 < math.prod(extent or math.inf for extent in apart) <= _COORDINATES:
+                return self._one_by_one(kind, body, left, [extent or 1 for extent in apart], dtype or self.dtype)
         return canonical(Value("reduce", left, dtype or self.dtype, (body,), attributes))
+
+    def _is_of_pairs(self, value: Value, shape: tuple[Size, ...]) -> bool:
+        """Whether ``value`` has many more elements than what it is made of: each is one of a pair, and not kept in memory."""
+        inputs = [one.shape for one in value.walk() if one.op == "input"]
+        counts = [[lift(extent).evaluate(self.sizes) for extent in one] for one in (shape, *inputs)]
+        if value.op == "input" or any(extent is None for one in counts for extent in one):
+            return False
+        own, *others = (math.prod(extent or 0 for extent in one) for one in counts)
+        return own > _COORDINATES * sum(others)
+
+    @staticmethod
+    def _one_by_one(kind: str, body: View, left: tuple[Size, ...], extents: Sequence[int], dtype: Dtype) -> Value:
+        """A reduction over few places without a loop."""
+        rank = len(left)
+        total: Value | None = None
+        for at in itertools.product(*map(range, extents)):
+            places = [*(lane(d) for d in range(rank)), *map(lift, at)]
+            one = Value("cast", left, dtype, (View(body.value, looked_through(body.index, places)),))
+            both = () if total is None else (View(total, identity(left)), View(one, identity(left)))
+            total = one if total is None else Value(_JOINED[kind], left, dtype, both)
+        assert total is not None
+        return total
 
     def axes(self, given: Tensor | Value, dim: Any) -> list[int]:
         rank = len(given.shape or ())

@@ -178,6 +178,8 @@ def _indexed(op: str, given: Sequence[Any], graph: Graph) -> Any:
         return False if False in given else Test(bounds) if bounds else True
     if not given or not all(isinstance(one, Expr) for one in given):
         return None
+    if op in ("//", "%", "cdiv"):
+        _check_division(given[0], given[1], graph)
     if op in _PLACES:
         return lift(_PLACES[op](*given))
     if op not in ("<", "<=", ">", ">=", "=="):
@@ -194,6 +196,13 @@ def _indexed(op: str, given: Sequence[Any], graph: Graph) -> Any:
         return Test(((left + (1 if op in ("<", ">") else 0), right, None),))
     span = reach(left, graph.box)
     return None if span is None else Test(((lift(span[0]), left, high),))
+
+
+def _check_division(whole: Expr, part: Expr, graph: Graph) -> None:
+    """Kernels divide towards zero, places towards what is less: raise :class:`CannotGenerate` unless it is the same."""
+    first, second = reach(whole, graph.box), reach(part, graph.box)
+    if first is None or first[0] < 0 or second is None or second[0] < 1:
+        raise CannotGenerate("a division of what may be less than zero")
 
 
 def _decided(op: str, apart: tuple[int, int] | None) -> bool | None:

@@ -78,8 +78,10 @@ class HostState(Recording):
         self.annotated: set[str] = set()
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
-        #: Storages in the memory of the host, and those of results that are plain numbers if the arguments are.
+        #: Storages in the memory of the host, those made without a word on where, which are there too unless another default is set,
+        #: and those of results that are plain numbers if the arguments are.
         self.hosted: set[int] = set()
+        self.unplaced: set[int] = set()
         self.perhaps: set[int] = set()
         #: What Python's arithmetic has made results of, by their storage: numbers, where the results are.
         self.computed_from: dict[int, tuple[Tensor, ...]] = {}
@@ -156,10 +158,10 @@ class HostState(Recording):
         strides = contiguous_strides(shape) if shape is not None else None
         return Tensor(name, dtype, shape, strides, Storage(self.next_storage, origin, span))
 
-    def unknown_tensor(self, name: str, dtype: Dtype | None = None, shape: tuple[Size, ...] | None = None) -> Tensor:
-        """An argument of which only ``name`` and what is passed here is known."""
+    def unknown_tensor(self, name: str, dtype: Dtype | None = None) -> Tensor:
+        """An argument of which only ``name`` and perhaps ``dtype`` is known."""
         self.next_storage += 1
-        return Tensor(name, dtype, shape, None, Storage(self.next_storage, "input"))
+        return Tensor(name, dtype, None, None, Storage(self.next_storage, "input"))
 
     def current(self, x: Tensor) -> Tensor:
         """``x`` with what has been learned of it since (rank, dtype, contiguity)."""
@@ -315,7 +317,7 @@ class HostState(Recording):
         return bool(self.edits.skipped) and self.span(node) in self.edits.skipped
 
     def sync(self, what: str, node: cst.CSTNode, reads: Tensor | None = None) -> None:
-        if self.sinks and not (reads is not None and self.is_hosted(reads)):
+        if self.sinks and not (reads is not None and (self.is_hosted(reads) or reads.storage.id in self.unplaced)):
             self.record(HostSync(what, self.span(node), self.symbol, reads))
 
     def is_hosted(self, x: Tensor) -> bool:

@@ -108,13 +108,16 @@ def _returned(result: Any) -> Any:
         return Unknown("what is returned")
 
 
+#: Kinds of values that are kept of arguments and attributes.
+_KEPT = (Tensor, int, float, Expr, str, type(None))
+
+
 def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
     """The tensors, numbers and texts among ``args``, and what is None, by the name of the parameter."""
     if not isinstance(function.node, cst.FunctionDef):
         return {}
     params = [*function.node.params.posonly_params, *function.node.params.params]
-    kept = (Tensor, int, float, Expr, str, type(None))
-    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, kept)}
+    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, _KEPT)}
 
 
 #: Attributes of an object, and objects inside objects, that are looked at.
@@ -122,12 +125,13 @@ _MOST_HELD, _DEEPEST_HELD = 512, 4
 
 
 def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The tensors, numbers and tuples of whole numbers that ``instance`` and the objects in it have, by dotted path."""
-    items = [(f"{path}{name}", value) for name, value in instance.attrs.items() if not name.startswith("_")]
+    """The tensors, numbers, texts and tuples of whole numbers that ``instance`` and the objects in it have, and what is None, by
+    dotted path; but for whether they are in training, which each call may find changed."""
+    names = [name for name in instance.attrs if not name.startswith("_") and name != "training"]
+    items = [(f"{path}{name}", instance.attrs[name]) for name in names]
     items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
     for name, value in items[:_MOST_HELD]:
-        numbers = isinstance(value, tuple) and all(isinstance(one, int) for one in value)
-        if numbers or (isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool)):
+        if isinstance(value, _KEPT) or (isinstance(value, tuple) and all(isinstance(one, int) for one in value)):
             yield name, value
         elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
             yield from _held(value, f"{name}.", depth + 1)

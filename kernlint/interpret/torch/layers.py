@@ -232,7 +232,17 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
     if name == "Linear":
         return torch_function(h, "linear", [x, attrs.get("weight"), attrs.get("bias")], {}, node)
     if name in ("Conv1d", "Conv2d", "Conv3d"):
-        given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "dilation", "groups"))
+        padding, mode = attrs.get("padding"), _given(attrs, 8, "padding_mode")
+        if mode not in (None, "zeros"):
+            if not isinstance(padding, tuple):
+                h.unknown(f"{name} with padding {padding!r}")
+                return Unknown(name)
+            around = [width for width in reversed(padding) for _ in range(2)]
+            x, padding = torch_function(h, "pad", [x, around], {"mode": mode}, node), 0
+        given = (
+            padding if k == "padding" else attrs.get(k)
+            for k in ("weight", "bias", "stride", "padding", "dilation", "groups")
+        )
         return torch_function(h, name.lower(), [x, *given], {}, node)
     if name.startswith("ConvTranspose"):
         given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"))
@@ -242,7 +252,7 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
             count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")
             h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
         return _normalised(h, name, x, attrs, node)
-    if name == "Embedding":
+    if name == "Embedding" and _given(attrs, 3, "max_norm") is None:
         return torch_function(h, "embedding", [x, attrs.get("weight")], {}, node)
     if name == "Unfold":
         return torch_function(h, "unfold", [x, *attrs["_args"]], attrs["_kwargs"], node)
