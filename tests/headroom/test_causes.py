@@ -201,13 +201,16 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [torch.randn({count}, 1 << 14)]
 """
-    body = LAYERS.split("class ModelNew")[0] + """
+    body = (
+        LAYERS.split("class ModelNew")[0]
+        + """
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         y = torch.empty_like(x)
         scale[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)
         return y
 """
+    )
     from kernlint.headroom.graph import graph_of
     from kernlint.headroom.groups import groups_of
 
@@ -227,13 +230,16 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [torch.randn(65536, 256, dtype=torch.float16)]
 """
-    body = LAYERS.split("class ModelNew")[0] + """
+    body = (
+        LAYERS.split("class ModelNew")[0]
+        + """
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         y = torch.empty_like(x)
         scale[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)
         return y
 """
+    )
     headroom = found(body, reference)
     (step,) = headroom.witnesses[0].steps
     assert step.programs < 65536  # type: ignore[union-attr]
