@@ -14,7 +14,7 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
 from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import Launch, Tensor, Workload
+from kernlint.workload import HostSync, Launch, Tensor, Workload
 from kernlint.workload import dtype as dt
 
 HEAD = """
@@ -569,3 +569,84 @@ def test_a_backward_pass_alone_can_be_asked_again():
     assert [w.entry for w in program.workloads()] == ["F.forward", "F.backward"]
     again = program.at(dtypes={"x": dt.INT8}).workload("F.backward", NO_EDITS)
     assert again is not None and argument(again, "y") == "dx: int8[64, 1024]"
+
+
+@pytest.mark.parametrize(
+    ("body", "entries"),
+    [
+        ("def forward(self, x):{body}\n    def run(self, x):\n        return self.forward(x)", ["Engine.forward"]),
+        ("def __call__(self, x):{body}", ["Engine.__call__"]),
+        (
+            "def _inner(self, x):{body}\n    def run(self, x):\n        return self._inner(x)\n    def size(self):\n        return 3",
+            ["Engine.run"],
+        ),
+    ],
+)
+def test_classes_are_entered_by_what_their_users_call(body: str, entries: list[str]) -> None:
+    inner = textwrap.indent(BODY, "    ")
+    source = (
+        f"class Engine:\n    def __init__(self, scale):\n        self.scale = scale\n    {body.format(body=inner)}\n"
+    )
+    module = parse_module(HEAD + source, "k.py")
+    assert [one.entry for one in Program(module, None, Question()).workloads()] == entries
+    named = Program(module, None, Question("Engine")).workloads()
+    assert [one.entry for one in named] == entries
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "if (three, heads) != (3, self.heads):\n            raise ValueError",
+        "if not (three, heads) == (3, self.heads):\n            raise ValueError",
+        "if 3 not in (three, heads):\n            raise ValueError",
+        "if heads not in [self.heads, 4]:\n            raise ValueError",
+    ],
+)
+def test_open_elements_of_sequences_decide_nothing(check: str) -> None:
+    source = f"""
+class Layer(torch.nn.Module):
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, x):
+        three, heads = x.shape
+        {check}
+        y = torch.empty_like(x)
+        k[(x.shape[0],)](x, y, x.numel(), 2.0, BLOCK=1024)
+        return y
+"""
+    assert read(source).launches()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"), [("(1, 2)", "(1, 2)", True), ("(1, 2)", "(1, 3)", False), ("(1,)", "(1, 2)", False)]
+)
+def test_known_sequences_are_compared(a: str, b: str, equal: bool) -> None:
+    source = """
+def f(x):
+    y = torch.empty_like(x)
+    if {a} == {b}:
+        k[(1,)](x, y, 1, 2.0, BLOCK=64)
+    k[(2,)](x, y, 1, 2.0, BLOCK=64)
+    return y
+"""
+    found = read(source.replace("{a}", a).replace("{b}", b))
+    assert [launch.grid for launch in found.launches()] == ([(1,), (2,)] if equal else [(2,)])
+
+
+@pytest.mark.parametrize(
+    ("made", "waits"),
+    [
+        ("torch.randint(9, ())", False),
+        ("torch.randint(9, (), device=x.device)", True),
+        ("torch.zeros(1)", False),
+        ("x.new_zeros(1)", True),
+    ],
+)
+def test_the_host_waits_for_nobody_to_read_what_it_made_itself(made: str, waits: bool) -> None:
+    source = f"def f(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, int({made}), 2.0, BLOCK=64)\n    return y\n"
+    steps = read(source).steps
+    assert any(isinstance(step, HostSync) for step in steps) == waits
+    default = "torch.set_default_device('cuda')\n" + source
+    assert any(isinstance(step, HostSync) for step in read(default).steps)

@@ -78,8 +78,10 @@ class HostState(Recording):
         self.annotated: set[str] = set()
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
-        #: Storages in the memory of the host, and those of results that are plain numbers if the arguments are.
+        #: Storages in the memory of the host, those made without a word on where, which are there too unless another default is set,
+        #: and those of results that are plain numbers if the arguments are.
         self.hosted: set[int] = set()
+        self.unplaced: set[int] = set()
         self.perhaps: set[int] = set()
         #: What Python's arithmetic has made results of, by their storage: numbers, where the results are.
         self.computed_from: dict[int, tuple[Tensor, ...]] = {}
@@ -315,7 +317,7 @@ class HostState(Recording):
         return bool(self.edits.skipped) and self.span(node) in self.edits.skipped
 
     def sync(self, what: str, node: cst.CSTNode, reads: Tensor | None = None) -> None:
-        if self.sinks and not (reads is not None and self.is_hosted(reads)):
+        if self.sinks and not (reads is not None and (self.is_hosted(reads) or reads.storage.id in self.unplaced)):
             self.record(HostSync(what, self.span(node), self.symbol, reads))
 
     def is_hosted(self, x: Tensor) -> bool:

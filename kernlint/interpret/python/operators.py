@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import libcst as cst
@@ -175,9 +175,38 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
     if is_huge(a) or is_huge(b):
         return Unknown("comparison")
     try:
+        if name in ("==", "!=") and type(a) is type(b) and isinstance(a, (tuple, list)):
+            return _denied(_equal(a, b), name == "!=")
+        if name in ("in", "not in") and isinstance(b, (tuple, list)) and any(isinstance(x, (Expr, Unknown)) for x in b):
+            return _denied(_among(a, b), name == "not in")
         return bool(function(a, b))
     except Exception:
         return Unknown("comparison")
+
+
+def _equal(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Whether two sequences are equal, by their elements, some of which may be open."""
+    if len(a) != len(b):
+        return False
+    found = [one is other or python_compare("==", operator.eq, one, other) for one, other in zip(a, b)]
+    left = [one for one in found if one is not True]
+    if any(one is False for one in left):
+        return False
+    if left and all(isinstance(one, Condition) for one in left):
+        return Condition("symbolic comparison", tuple(zero for one in left for zero in one.zeros))
+    return Unknown("comparison") if left else True
+
+
+def _among(a: Any, b: Sequence[Any]) -> Any:
+    """Whether ``a`` is equal to an element of ``b``, some of which may be open."""
+    found = [python_compare("==", operator.eq, a, one) for one in b]
+    if any(one is True for one in found):
+        return True
+    return False if all(one is False for one in found) else Unknown("comparison")
+
+
+def _denied(found: Any, is_denied: bool) -> Any:
+    return (not found if isinstance(found, bool) else Unknown("comparison")) if is_denied else found
 
 
 def same(a: Any, b: Any) -> bool:

@@ -13,7 +13,7 @@ from kernlint.interpret.host.memoised import setup_functions
 from kernlint.interpret.reading.effects import has_effect
 from kernlint.interpret.reading.kernels import KernelReading
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.interpret.reading.models import entry_name, is_autograd
+from kernlint.interpret.reading.models import entry_names, is_autograd
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit
 from kernlint.records import dataclass, replace
@@ -62,7 +62,7 @@ class Reading(KernelReading):
                 return [workload]
         if self.only:
             caller = self.program._callers.get(self.only)
-            candidates = [v for v in candidates if self.only in _entries(v) or entry_name(v) == caller]
+            candidates = [v for v in candidates if self.only in _entries(v) or caller in entry_names(v)]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._followed(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._followed(value)]
 
@@ -89,18 +89,18 @@ class Reading(KernelReading):
 
     def _launching(self, value: Function | Class) -> Iterator[Workload]:
         """The workload of a function or layer, if it launches anything."""
-        workload = None
+        workloads: list[Workload | None] = []
         passes = len(self.host.passes)
         if isinstance(value, Class):
-            workload = self._of_class(value)
+            workloads = [self._of_class(value, name.partition(".")[2]) for name in entry_names(value)]
         elif isinstance(value.node, cst.FunctionDef):
             workload = self._of_function(value)
             once = value.name in setup_functions(self.kernel_module) or is_test(value.node, self.kernel_module)
             if once or not has_effect(value.node, workload, self.kernel_module, self.host.escapes):
                 # Code that fills a cache, warms up, tests or measures: no later call pays for it.
                 workload = replace(workload, steps=(), first_steps=workload.first_call().steps)
-        if workload is not None and workload.first_call().launches():
-            yield workload
+            workloads = [workload]
+        yield from (one for one in workloads if one is not None and one.first_call().launches())
         if isinstance(value, Class) and is_autograd(value) and isinstance(value.scope.vars.get("backward"), Function):
             backward = self._of_backward(value)
             if backward.first_call().launches():
@@ -124,11 +124,12 @@ class Reading(KernelReading):
         head, _, method = entry.partition(".")
         value = self.scope.get(head)
         if isinstance(value, Class):
-            if method in ("", "forward") and is_autograd(value):
-                found = self._of_class(value)
+            method = method or (*entry_names(value), "forward")[0].rpartition(".")[2]
+            if method == "forward" and is_autograd(value):
+                found = self._of_class(value, "forward")
                 if found is not None:
                     return found
-            if method in ("", "forward"):
+            if method == "forward":
                 return self._of_model(value)
             found = value.scope.vars.get(method)
             if isinstance(found, Function) and method == "backward" and is_autograd(value):
@@ -158,4 +159,4 @@ def _passes(value: Function | Class) -> tuple[str, ...]:
 
 def _entries(value: Function | Class) -> tuple[str, ...]:
     """What the workloads of a function, or of both passes of an autograd function, are called."""
-    return (entry_name(value), f"{value.name}.backward") if isinstance(value, Class) else (entry_name(value),)
+    return (*entry_names(value), f"{value.name}.backward") if isinstance(value, Class) else entry_names(value)

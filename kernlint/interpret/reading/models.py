@@ -71,9 +71,9 @@ class ModelReading(CallReading):
         given = self._arguments(forward, arguments, skip=1)
         return self._follow(forward, [instance, *given], f"{cls.name}.{method}", given)
 
-    def _of_class(self, cls: Class) -> Workload | None:
-        """A layer or autograd function that is no ``ModelNew``: its ``forward`` on unknown arguments."""
-        forward = cls.scope.vars.get("forward")
+    def _of_class(self, cls: Class, method: str) -> Workload | None:
+        """A layer or autograd function that is no ``ModelNew``, or another class: its ``method`` on unknown arguments."""
+        forward = cls.scope.vars.get(method)
         if not isinstance(forward, Function):
             return None
         self.host.turn_to(cls.name)
@@ -82,7 +82,7 @@ class ModelReading(CallReading):
         else:
             first = [self._guard(lambda: construct(self.host, cls, [], {}), Unknown("layer"))]
         given = self._arguments(forward, None, skip=len(first))
-        return self._follow(forward, [*first, *given], entry_name(cls), given)
+        return self._follow(forward, [*first, *given], f"{cls.name}.{method}", given)
 
     def _of_backward(self, cls: Class, inputs: list[Any] | None = None) -> Workload:
         """The ``backward`` of an autograd function, after its ``forward`` on ``inputs`` (None: unknown ones): on gradients like the
@@ -214,6 +214,10 @@ def is_autograd(cls: Class) -> bool:
     return any(isinstance(base, Namespace) and base.path.endswith("autograd.Function") for base in cls.bases)
 
 
-def entry_name(value: Function | Class) -> str:
-    """What the workload of a function, or of a layer that is no ``ModelNew``, is called."""
-    return value.symbol if isinstance(value, Function) else f"{value.name}.forward"
+def entry_names(value: Function | Class) -> tuple[str, ...]:
+    """What the workloads of a function, or of the methods by which a class that is no ``ModelNew`` is entered, are called."""
+    if isinstance(value, Function):
+        return (value.symbol,)
+    methods = [name for name, one in value.scope.vars.items() if isinstance(one, Function)]
+    called = [name for name in ("forward", "__call__") if name in methods][:1]
+    return tuple(f"{value.name}.{name}" for name in called or methods if called or not name.startswith("_"))

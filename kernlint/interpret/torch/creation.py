@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -17,6 +18,7 @@ from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
+    from kernlint.syntax.tree import Module
 
 
 def _filled(h: HostState, name: str, result: Tensor, node: cst.CSTNode, random: bool = False) -> Tensor:
@@ -24,6 +26,17 @@ def _filled(h: HostState, name: str, result: Tensor, node: cst.CSTNode, random: 
     bare = result.storage.origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
     h.torch_op(name, "alloc" if bare else "random" if random else "fill", (), (result,), node)
     return result
+
+
+def _is_unplaced(h: HostState, kwargs: Kwargs) -> bool:
+    """Whether nothing says where a call puts what it makes: it is in the memory of the host then."""
+    if "device" in kwargs or not h.sinks:
+        return False
+    return h.module is None or not h.module.once(_sets_default_device)
+
+
+def _sets_default_device(module: Module) -> bool:
+    return re.search(r"set_default_(device|tensor_type)|with\s[^:]*\bdevice\(", module.text) is not None
 
 
 def _create(origin: str, kind: str, random: bool = False) -> Handler:
@@ -42,6 +55,8 @@ def _create(origin: str, kind: str, random: bool = False) -> Handler:
         shape = shape_given(values)
         result = h.allocate(dtype_given(kwargs, default), shape, origin, node)
         note_sizes(h, result, values)
+        if _is_unplaced(h, kwargs):
+            h.unplaced.add(result.storage.id)
         return h.host_tensor(result) if on_cpu(kwargs) else _filled(h, kind, result, node, random)
 
     return handler
