@@ -130,9 +130,9 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     if seen.products:
         return around_product(root, seen, stored)
     if not seen.reductions:
-        kept = made_often(root, seen, stored)
-        if kept is not None:
-            raise Stored(kept)
+        often = made_often(root, seen, stored)
+        if often is not None:
+            raise Stored(often)
         return _placed(root, dims[:-1], dims[-1:])
     long = [(value, index) for value, index in seen.reductions if not is_short(value, sizes)]
     kept = max((lanes_of(index) for _, index in long or seen.reductions), key=len)

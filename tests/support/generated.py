@@ -684,6 +684,18 @@ CASES = {
         },
         5,
     ),
+    "neighbours that are joined": (
+        {
+            "forward": (
+                "p = [x[:, i::2, j::2] for j in (0, 1) for i in (0, 1)]\na = F.layer_norm(torch.cat(p, -1), (4 * x.shape[-1],))\n"
+                "b = torch.cat([x[:, 0::2, 0::2], x[:, 1::2, 1::2], x[:, 1::2, 0::2]], -1) * 2.0\n"
+                "c = torch.stack([x[:, :, 1::2], x[:, :, 0::2]], 1) + 1.0\n"
+                "return a, b, c, torch.cat([x[..., :3], x[..., 4:7], x[..., 8:11]], -1).sum(-1)"
+            ),
+            "inputs": "torch.randn(2, 6, 10, B)",
+        },
+        4,
+    ),
     "parameter": (
         {
             "forward": "return x * self.w + self.shift",
