@@ -125,13 +125,15 @@ _MOST_HELD, _DEEPEST_HELD = 512, 4
 
 
 def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The tensors, numbers, texts and tuples of whole numbers that ``instance`` and the objects in it have, and what is None, by
+    """The tensors, numbers, texts and tuples of numbers that ``instance`` and the objects in it have, and what is None, by
     dotted path; but for whether they are in training, which each call may find changed."""
     names = [name for name in instance.attrs if not name.startswith("_") and name != "training"]
     items = [(f"{path}{name}", instance.attrs[name]) for name in names]
     items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
     for name, value in items[:_MOST_HELD]:
-        if isinstance(value, _KEPT) or (isinstance(value, tuple) and all(isinstance(one, int) for one in value)):
+        if isinstance(value, _KEPT) or (
+            isinstance(value, tuple) and all(isinstance(one, (int, float)) for one in value)
+        ):
             yield name, value
         elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
             yield from _held(value, f"{name}.", depth + 1)
