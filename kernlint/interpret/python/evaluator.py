@@ -136,18 +136,22 @@ class Evaluator(Expressions):
         self.run(node.body.body, scope)
 
     def exec_Try(self, node: cst.Try, scope: Scope) -> None:
+        finalbody = node.finalbody.body.body if node.finalbody is not None else ()
         try:
-            with self._guarding(node):
-                self.run(node.body.body, scope)
-        except Raised:
-            if not node.handlers:
-                raise
-            self.run(node.handlers[0].body.body, scope)
-        else:
-            if node.orelse is not None:
-                self.execute(node.orelse, scope)
-        if node.finalbody is not None:
-            self.run(node.finalbody.body.body, scope)
+            try:
+                with self._guarding(node):
+                    self.run(node.body.body, scope)
+            except Raised:
+                if not node.handlers:
+                    raise
+                self.run(node.handlers[0].body.body, scope)
+            else:
+                if node.orelse is not None:
+                    self.execute(node.orelse, scope)
+        except (Raised, Return, Break, Continue):
+            self.run(finalbody, scope)
+            raise
+        self.run(finalbody, scope)
 
     @contextmanager
     def _guarding(self, node: cst.Try) -> Iterator[None]:

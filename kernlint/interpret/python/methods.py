@@ -20,7 +20,7 @@ def dict_method(value: dict[Any, Any], name: str) -> Any:
             if isinstance(other, (dict, list)) and is_concrete([*other]):
                 value.update(other)
             else:
-                _lose(value)
+                lose(value)
         value.update(kwargs)
 
     methods: dict[str, Method] = {
@@ -45,16 +45,29 @@ def extend(value: list[Any], more: Sequence[Any]) -> None:
     value.extend(more)
 
 
-def _lose(value: list[Any] | dict[Any, Any]) -> None:
+def lose(value: list[Any] | dict[Any, Any]) -> None:
     """Forget what ``value`` holds: something has changed it that is not followed."""
     for key in range(len(value)) if isinstance(value, list) else [*value]:
         value[key] = Unknown("changed")
 
 
+def set_slice(value: list[Any], place: slice, items: Any) -> None:
+    """``value[place] = items``; where that is not followed, nothing is known of the elements. Raises what Python raises."""
+    if isinstance(items, (list, tuple)) and is_concrete([place.start, place.stop, place.step]):
+        if len(value) + len(items) > MAX_ITEMS:
+            raise OutOfBudget
+        try:
+            value[place] = items
+        except (TypeError, ValueError):
+            raise Raised from None
+    else:
+        lose(value)
+
+
 def remove_at(value: list[Any] | dict[Any, Any], key: Any) -> None:
     """``del value[key]``; where ``key`` is not known, any element may be the one that goes."""
     if not is_concrete([key]) or key is None:
-        _lose(value)
+        lose(value)
         return
     try:
         del value[key]
@@ -76,20 +89,20 @@ def list_method(value: list[Any], name: str) -> Any:
             value.insert(place, item)
         else:
             value.append(item)
-            _lose(value)
+            lose(value)
 
     def remove(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
         if is_concrete([*value, *args]):
             value.remove(*args)
         else:
-            _lose(value)
+            lose(value)
             value.pop()
 
     def sort(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
         if kwargs.get("key") is None:
             value[:] = in_order(value, kwargs.get("reverse", False))
         else:
-            _lose(value)
+            lose(value)
 
     def more(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
         (given,) = args
