@@ -243,7 +243,8 @@ class Writing(Computation):
         asked = asked_for(ast.parse(self.text), self.workload.entry.rpartition(".")[0])
         for name in sorted((attributes - made) & asked):
             raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is not known")
-        found = []
+        statistics = any(name.endswith("running_mean") for name in self.reference.held)
+        found = ["self.training"] if statistics or "training" in asked else []
         for name, one in known.items():
             if isinstance(one, Expr) or (name.startswith("self.") and re.split(r"[.\[]", name)[1] not in attributes):
                 continue

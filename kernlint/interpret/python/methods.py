@@ -123,6 +123,7 @@ def list_method(value: list[Any], name: str) -> Any:
         "index": lambda a, k, n: value.index(a[0]) if a and not is_huge(value) and a[0] in value else Unknown("index"),
         "insert": insert,
         "remove": remove,
+        "discard": lambda a, k, n: remove(a, k, n) if not is_concrete([*value, *a]) or a[0] in value else None,
         "sort": sort,
     }
     return _method(name, methods[name]) if name in methods else Unknown(f"list.{name}")
