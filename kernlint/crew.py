@@ -31,6 +31,7 @@ from kernlint.sandbox import (
     processor_s,
     run_on_large_stack,
     summary_of,
+    wants_processor,
 )
 
 #: Starting a worker that has to import everything, on a loaded machine, must not count against its first job.
@@ -279,7 +280,7 @@ class _Worker:
     def _waits_for_processor(self) -> bool:
         """Whether the machine is so busy that the job has not had its time yet; the deadline moves then."""
         now, used_s = time.monotonic(), processor_s(self.process.pid)
-        if used_s is None or self._begun_s is None or now >= self._last:
+        if used_s is None or self._begun_s is None or now >= self._last or not wants_processor(self.process.pid):
             return False
         left_s = self._limit_s - (used_s - self._begun_s)
         self.deadline = min(self._last, now + left_s)

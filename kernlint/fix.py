@@ -284,9 +284,9 @@ def _next_fix(version: _Version) -> _Version | None:
                 asked.refused[key] = made
                 continue
             return made
-        made = _shorter_way(version, found)
-        if made is not None:
-            return made
+        shorter = _shorter_way(version, found)
+        if shorter is not None:
+            return shorter
     return None
 
 

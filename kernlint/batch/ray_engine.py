@@ -6,6 +6,7 @@ worker.
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -46,7 +47,7 @@ def _judged(window: list[tuple[int, RowTask]]) -> Iterator[tuple[int, dict[str, 
     import ray.data
 
     if not ray.is_initialized():
-        ray.init(log_to_driver=False, logging_level="ERROR")
+        ray.init(log_to_driver=False, logging_level=logging.ERROR)
     blocks = max(1, -(-len(window) // _AT_A_TIME))
     items = [{"number": number, "task": pickle.dumps(task)} for number, task in window]
     rows = ray.data.from_items(items, override_num_blocks=blocks).map_batches(judged_block, batch_size=_AT_A_TIME)

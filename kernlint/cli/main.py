@@ -77,7 +77,8 @@ class _Commands(click.Group):
             command = self.get_command(ctx, _DEFAULT)
             assert command is not None
             return [*super().shell_complete(ctx, incomplete), *command.shell_complete(ctx, incomplete)]
-        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="file")]
+        # Not both: bash drops the words where there are files too.
+        return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         command = self.get_command(ctx, _DEFAULT)

@@ -226,8 +226,7 @@ def ratio_sigma(before: DotLoop, after: DotLoop, device: Device) -> float:
 
 
 #: Names of the terms in ``KernelTime.terms`` that can bound a kernel.
-_BOUNDS = {"tensor": "tensor", "issue": "issue", "shared": "issue", "l2": "l2", "latency": "latency",
-           "memory": "memory", "launch": "launch"}  # fmt: skip
+_BOUNDS = ("tensor", "issue", "shared", "l2", "latency", "memory", "launch")
 
 
 def dot_time(loop: DotLoop, device: Device) -> KernelTime:
@@ -249,5 +248,5 @@ def dot_time(loop: DotLoop, device: Device) -> KernelTime:
     assert total is not None
     terms = terms_of_loop(total, counts, fitted)
     us = max(fitted.launch_us, terms.pop("us") * math.exp(-_bias(loop, device)))
-    bound = _BOUNDS[max(_BOUNDS, key=lambda name: terms[name])]
+    bound = max(_BOUNDS, key=lambda name: terms[name])
     return KernelTime(us=us, sigma=_sigma(loop, device), bound=bound, terms=terms)

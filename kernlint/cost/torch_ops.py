@@ -66,8 +66,9 @@ _LOSSES: Mapping[str, int] = {"mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 
 _STAGED_ROW, _ROWS_ON_AN_SM, _ROW_READS = 48 << 10, 2, 3
 #: Bytes of a place that pooling for the largest writes beside each value, and elements of a window that it takes as long to find it as.
 _PLACE_BYTES, _PLACED = 8, 8
-#: Bytes of a sector; how often memory moves one that is written in parts, for each part (``cat_last``, ``stack_last``).
-_SECTOR, _PARTLY = 32, 4.8
+#: Bytes of a sector; how often memory moves one that is written in parts, for each part: of contiguous tensors (``cat_last``,
+#: ``stack_last``) and of others (``cat_slices``, ``cat_patches``).
+_SECTOR, _PARTLY, _PARTLY_STRIDED = 32, 4.8, 2.8
 #: Bytes that torch's gather of whole slices copies at a time; shorter ones are picked element by element (``embedding``).
 _SLICE_BYTES = 16
 #: Bytes that memory moves for an element at random.
@@ -175,6 +176,7 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
     written = sum(_bytes(tensor) for tensor in op.writes)
     elements = max([_numel(tensor) for tensor in (*op.writes, *op.reads)], default=1.0)
     launches = op.dims.get("launches", 1)
+    again = 0.0
     if name == "scatter_rows":
         # What is added is read, and as much of the target read and written.
         target = {tensor.storage.id for tensor in op.writes} if op.name != "index_fill_" else set()
@@ -194,7 +196,7 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
         # Of parts that a loop collected only a few are listed; all that is written is read.
         read = max(read, written)
         parts = _parts_of_sector(op)
-        written *= parts * _PARTLY if parts > 1 else 1.0
+        again = written * (parts * (_PARTLY if name == "cat" else _PARTLY_STRIDED) - 1) if parts > 1 else 0.0
         if name == "cat_strided":  # an index for each axis
             elements *= len(op.writes[0].shape or (1,)) if op.writes else 1
     elif name == "loss":
@@ -206,7 +208,7 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
         elements = _dealt(op) * (op.dims.get("taps", max(1.0, elements / max(1.0, outputs))) + _PLACED)
         written += _PLACE_BYTES * outputs if "max" in op.name else 0.0
     if name == "pick" and read > 0:
-        table = max(_bytes(tensor) for tensor in op.reads)
+        table = _bytes(op.reads[0])
         beyond = ramp(table, c.rates["l2_keeps"] * _Speed(device).cache, c.rates["l2_drops"] * _Speed(device).cache)
         read += beyond * elements * _PICKED_BYTES
     by_writes = op.kind == "gather" and op.writes
@@ -221,7 +223,7 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
     speed = _Speed(device)
     cold = _cold(op, read + written, c, speed, reuse)
     passes = case.passes
-    far = bytes_moved = read * passes + written
+    far = bytes_moved = read * passes + written + again
     if name == "softmax_long" and width * _bits(op.reads[0] if op.reads else None) / 8 > _STAGED_ROW:
         # The rows that are under way come round again, from memory where the L2 does not hold them.
         held = min(rows, _ROWS_ON_AN_SM * device.sm_count) * read / max(1.0, rows)

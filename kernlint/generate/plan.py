@@ -13,7 +13,7 @@ from kernlint.generate.product_plan import around_product
 from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
-from kernlint.generate.work import SHORT, Root, Work, count, is_short, merged, whole
+from kernlint.generate.work import SHORT, Root, Work, count, is_short, made_often, merged, whole
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane, Size
 from kernlint.workload.expr import Atom, lift
@@ -130,6 +130,9 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     if seen.products:
         return around_product(root, seen, stored)
     if not seen.reductions:
+        often = made_often(root, seen, stored)
+        if often is not None:
+            raise Stored(often)
         return _placed(root, dims[:-1], dims[-1:])
     long = [(value, index) for value, index in seen.reductions if not is_short(value, sizes)]
     kept = max((lanes_of(index) for _, index in long or seen.reductions), key=len)

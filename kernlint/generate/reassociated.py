@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from kernlint.generate.calls.canonical import through
+from kernlint.generate.calls.canonical import is_widening, through
 from kernlint.generate.calls.products import met
 from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through
 from kernlint.records import dataclass
@@ -74,8 +74,7 @@ def _opens(value: Value) -> bool:
     if not value.dtype.is_float:
         return False
     if value.op == "cast":
-        inner = value.operands[0].value.dtype
-        return inner.is_float and inner.bits <= value.dtype.bits
+        return is_widening(value)
     if value.op == "div":
         return value.operands[1].value.op == "number"
     return value.op in ("mul", "square", "neg")

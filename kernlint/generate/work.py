@@ -76,6 +76,35 @@ def inputs_of(work: Work, works: Iterable[Work]) -> list[Value]:
     return found
 
 
+#: Loads of an element from which on it is looked whether some of them are done again and again, and how many fewer have to be left.
+_MANY_LOADS, _FEWER = 64, 4
+
+
+def made_often(root: Value, seen: Seen, stored: Mapping[int, Value]) -> Value | None:
+    """What had better lie in memory: each element of ``root`` looks at many elements of it, each of which is made of many others."""
+    if _loads(seen, stored) < _MANY_LOADS:
+        return None
+    visits: dict[int, int] = {}
+    values = {id(value): value for value, _ in seen.found if value is not root and value.op != "input"}
+    for value, _ in seen.found:
+        visits[id(value)] = visits.get(id(value), 0) + 1
+    best: tuple[float, Value] | None = None
+    for key, value in values.items():
+        if visits[key] < _FEWER or key in stored or value.op in ("number", "place"):
+            continue
+        own = Seen()
+        look(value, identity(value.shape), stored, own, value)
+        inside = _loads(own, stored)
+        fewer = visits[key] * inside / (visits[key] + inside) if inside else 0.0
+        if fewer >= _FEWER and (best is None or fewer > best[0]):
+            best = fewer, value
+    return best[1] if best is not None else None
+
+
+def _loads(seen: Seen, stored: Mapping[int, Value]) -> int:
+    return sum(value.op == "input" or id(value) in stored for value, _ in seen.found)
+
+
 def merged(works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
     made: list[Work] = []
     for work in works:
@@ -132,6 +161,8 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
         try:
             look(root.value, root.index, before, seen, root.value)
         except Stored:
+            return False
+        if not seen.reductions and made_often(root.value, seen, before) is not None:
             return False
         if seen.products or any(lanes_of(place[-1:]) != {COLUMNS} for _, place in seen.scans):
             return False

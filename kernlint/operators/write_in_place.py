@@ -18,7 +18,7 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.finding import Context, Variant, tensor_name
-from kernlint.rules.proofs.indices import addresses, always_run, elements
+from kernlint.rules.proofs.indices import addresses, always_run
 from kernlint.rules.proofs.liveness import accesses, parameters, uses
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
@@ -117,7 +117,7 @@ def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
     written = addresses(launch, store, loops)
     if view is None or view.numel != new.numel or view.offset != 0 or written is None or not written.distinct:
         return False
-    if new.shape is None or new.is_contiguous is not True or not written.cover(elements(new) or 0):
+    if new.shape is None or new.is_contiguous is not True or not written.cover(new.elements or 0):
         return False
     order = [node for node, _ in launch.kernel.walk()]
     position = next(i for i, node in enumerate(order) if node is store)

@@ -22,8 +22,8 @@ _FEWEST = 8
 _NOTE = "      "
 
 _STYLES = {
-    "tensor": "green", "memory": "cyan", "l2": "cyan", "lines": "cyan", "latency": "yellow", "issue": "magenta", "launch": "red",
-    "atomics": "red", "host": "blue",
+    "tensor": "green", "memory": "cyan", "l2": "cyan", "lines": "cyan", "latency": "yellow", "issue": "magenta", "shared": "magenta",
+    "launch": "red", "atomics": "red", "host": "blue",
 }  # fmt: skip
 
 

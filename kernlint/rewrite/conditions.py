@@ -10,7 +10,7 @@ from kernlint.rewrite.mended_faults import mends
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.correctness.kl744_unparenthesised_mask import Parenthesised
+from kernlint.rules.correctness.kl744_unparenthesised_mask import Parenthesised, joins
 from kernlint.rules.faults import MendedFault
 from kernlint.syntax.walk import walk
 
@@ -25,9 +25,9 @@ def parenthesised(site: Site, transform: Parenthesised) -> list[TextEdit]:
     starts = [source.whole(operands[0])[0]]
     ends: list[int] = []
     for operand in operands:
-        if _joins(operand):
+        if joins(operand):
             assert isinstance(operand, cst.BinaryOperation)
-            if any(_joins(side) for side in (operand.left, operand.right)):
+            if any(joins(side) for side in (operand.left, operand.right)):
                 raise CannotRewrite("several `&` stand between two comparisons")
             ends.append(source.whole(operand.left)[1])
             starts.append(source.whole(operand.right)[0])
@@ -36,12 +36,6 @@ def parenthesised(site: Site, transform: Parenthesised) -> list[TextEdit]:
         if _is_comparison(comparison, source, start, end):
             edits += [TextEdit(start, start, "("), TextEdit(end, end, ")")]
     return edits
-
-
-def _joins(node: cst.BaseExpression) -> bool:
-    return (
-        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.BitAnd, cst.BitOr)) and not node.lpar
-    )
 
 
 def _is_comparison(comparison: cst.Comparison, source: Source, start: int, end: int) -> bool:

@@ -15,23 +15,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from kernlint.child import Outcome, outcome_of, result_of
-from kernlint.crew import GAVE_UP, Begun, Crew, Failure, Trade
-from kernlint.errors import AnalysisError
-from kernlint.records import dataclass
+from kernlint.child import Question, asked, trade
+from kernlint.crew import Crew
 
 #: How long a question that nobody waits for any more may take to its end before its worker is ended.
 GRACE_S = 0.5
-
-
-@dataclass(frozen=True)
-class _Question:
-    """``call(**arguments)``, computed in ``folder``: modules that a source imports are looked for there."""
-
-    call: Callable[..., Any]
-    arguments: Mapping[str, Any]
-    timeout_s: float
-    folder: str | None
 
 
 class Lane:
@@ -45,14 +33,14 @@ class Lane:
         self._folder = folder
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="kernlint-lane")
         self._guard = threading.Lock()
-        self._crew = Crew(Trade(_prepare, _answer, _limit_s, "kernlint.server.warm"), 1)
+        self._crew = Crew(trade(_prepare, template="kernlint.server.warm"), 1)
         #: What the worker is busy with.
         self._current: object = None
 
     async def ask(self, call: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float) -> Any:
-        """``call(**arguments)``, computed by the worker. Raises as :func:`kernlint.child.run_in_worker` does."""
+        """``call(**arguments)``, computed by the worker. Raises as :func:`kernlint.child.asked` does."""
         token = object()
-        question = _Question(call, dict(arguments), timeout_s, self._folder)
+        question = Question(call, dict(arguments), timeout_s, self._folder)
         answer = self._threads.submit(self._ask, token, question)
         try:
             return await asyncio.wrap_future(answer)
@@ -67,17 +55,14 @@ class Lane:
         self._crew.close()
         self._crew.stop()
 
-    def _ask(self, token: object, question: _Question) -> Any:
+    def _ask(self, token: object, question: Question) -> Any:
         with self._guard:
             self._current = token
         try:
-            ((_, answer),) = self._crew.run([question])
+            return asked(self._crew, question)
         finally:
             with self._guard:
                 self._current = None
-        if isinstance(answer, Failure):
-            raise AnalysisError(f"the analysis {answer.reason}" if answer.kind == GAVE_UP else answer.reason)
-        return result_of(answer)
 
     def _end(self, token: object, answer: Future[Any]) -> None:
         """End the worker that is still busy with what ``token`` stands for."""
@@ -98,16 +83,3 @@ def _prepare() -> None:
     os.close(nothing)
     with suppress(OSError):  # there is no standard error
         os.dup2(2, 1)
-
-
-def _answer(question: _Question, begun: Begun) -> Outcome:
-    if question.folder is not None:
-        try:
-            os.chdir(question.folder)
-        except OSError as error:
-            return "error", AnalysisError(f"{question.folder}: {error.strerror or error}")
-    return outcome_of(question.call, question.arguments)
-
-
-def _limit_s(question: _Question) -> float:
-    return question.timeout_s

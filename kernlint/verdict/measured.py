@@ -38,8 +38,8 @@ _COPY_KERNELS = ("direct_copy_kernel", "aten::copy_")
 _MOST_KERNELS = 50
 
 _GROUPS = {
-    "tensor": "tensor", "memory": "memory", "l2": "memory", "lines": "memory", "issue": "issue", "alu": "issue", "latency": "latency",
-    "launch": "latency", "atomics": "memory",
+    "tensor": "tensor", "memory": "memory", "l2": "memory", "lines": "memory", "atomics": "memory", "issue": "issue",
+    "shared": "issue", "alu": "issue", "latency": "latency", "launch": "latency",
 }  # fmt: skip
 _WAITS_FOR = {
     "tensor": "the tensor cores are what it waits for",

@@ -277,6 +277,7 @@ _BOUNDS = {
     "lines": "the cache lines that its lanes spread over",
     "latency": "latency",
     "issue": "instruction issue",
+    "shared": "shared memory",
     "launch": "launch overhead",
     "atomics": "atomics",
     "alu": "arithmetic",

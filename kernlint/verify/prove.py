@@ -187,7 +187,7 @@ class _Run:
             outcome, summary = "not_checkable", "no launch of the changed version is known well enough to compile it"
         else:
             outcome, differences = compared(kernels)
-            summary = "; ".join(differences[:3]) or "both versions compile to the same"
+            summary = "; ".join(differences[:3]) or "none of the figures below differs between the compiled kernels"
             notes = [*notes, *differences[3:]]
         return self._answer(
             "compile", outcome, summary, ended, kernels=tuple(kernels), target=plan.architecture, notes=notes

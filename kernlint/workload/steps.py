@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from math import prod
 from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
-from kernlint.workload.expr import Expr, Size, Symbol, concrete
+from kernlint.workload.expr import Expr, Size, Symbol, concrete, simplify
 from kernlint.workload.fault import Fault
 from kernlint.workload.hints import NO_HINTS, Hints
 from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
@@ -52,6 +53,11 @@ class Tensor:
     strides: tuple[Size, ...] | None
     storage: Storage
     offset: Size = 0
+
+    @property
+    def elements(self) -> Size | None:
+        """How many elements it has, in symbols where sizes are; None while nothing is known of its shape."""
+        return None if self.shape is None else simplify(prod(self.shape, start=Expr.constant(1)))
 
     @property
     def numel(self) -> int | None:

@@ -183,7 +183,7 @@ def _softmax(step: Launch, loads: frozenset[int]) -> bool:
 def _passed_on(step: Step, source: _Scores) -> _Scores | None:
     """What scores become by an elementwise step or a softmax: a tensor with as many elements."""
     outs = written_tensors(step)
-    if len(outs) != 1 or _count(outs[0]) is None or _count(outs[0]) != _count(source.tensor):
+    if len(outs) != 1 or outs[0].elements is None or outs[0].elements != source.tensor.elements:
         return None
     if isinstance(step, TorchOp):
         if step.kind == "softmax":
@@ -224,7 +224,7 @@ def _second_product(step: Step, source: _Scores) -> Attention | None:
 
 
 def _attention(step: Step, source: _Scores, v: Tensor, out: Tensor) -> Attention | None:
-    numel, area = _count(source.tensor), lift(source.rows) * source.columns
+    numel, area = source.tensor.elements, lift(source.rows) * source.columns
     if numel is None or v.shape is None or len(v.shape) < 2 or out.shape is None:
         return None
     batch: Size = 1
@@ -245,15 +245,6 @@ def _loads_of(step: Launch, source: _Scores) -> frozenset[int]:
         if tensor is not None and tensor.storage.id == source.tensor.storage.id:
             found.add(load.id)
     return frozenset(found)
-
-
-def _count(tensor: Tensor) -> Size | None:
-    if tensor.shape is None:
-        return None
-    total: Size = 1
-    for extent in tensor.shape:
-        total = total * extent
-    return total
 
 
 def _unread_elsewhere(workload: Workload, found: Attention) -> bool:

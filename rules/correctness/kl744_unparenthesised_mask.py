@@ -111,7 +111,7 @@ def _misread(function: cst.FunctionDef, module: Module) -> Iterator[tuple[cst.Co
     for node in module.within(function, cst.Comparison):
         operands = [node.left, *(target.comparator for target in node.comparisons)]
         for place, operand in enumerate(operands):
-            if not _joins(operand):
+            if not joins(operand):
                 continue
             assert isinstance(operand, cst.BinaryOperation)
             inside = 0 < place < len(operands) - 1
@@ -130,7 +130,8 @@ def _asks_for_any_bit(node: cst.Comparison) -> bool:
     return isinstance(number, cst.Integer) and number.evaluated_value == 0
 
 
-def _joins(node: cst.BaseExpression) -> bool:
+def joins(node: cst.BaseExpression) -> bool:
+    """Whether ``&`` or ``|`` stands between two operands without parentheses around them."""
     return (
         isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.BitAnd, cst.BitOr)) and not node.lpar
     )

@@ -16,12 +16,10 @@ from kernlint.workload import (
     Load,
     Node,
     ProgramId,
-    Size,
     Step,
     Store,
     Tensor,
     TorchOp,
-    concrete,
 )
 from kernlint.workload.expr import ceildiv, lift
 
@@ -66,9 +64,10 @@ def as_launch(step: Step) -> Launch | None:
     if not isinstance(step, TorchOp) or not is_pointwise(step):
         return None
     (out,) = step.writes
+    count = out.elements
     assert out.shape is not None
     assert out.dtype is not None
-    count = elements(out.shape)
+    assert count is not None
     index = Expr.atom(ProgramId(0)) * BLOCK + Expr.atom(Lane(0))
     mask = ((index, lift(count)),)
     loads: list[Load] = []
@@ -92,12 +91,3 @@ def as_launch(step: Step) -> Launch | None:
     )  # fmt: skip
     kernel = Kernel(step.name, body, step.span, step.span, step.span.file, dims=1)
     return Launch(kernel, (ceildiv(count, BLOCK),), arguments, {}, 4, 3, step.span, step.function)
-
-
-def elements(shape: tuple[Size, ...]) -> Size:
-    """The number of elements of a tensor of ``shape``."""
-    count: Size = 1
-    for extent in shape:
-        count = count * extent
-    number = concrete(count)
-    return count if number is None else number

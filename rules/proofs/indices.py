@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from math import prod
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.index_divisions import apart
-from kernlint.workload import Access, Branch, Kernel, Launch, Loop, Size, Tensor, concrete
+from kernlint.workload import Access, Branch, Kernel, Launch, Loop, Size, concrete
 from kernlint.workload.expr import (
     Atom,
     Expr,
@@ -222,11 +221,6 @@ def always_run(kernel: Kernel, kind: type[Access]) -> list[tuple[Access, tuple[L
         for inner, _ in Kernel("", arm, branch.span, branch.span, "").walk(kind)
     }
     return [(node, loops) for node, loops in kernel.walk(kind) if id(node) not in in_branches]  # type: ignore[misc]
-
-
-def elements(tensor: Tensor) -> Size | None:
-    """The product of the extents, symbolic where they are."""
-    return None if tensor.shape is None else simplify(prod(tensor.shape, start=Expr.constant(1)))
 
 
 def _reach(reach: Size | None, digit: Digit, gapless: bool) -> Size | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernlint.rules.proofs.dataflow import tensors_of
-from kernlint.rules.proofs.indices import addresses, always_run, elements
+from kernlint.rules.proofs.indices import addresses, always_run
 from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
 
 
@@ -61,7 +61,7 @@ def _overwrites(launch: Launch, tensor: Tensor) -> bool:
     if not launch.kernel.complete or launch.kernel.may_leave or accesses(launch, storage, (Load, Atomic)):
         return False
     names = parameters(launch, storage)
-    count = elements(tensor)
+    count = tensor.elements
     if count is None or not all(_whole(launch.tensor(name), tensor) for name in names):
         return False
     for store, loops in always_run(launch.kernel, Store):
@@ -80,5 +80,5 @@ def _whole(view: Tensor | None, tensor: Tensor) -> bool:
         and tensor.offset == 0
         and view.dtype == tensor.dtype
         and (tensor.is_contiguous is True or tensor.strides == view.strides)
-        and elements(view) == elements(tensor)
+        and view.elements == tensor.elements
     )

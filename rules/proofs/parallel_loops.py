@@ -71,7 +71,7 @@ class Loop:
     def stride(self, tensor: Tensor) -> Size | None:
         """Elements between the views of neighbouring iterations; None where the offset is not a multiple of the index."""
         if tensor.storage.id in self.fresh:
-            return _numel(tensor)
+            return tensor.elements
         return self.per_iteration(tensor.offset)
 
     def per_iteration(self, offset: Size) -> Size | None:
@@ -271,15 +271,6 @@ def constant_stride(loop: Loop, access: _Access) -> Size | None:
     if access.offset is None:
         return None
     return loop.per_iteration(access.offset.terms.get((), 0))
-
-
-def _numel(tensor: Tensor) -> Size | None:
-    if tensor.shape is None:
-        return None
-    total: Size = 1
-    for extent in tensor.shape:
-        total = total * extent
-    return total
 
 
 def _place(tensor: Tensor) -> tuple[object, ...]:

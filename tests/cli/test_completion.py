@@ -23,10 +23,9 @@ def complete(*words):
     return [tuple(line.split(",", 1)) for line in done.stdout.splitlines()]
 
 
-def test_commands_and_files_come_first():
-    found = complete("che")
-    assert ("plain", "check") in found
-    assert ("file", "che") in found
+def test_commands_come_first_and_files_where_there_is_none():
+    assert complete("che") == [("plain", "check")]
+    assert complete("kernels/k") == [("file", "kernels/k")]
     assert {"batch", "completion", "rules", "verify"} <= {word for _, word in complete("")}
 
 
@@ -64,6 +63,22 @@ def test_scripts_are_valid(shell, tmp_path):
         script = tmp_path / "script"
         script.write_text(done.stdout)
         subprocess.run([program, "-n", str(script)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_is_given_the_words(tmp_path):
+    program = tmp_path / "kernlint"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m kernlint "$@"\n')
+    program.chmod(0o755)
+    asked = """
+        eval "$(kernlint completion bash)"
+        COMP_WORDS=(kernlint exp) COMP_CWORD=1
+        _kernlint_completion kernlint exp kernlint
+        echo "${COMPREPLY[@]}"
+    """
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-c", asked], env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("explain\n", "")
 
 
 def test_another_shell_is_refused():

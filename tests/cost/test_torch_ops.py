@@ -240,3 +240,30 @@ def test_convolutions_of_the_facts() -> None:
 def test_attention_without_a_width_has_a_time() -> None:
     empty = tensor("q", F32, 1, 1, 8, 0)
     assert math.isfinite(us(op("attention", (empty, empty, empty), (empty,), k=0)))
+
+
+def test_parts_that_are_not_contiguous_are_put_together_by_the_element() -> None:
+    whole = tensor("x", F16, 4096, 512)
+    strided = dataclasses.replace(whole, strides=(1024, 1))
+    out = tensor("y", F16, 4096, 2048)
+    assert case_of(op("cat", (whole,) * 4, (out,))) == "cat"
+    assert case_of(op("cat", (strided,) * 4, (out,))) == "cat_strided"
+    large = tensor("y", F16, 1 << 18, 2048)
+    parts = (tensor("x", F16, 1 << 18, 512), dataclasses.replace(tensor("x", F16, 1 << 18, 512), strides=(1024, 1)))
+    contiguous, other = (us(op("cat", (part,) * 4, (large,))) for part in parts)
+    assert other > 1.5 * contiguous
+
+
+def test_elements_in_turn_share_sectors() -> None:
+    n = 1 << 26
+    pair = tensor("x", F32, n)
+    behind, beside = tensor("y", F32, 2 * n), tensor("y", F32, n, 2)
+    assert us(op("cat", (pair, pair), (beside,))) > 3 * us(op("cat", (pair, pair), (behind,)))
+
+
+def test_an_index_of_elements_takes_no_block_each() -> None:
+    n = 1 << 23
+    table, index, out = tensor("t", F32, 1 << 20), tensor("i", I64, n), tensor("y", F32, n)
+    assert us(op("gather", (table, index), (out,), run=1)) < 300
+    rows = op("gather", (tensor("t", F32, 1 << 14, 8), tensor("i", I64, n // 8)), (tensor("y", F32, n // 8, 8),), run=8)
+    assert us(rows) > 300  # a block a row, however short

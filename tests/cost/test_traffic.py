@@ -279,3 +279,15 @@ def test_many_points_at_a_time_are_what_each_is_by_itself() -> None:
     for expr in exprs[:3]:
         assert columns.values(expr) == [evaluator(expr)(point) for point in points]
     assert columns.values(exprs[3]) is None and columns.values(exprs[4]) is None
+
+
+def test_numbers_that_are_loaded_move_all_lanes_together() -> None:
+    """A shift by a loaded float (``x - load(v).to(int32)``) is no gather; one by a tile of them is."""
+    shifted = dataclasses.replace(load(2, "x", F32, (1024,), number(0)), offset=None, through=frozenset({1}))
+    arguments = {"v": tensor("v", F32, 1024), "x": tensor("x", F32, 1 << 20)}
+    one, many = load(1, "v", F32, (), number(0)), load(1, "v", F32, (1024,), LANE)
+    moved = traffic(launch("shift", (one, shifted), (1024,), arguments, 4)).accesses[1]
+    assert moved.known
+    assert not moved.gather
+    assert moved.efficiency == 1
+    assert traffic(launch("shift", (many, shifted), (1024,), arguments, 4)).accesses[1].gather

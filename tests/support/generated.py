@@ -670,6 +670,32 @@ CASES = {
         },
         3,
     ),
+    "filters that are outer products": (
+        {
+            "forward": (
+                "k = torch.outer(g, g).expand(x.shape[1], 1, 9, 9).contiguous()\na = F.conv2d(x, k, padding=4, groups=x.shape[1])\n"
+                "w = (c[:, :, None] * c[:, None, :9])[:, None]\n"
+                "b = F.conv2d(x, w, stride=2, padding=(3, 8), dilation=(1, 2), groups=x.shape[1])\n"
+                "return a + 1.0, b, F.conv2d(x[:, :1].half(), torch.outer(g[:8], g)[None, None].half())"
+            ),
+            "inputs": "torch.randn(2, C, H, 19), torch.rand(9), torch.rand(C, 9)",
+            "arguments": "x, g, c",
+            "constants": "C = 5\nH = 21",
+        },
+        5,
+    ),
+    "neighbours that are joined": (
+        {
+            "forward": (
+                "p = [x[:, i::2, j::2] for j in (0, 1) for i in (0, 1)]\na = F.layer_norm(torch.cat(p, -1), (4 * x.shape[-1],))\n"
+                "b = torch.cat([x[:, 0::2, 0::2], x[:, 1::2, 1::2], x[:, 1::2, 0::2]], -1) * 2.0\n"
+                "c = torch.stack([x[:, :, 1::2], x[:, :, 0::2]], 1) + 1.0\n"
+                "return a, b, c, torch.cat([x[..., :3], x[..., 4:7], x[..., 8:11]], -1).sum(-1)"
+            ),
+            "inputs": "torch.randn(2, 6, 10, B)",
+        },
+        4,
+    ),
     "parameter": (
         {
             "forward": "return x * self.w + self.shift",

@@ -50,14 +50,17 @@ def through(outer: View, inner: View) -> View:
 
 def without_casts(view: View) -> View:
     """``view`` without conversions that lose nothing."""
-    while view.value.op == "cast" and view.value.dtype.is_float and not _loses(view.value):
+    while is_widening(view.value):
         view = through(view, view.value.operands[0])
     return view
 
 
-def _loses(cast: Value) -> bool:
-    source = cast.operands[0].value.dtype
-    return source.bits > cast.dtype.bits or not source.is_float
+def is_widening(value: Value) -> bool:
+    """Whether ``value`` is a conversion between floating types that loses nothing."""
+    if value.op != "cast" or not value.dtype.is_float:
+        return False
+    source = value.operands[0].value.dtype
+    return source.is_float and source.bits <= value.dtype.bits
 
 
 def _twice(value: Value) -> bool:

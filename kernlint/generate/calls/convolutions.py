@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.calls.canonical import is_widening
 from kernlint.generate.calls.products import multiplied
-from kernlint.generate.calls.writer import Writer, fixed, per_channel
+from kernlint.generate.calls.writer import Writer, fixed, per_channel, wide
 from kernlint.generate.terms import Bounds
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
 from kernlint.records import dataclass
@@ -43,7 +44,11 @@ def _convolution(rank: int, transposed: bool) -> Callable[[Writer], Value]:
             raise CannotGenerate("a convolution whose geometry is not known")
         stride, padding, dilation = (one or [] for one in given)
         geometry = _Geometry(stride, padding, dilation, taps)
-        if not transposed and groups > 1 and _is_depthwise(x, weight, groups) and math.prod(taps) <= MOST_TAPS:
+        own = not transposed and _is_depthwise(x, weight, groups)
+        factors = _factors(w, weight, rank) if own else None
+        if factors is not None:
+            made = _axis_by_axis(w, x, factors, geometry)
+        elif own and groups > 1 and math.prod(taps) <= MOST_TAPS:
             made = _over_taps(w, x, weight, geometry)
         else:
             made = _in_groups(w, x, weight, geometry, groups, _transposed if transposed else _plain)
@@ -80,6 +85,49 @@ def _over_taps(w: Writer, x: Tensor, weight: Tensor, geometry: _Geometry) -> Val
         total = product if total is None else w.map("add", total, product)
     assert isinstance(total, Value)
     return total
+
+
+def _factors(w: Writer, weight: Tensor, rank: int) -> list[View] | None:
+    """For each axis what the taps along it are, where a filter is their outer product: views from the channel and the tap."""
+    channel, taps = lane(0), [lane(1 + d) for d in range(rank)]
+    view = w.operand(weight)
+    waiting = [View(view.value, looked_through(view.index, [channel, lift(0), *taps]))]
+    found: dict[int, View] = {}
+    while waiting:
+        one = waiting.pop()
+        axes = [d for d in range(rank) if 1 + d in lanes_of(one.index)]
+        if len(axes) > 1 and (one.value.op == "mul" or is_widening(one.value)):
+            waiting += [View(part.value, looked_through(part.index, one.index)) for part in one.value.operands]
+        elif len(axes) == 1 and axes[0] not in found:
+            (axis,) = axes
+            places = [lane(1) if d == 1 + axis else lane(d) for d in range(1 + rank)]
+            found[axis] = View(one.value, looked_through(one.index, places))
+        else:
+            return None
+    return [found[d] for d in range(rank)] if rank > 1 and len(found) == rank else None
+
+
+def _axis_by_axis(w: Writer, x: Tensor, factors: Sequence[View], geometry: _Geometry) -> Value:
+    """A convolution with an outer product: first along the last axis, whose result the next one goes over."""
+    image, shape = w.operand(x), list(x.shape or ())
+    for d in reversed(range(len(factors))):
+        made = tuple(w.shape[2 + e] if e >= d else n for e, n in enumerate(shape[2:]))
+        space = (*shape[:2], *made)
+        stride, pad, gap = geometry.stride[d], geometry.padding[d], geometry.dilation[d]
+        total: Value | None = None
+        for tap in range(geometry.taps[d]):
+            place = lane(2 + d) * stride + tap * gap - pad
+            bounds = ((lift(pad), place + pad, lift(shape[2 + d]) + pad),)
+            places = [place if e == 2 + d else at for e, at in enumerate(identity(space))]
+            look = View(image.value, looked_through(image.index, places))
+            seen = Value("choose", space, image.value.dtype, (look, _nothing()), {"cases": (bounds, ())})
+            factor = View(factors[d].value, looked_through(factors[d].index, [lane(1), lift(tap)]))
+            one = Value("mul", space, wide(w.dtype), (View(seen, identity(space)), factor))
+            both = () if total is None else (View(total, identity(space)), View(one, identity(space)))
+            total = one if total is None else Value("add", space, wide(w.dtype), both)
+        assert total is not None
+        image = View(total, identity(space))
+    return w.cast(image, w.dtype)
 
 
 def _nothing() -> View:

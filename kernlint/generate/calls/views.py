@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.writer import Writer, fixed
@@ -14,7 +14,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.workload import Expr, Size
+from kernlint.workload import Expr, Lane, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
@@ -76,8 +76,52 @@ def _cat(w: Writer) -> Value:
         cases.append(((lift(start), lane(axis), lift(end) if part is not parts[-1] else None),))
         extents.append((start, extent))
         start = end
+    regular = _regular(w, [w.operand(part) for part in parts], axis, None if stacked else extents[0][1], extents)
+    if regular is not None:
+        return Value("cast", w.shape, w.dtype, (regular,))
     attributes = {"cases": tuple(cases), "axis": axis, "extents": tuple(extents)}
     return Value("choose", w.shape, w.dtype, tuple(views), attributes)
+
+
+def _regular(
+    w: Writer, parts: Sequence[View], axis: int, extent: Size | None, extents: Sequence[tuple[Size, Size]]
+) -> View | None:
+    """Parts of one tensor, put together along ``axis``, as one view of it, where they lie regularly: each is ``extent`` long, or one of a
+    new axis. So the four neighbours of patches that are joined are."""
+    first, count = parts[0], len(parts)
+    if any(part.value is not first.value for part in parts) or any(lift(n) != lift(extents[0][1]) for _, n in extents):
+        return None
+    place = lane(axis)
+    number = place if extent is None else lift(ex.floordiv(place, extent))
+    own = list(identity(w.shape))
+    if extent is None:
+        del own[axis]
+    else:
+        own[axis] = lift(ex.mod(place, extent))
+    index = []
+    for d, begin in enumerate(looked_through(first.index, own)):
+        apart = [part.index[d] - first.index[d] for part in parts]
+        step = _step(apart, number, count)
+        if step is None:
+            return None
+        index.append(begin + step)
+    return View(first.value, tuple(index))
+
+
+def _step(apart: Sequence[Expr], number: Expr, count: int) -> Expr | None:
+    """How far apart parts lie, as a law of their number: by its digits in some base; None where there is none."""
+    if any(isinstance(atom, Lane) for one in apart for atom in one.atoms()):
+        return None
+    if all(one == lift(0) for one in apart):
+        return lift(0)
+    for base in (one for one in range(1, count) if count % one == 0):
+        high = apart[base]
+        if all(apart[p] == high * (p // base) for p in range(count)):
+            return high * (number if base == 1 else ex.floordiv(number, base))
+        low = apart[1]
+        if base > 1 and all(apart[p] == low * (p % base) for p in range(count)):
+            return low * lift(ex.mod(number, base))
+    return None
 
 
 def _pad(w: Writer) -> Value:

@@ -43,7 +43,7 @@ def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None, both: 
         result = h.allocate(result_type, shape, "result", node)
         axes = _axes(x.shape, dim)
         dims = {"inner": int(bool(axes) and x.shape is not None and max(axes) == len(x.shape) - 1)}
-        made = (result,)
+        made: tuple[Tensor, ...] = (result,)
         if both or (pair and dim is not None):
             made = (result, h.allocate(result_type if both else dt.INT64, shape, "result", node))
         h.torch_op(name, "reduce", (x,), made, node, flops=x.numel, dims=dims)

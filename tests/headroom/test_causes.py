@@ -1,0 +1,245 @@
+"""What is named as the largest cause, and what closing it promises, of programs each with one flaw."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernlint.analysis import analysis
+from kernlint.headroom.causes import Cause
+from kernlint.headroom.headroom import Headroom
+from kernlint.request import Request
+
+HEAD = """
+import torch, triton, triton.language as tl
+"""
+
+#: A recurrence along time, channels side by side, of few sequences.
+RECURRENCE = """
+@triton.jit
+def walk(decay, x, y, steps, width, BLOCK: tl.constexpr):
+    at = tl.program_id(1) * steps * width + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    state = tl.zeros((BLOCK,), tl.float32)
+    for t in range(steps):
+        state = tl.load(decay + at + t * width) * state + tl.load(x + at + t * width)
+        tl.store(y + at + t * width, state)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, decay, x):
+        y = torch.empty_like(x)
+        walk[(x.shape[2] // 32, x.shape[0])](decay, x, y, x.shape[1], x.shape[2], BLOCK=32, num_warps=1)
+        return y
+
+def get_inputs():
+    return [torch.rand(2, 1024, 256), torch.randn(2, 1024, 256)]
+"""
+
+#: Sums over all pairs, in double precision of fp32 coordinates.
+PAIRS = """
+@triton.jit
+def field(points, centres, y, n, R: tl.constexpr, C: tl.constexpr):
+    row = tl.program_id(0) * R + tl.arange(0, R)
+    a, b = tl.load(points + 2 * row).to(tl.float64), tl.load(points + 2 * row + 1).to(tl.float64)
+    total = tl.zeros((R, C), tl.float64)
+    for start in range(0, n, C):
+        column = start + tl.arange(0, C)
+        u = a[:, None] - tl.load(centres + 2 * column).to(tl.float64)[None, :]
+        v = b[:, None] - tl.load(centres + 2 * column + 1).to(tl.float64)[None, :]
+        total += tl.exp(-(u * u + v * v))
+    tl.store(y + row, tl.sum(total, axis=1).to(tl.float32))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, points, centres):
+        y = torch.empty(points.shape[0], device=points.device)
+        field[(points.shape[0] // 32,)](points, centres, y, centres.shape[0], R=32, C=128, num_warps=8)
+        return y
+
+def get_inputs():
+    return [torch.randn(16384, 2), torch.randn(16384, 2)]
+"""
+PAIRS_REFERENCE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, points, centres):
+        return torch.exp(-torch.cdist(points, centres) ** 2) @ torch.ones(centres.shape[0], device=points.device)
+
+def get_inputs():
+    return [torch.randn(16384, 2), torch.randn(16384, 2)]
+"""
+
+#: Two kernels a layer, in a Python loop over layers that do not need each other.
+LAYERS = """
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2.0, mask=at < n)
+
+@triton.jit
+def shift(y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(y + at, mask=at < n) + 1.0, mask=at < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        for layer in range(x.shape[0]):
+            scale[(triton.cdiv(x.shape[1], 1024),)](x[layer], y[layer], x.shape[1], BLOCK=1024)
+            shift[(triton.cdiv(x.shape[1], 1024),)](y[layer], x.shape[1], BLOCK=1024)
+        return y
+
+def get_inputs():
+    return [torch.randn(64, 8192)]
+"""
+
+#: Four neighbours put side by side before the kernel reads them.
+PATCHES = """
+@triton.jit
+def double(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2.0, mask=at < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        parts = torch.cat([x[:, 0::2, 0::2], x[:, 1::2, 0::2], x[:, 0::2, 1::2], x[:, 1::2, 1::2]], dim=-1)
+        y = torch.empty_like(parts)
+        double[(triton.cdiv(parts.numel(), 2048),)](parts, y, parts.numel(), BLOCK=2048)
+        return y
+
+def get_inputs():
+    return [torch.randn(16, 256, 256, 32)]
+"""
+
+#: Few programs that each sum up a long row.
+SUMS = """
+@triton.jit
+def total(x, y, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    found = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        found += tl.load(x + tl.program_id(0) * n + start + lanes, mask=start + lanes < n, other=0.0)
+    tl.store(y + tl.program_id(0), tl.sum(found, axis=0))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty(x.shape[0], device=x.device)
+        total[(x.shape[0],)](x, y, x.shape[1], BLOCK=2048)
+        return y
+
+def get_inputs():
+    return [torch.randn(4, 1 << 20)]
+"""
+
+
+def found(source: str, reference: str | None = None) -> Headroom:
+    headroom = analysis(Request(HEAD + source, reference=reference, device="h200")).judgement.headroom
+    assert headroom is not None
+    return headroom
+
+
+def largest(source: str, reference: str | None = None) -> Cause:
+    return found(source, reference).causes[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "category"),
+    [
+        (RECURRENCE, "serial steps", "algorithm"),
+        (PAIRS, "unit", "precision"),
+        (LAYERS, "launches in a Python loop", "launch"),
+        (PATCHES, "copies", "memory"),
+        (SUMS, "few programs", "tiling"),
+    ],
+)
+def test_the_largest_cause(source: str, name: str, category: str) -> None:
+    cause = largest(source)
+    assert (cause.name, cause.category) == (name, category)
+
+
+def test_steps_that_need_each_other_are_not_shared_out() -> None:
+    assert "few programs" not in {cause.name for cause in found(RECURRENCE).causes}
+
+
+def test_a_scan_in_chunks_still_takes_its_steps() -> None:
+    headroom = found(RECURRENCE)
+    assert headroom.achievable_us >= 1024 * 0.02
+    assert 2 < headroom.without(headroom.causes[0])[0] < 15
+
+
+def test_what_is_in_line_is_scanned_at_once() -> None:
+    line = RECURRENCE.replace("+ t * width", "* steps + t").replace("tl.program_id(1) * steps * width + ", "")
+    line = line.replace("BLOCK=32", "BLOCK=1").replace("// 32", "// 1")
+    assert found(line).achievable_us < found(RECURRENCE).achievable_us
+
+
+def test_single_precision_is_proven_by_the_kernel_itself() -> None:
+    headroom = found(PAIRS, PAIRS_REFERENCE)
+    cause = headroom.causes[0]
+    assert cause.name == "unit"
+    assert cause.reachable
+    assert headroom.alone(cause) == pytest.approx(headroom.now_us / (headroom.now_us - cause.alone_us), rel=0.2)
+
+
+def test_a_product_with_a_vector_is_none_for_the_tensor_cores() -> None:
+    assert "no tensor cores" not in {cause.name for cause in found(PAIRS, PAIRS_REFERENCE).causes}
+
+
+def test_partial_results_take_a_second_launch() -> None:
+    (witness,) = found(SUMS).witnesses
+    assert len(witness.steps) == 2
+    assert "partial results" in witness.form
+
+
+@pytest.mark.parametrize(("count", "groups"), [(9, 1), (4096, 2)])
+def test_what_few_elements_of_a_column_come_to_is_no_barrier(count: int, groups: int) -> None:
+    reference = f"""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x - x.sum(0)
+
+def get_inputs():
+    return [torch.randn({count}, 1 << 14)]
+"""
+    body = (
+        LAYERS.split("class ModelNew")[0]
+        + """
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        scale[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)
+        return y
+"""
+    )
+    from kernlint.headroom.graph import graph_of
+    from kernlint.headroom.groups import groups_of
+
+    asked = analysis(Request(HEAD + body, reference=reference, device="h200")).judgement.workload.reference
+    assert asked is not None
+    assert len(groups_of(graph_of(asked))) == groups
+
+
+def test_rows_share_a_program() -> None:
+    reference = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, -1)
+
+def get_inputs():
+    return [torch.randn(65536, 256, dtype=torch.float16)]
+"""
+    body = (
+        LAYERS.split("class ModelNew")[0]
+        + """
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        scale[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)
+        return y
+"""
+    )
+    headroom = found(body, reference)
+    (step,) = headroom.witnesses[0].steps
+    assert step.programs < 65536  # type: ignore[union-attr]
