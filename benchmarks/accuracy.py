@@ -76,8 +76,9 @@ class Case:
     @property
     def right_cause(self) -> bool:
         """Whether the verdict names the right category, and the kernel or the host function to blame: a launch of it is as good a
-        place to mend as its body, and a verdict names both."""
-        return self.worth and self.category == self.right_category and self.right_symbol in (self.symbol, self.kernel)
+        place to mend as its body, and a verdict names both. A method may go by its own name."""
+        places = {self.symbol, self.symbol.rsplit(".", 1)[-1], self.kernel}
+        return self.worth and self.category == self.right_category and self.right_symbol in places
 
 
 def cases_of(pair: str, scope: str) -> list[Case]:

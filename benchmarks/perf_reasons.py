@@ -22,8 +22,6 @@ REASONS: dict[str, str] = {
     "PERF-021": "measurement: padded head dimensions waste products only where the tensor cores are the limit; the remedy (two dots) "
     "costs registers and code.",
     "PERF-023": "intent: whether the function runs under torch.compile with dynamic shapes is not in the file that launches.",
-    "PERF-025": "run-time data: the length of the sequence is loaded in the kernel. With it fixed, "
-    "KL216 shares the online softmax out where the programs fill less than a quarter of the SMs.",
     "PERF-027": "the example has one K step: without a loop over K the order of programs has no operand to reuse. KL205 finds the pattern "
     "in the pair gemm-no-swizzle.",
     "PERF-028": "measurement: whether overlapping epilogue and prologue gains depends on occupancy and the epilogue's own cost; the row's "
@@ -59,6 +57,8 @@ REASONS: dict[str, str] = {
     "PERF-072": "measurement: a product with one row is bound by memory on either path; whether the padded dot costs anything depends on "
     "occupancy.",
     "PERF-073": "kernlint reads programs that launch Triton kernels; KL506 finds the direct convolution written as a kernel.",
+    "PERF-074": "the good example waits for the device itself: torch.bincount reads its largest element back, whatever `minlength` is. "
+    "The loop over the experts is gone in it.",
     "PERF-075": "intent: reported once for a project as information at most; the verdict itself says when PyTorch's own "
     "kernels are faster.",
     "PERF-080": "conflict with PERF-038: listing a size in do_not_specialize costs vector loads where it bounds the contiguous "

@@ -80,6 +80,8 @@ class Computation:
         self.sizes = numbers(open_sizes, constants)
         #: What arguments become that are changed in place, by their paths in the reference.
         self.updates: dict[str, Value] = {}
+        #: What must not be below zero, that all views lie within their tensors.
+        self.within: list[Expr] = []
         module = program.kernel if itself else program.reference
         if module is None:
             raise CannotGenerate("there is no reference")
@@ -106,6 +108,7 @@ class Computation:
             reader = Reader(self.reference, self.sizes)
             self.updates = reader.updates()
             values = [seen(reader, tensor) for tensor in values_of(self.reference.result)]
+            self.within = list(reader.within)
             changed = [name for name, one in workload.arguments.items() if _is_changed(workload, one)]
             if len(changed) > len(self.updates):
                 raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")

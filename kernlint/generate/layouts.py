@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernlint.generate.values import CannotGenerate, lane
-from kernlint.workload import Expr, Size, Tensor
+from kernlint.workload import Expr, Opaque, Size, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
 
@@ -72,6 +72,26 @@ def _carried(base: Tensor, view: Tensor, places: list[Expr], sizes: Mapping[Atom
         places[outer] = places[outer] + ex.floordiv(places[axis], extent)
         places[axis] = lift(ex.mod(places[axis], extent))
     return tuple(places)
+
+
+def conditions(base: Tensor, view: Tensor, places: tuple[Expr, ...]) -> list[Expr]:
+    """What must not be below zero for ``places`` to lie within ``base``: at smaller sizes a slice has fewer elements."""
+    starts: dict[Atom, Size] = dict.fromkeys(_ends(view), 0)
+    found = []
+    for place, extent in zip(places, base.shape or ()):
+        if any(isinstance(atom, Opaque) for atom in place.atoms()):
+            continue  # a rest or a quotient of what was seen to lie within another axis
+        found += [place.substitute(starts), lift(extent) - 1 - place.substitute(_ends(view))]
+    return [one for one in found if not _at_least(one).is_natural]
+
+
+def _at_least(size: Expr) -> Expr:
+    """``size``, with what is divided for the quotients that are taken away."""
+    for atom in size.atoms():
+        step = size.coefficient(atom)
+        if isinstance(atom, Opaque) and atom.op == "floordiv" and step is not None and (-step).is_natural:
+            size = size.substitute({atom: atom.args[0]})
+    return size
 
 
 def _ends(view: Tensor) -> dict[Atom, Size]:

@@ -195,7 +195,13 @@ class Writing(Computation):
         if self.host.divisions:
             extents.append(" and ".join(self.host.divisions))
         checks = [f"assert {one}" for one in (*extents, *self._given("\n".join(body)), *self._apart())]
-        return Rewritten(kernels, [*checks, *prepared, *self.host.size_lines(), *body], bool(extents))
+        reach = [self._not_negative(one) for one in self.within]
+        return Rewritten(kernels, [*checks, *prepared, *self.host.size_lines(), *reach, *body], bool(extents))
+
+    def _not_negative(self, size: Expr) -> str:
+        """The assertion that ``size`` is at least zero: slices by numbers are shorter where an axis is."""
+        number = size.substitute(dict.fromkeys(size.atoms(), 0))
+        return f"assert {self.host.expression(size - number)[0]} >= {-number}"
 
     def _extents(self) -> list[str]:
         """The extents that the kernels were written for: everything else is read when they run. Of what was read itself, the types

@@ -47,7 +47,7 @@ class _Moved:
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def of(self, value: Any) -> Any:
-        kind = type(value)
+        kind: Any = type(value)
         if kind is Span:
             by = self._by.get((value.file, value.line), 0)
             return replace(value, line=value.line + by, end_line=value.end_line + by) if by else value
@@ -60,10 +60,10 @@ class _Moved:
         if not names:
             return value
         if id(value) not in self._known:
-            parts = {name: self.of(old) for name in names if (old := getattr(value, name)) is not None}
+            changed = {name: self.of(old) for name in names if (old := getattr(value, name)) is not None}
             if kind is Kernel and value.read is not None:
-                parts["read"] = partial(self._values, value)
-            self._known[id(value)] = value, replace(value, **parts)
+                changed["read"] = partial(self._values, value)
+            self._known[id(value)] = value, replace(value, **changed)
         return self._known[id(value)][1]
 
     def _values(self, kernel: Kernel) -> Values | None:

@@ -9,8 +9,10 @@ from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom
 from kernlint.headroom.words import advice, message
 from kernlint.interpret.program import Program
+from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Evidence, Finding
+from kernlint.verdict.callers import innermost_caller
 from kernlint.verdict.candidate import Candidate, Priced
 from kernlint.workload import Workload
 
@@ -69,10 +71,26 @@ def proposals(
         gains = gains_of(cause, now, headroom)
         if not gains:
             continue
-        alone = headroom.alone(cause)
-        found.append(names.get(cause) or Candidate(_finding(cause, headroom), gains, program=program, entry=workload.entry,
-                                                   bare=workload.bare, alone=alone))  # fmt: skip
+        found.append(
+            names.get(cause)
+            or Candidate(
+                _finding(_placed(cause, program), headroom),
+                gains,
+                program=program,
+                entry=workload.entry,
+                bare=workload.bare,
+                alone=headroom.alone(cause),
+            )
+        )
     return found
+
+
+def _placed(cause: Cause, program: Program) -> Cause:
+    """``cause``, of steps in several functions, at the innermost function that calls them all."""
+    functions = {getattr(step, "function", "") for step in cause.steps}
+    if len(functions) < 2:
+        return cause
+    return replace(cause, symbol=innermost_caller(program.kernel, functions, cause.symbol))
 
 
 def gains_of(cause: Cause, now: Estimate, headroom: Headroom) -> dict[str, Priced]:

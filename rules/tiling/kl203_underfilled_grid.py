@@ -9,7 +9,7 @@ from math import inf
 from kernlint.cost.comparing import speedup
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.dot_tiles import main_dot
 from kernlint.rules.tiling.persistent import MorePrograms, Shares, shares
 from kernlint.rules.tiling.tuned_tiles import UNSURE
@@ -137,7 +137,7 @@ class UnderfilledGrid(Rule):
             if trip is None or trip < 8 or launch.kernel.dims > 2:
                 continue
             before = context.gpu_us(context.variant)
-            options = []
+            options: list[tuple[float, int, Variant]] = []
             for split in _SPLITS:
                 variant = context.variant.then(transform=SplitK(launch.span, split))
                 time = context.gpu_us(variant) if trip >= 2 * split else None

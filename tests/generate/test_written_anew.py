@@ -204,3 +204,8 @@ def test_a_doubling_chain_ends() -> None:
         "x = torch.cat([x[:, : T // 2] + x[:, T // 2 :], x[:, : T // 2] - x[:, T // 2 :]], -1)" for _ in range(24)
     )
     assert refused(f"{steps}\nreturn x")
+
+
+def test_slices_by_numbers_ask_for_axes_that_are_long_enough():
+    text = written(forward="return x[:, :17] + x[3, 2], x[:, 1:] - x[:, :-1]")
+    assert "assert T >= 17\n" in text and "assert B >= 4\n" in text and text.count("assert") == 3

@@ -8,7 +8,7 @@ from typing import Any
 from kernlint.generate.calls.loops import Filled, LoopReader, stacked
 from kernlint.generate.calls.table import FUNCTIONS, PAIRS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
-from kernlint.generate.layouts import index_of
+from kernlint.generate.layouts import conditions, index_of
 from kernlint.generate.values import (
     CannotGenerate,
     Value,
@@ -56,6 +56,10 @@ class Reader:
         self.inputs: dict[int, Value] = {}
         #: What the rounds of a loop have put into lists, by the storage of the last.
         self.filled: dict[int, Filled] = {}
+        #: The symbols for the place of a round of a loop.
+        self.rounds = {step.round for step in workload.steps if isinstance(step, Repeat)}
+        #: What must not be below zero for all views to lie within their tensors.
+        self.within: dict[Expr, None] = {}
         self._begin()
         if len(workload.steps) > _MOST_STEPS:
             raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
@@ -99,7 +103,11 @@ class Reader:
             raise CannotGenerate(f"bits of {base.dtype} looked at as {tensor.dtype}")
         if tensor.name and not value.name and tensor.shape == base.shape:
             object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
-        return View(value, index_of(base, tensor, self.sizes))
+        places = index_of(base, tensor, self.sizes)
+        for one in conditions(base, tensor, places):
+            if not any(atom in self.rounds for atom in one.atoms()):
+                self.within[one] = None
+        return View(value, places)
 
     def updates(self) -> dict[str, Value]:
         """What becomes of the arguments, and of what the object holds, that are changed in place: by their paths."""
