@@ -47,6 +47,11 @@ def _equal(name: str, number: Any) -> str:
     return f"{name} is None" if kept is None else f"{name} == {kept!r}"
 
 
+def _spelled(path: str) -> str:
+    """A path of attributes and places in lists, as Python has it."""
+    return re.sub(r"\.(\d+)", r"[\1]", path)
+
+
 def _laid_out(name: str, tensor: Tensor) -> str:
     """And that ``tensor``, which is called ``name``, lies in memory as it did when it was read."""
     return f" and {name}.is_contiguous()" if tensor.is_contiguous else f" and {name}.stride() == {tensor.strides}"
@@ -83,7 +88,7 @@ class Writing(Computation):
             tensor = self.workload.held.get(path.removeprefix("self."))
             if not isinstance(tensor, Tensor):
                 raise CannotGenerate(f"the program has no `{path}`")
-            return path, tensor
+            return _spelled(path), tensor
         of_reference = [name for name, value in self.reference.arguments.items() if isinstance(value, Tensor)]
         own = [name for name, value in self.workload.arguments.items() if isinstance(value, Tensor)]
         name = path if path in own else own[of_reference.index(path)] if len(own) == len(of_reference) else ""
@@ -244,7 +249,8 @@ class Writing(Computation):
         asked = asked_for(ast.parse(self.text), self.workload.entry.rpartition(".")[0])
         for name in sorted((attributes - made) & asked):
             raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is not known")
-        found = []
+        statistics = any(name.endswith("running_mean") for name in self.reference.held)
+        found = ["self.training"] if statistics or "training" in asked else []
         for name, one in known.items():
             if isinstance(one, Expr) or (name.startswith("self.") and re.split(r"[.\[]", name)[1] not in attributes):
                 continue
@@ -256,7 +262,7 @@ class Writing(Computation):
 
     def _known(self) -> dict[str, Any]:
         """The arguments and what the object holds, by how they are spelled."""
-        held = {re.sub(r"\.(\d+)", r"[\1]", f"self.{name}"): one for name, one in self.workload.held.items()}
+        held = {_spelled(f"self.{name}"): one for name, one in self.workload.held.items()}
         return {**self.workload.arguments, **held}
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:

@@ -19,6 +19,7 @@ from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, TOTAL, Graph
 from kernlint.headroom.groups import Group
 from kernlint.headroom.products import products
+from kernlint.headroom.serial import chunks_us
 from kernlint.headroom.streams import Version, kernel_streams, streams
 from kernlint.records import dataclass, replace
 from kernlint.workload import Kernel, Launch, Span, TorchOp, concrete
@@ -67,9 +68,7 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
     if group.form == KERNEL:
         us = min(us, _trimmed_us(group, device, count))
         if own is not None and isinstance(steps[0], Launch):
-            us = max(
-                us, min(own[0], *(kernels.chunks_us(n.step) for n in group.nodes if isinstance(n.step, Launch))) * count
-            )
+            us = max(us, min(own[0], *(chunks_us(n.step) for n in group.nodes if isinstance(n.step, Launch))) * count)
     serial = max(node.serial for node in group.nodes)
     if serial > 1:
         us, form = _rounds(group, us, serial, form)

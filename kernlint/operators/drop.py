@@ -14,7 +14,8 @@ from kernlint.rules.proofs.indices import always_run
 from kernlint.rules.proofs.liveness import next_user, overwrites, uses
 from kernlint.rules.proofs.operand_layout import consumers
 from kernlint.rules.proofs.windows import copies_windows
-from kernlint.workload import Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import Dtype, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload.dtype import promote
 from kernlint.workload.steps import map_steps
 
 #: Torch calls that write to a tensor which was there before, or that read elements from elsewhere than they write them.
@@ -160,10 +161,17 @@ def _for_kernels(context: Context, op: TorchOp, readers: Sequence[Step]) -> Skip
             continue
         if not isinstance(reader, TorchOp) or isinstance(_droppable(context, reader), WhyNot):
             return WhyNot(f"{_called(reader)} reads what it makes too")
+        if "cast" == reader.kind == op.kind and not _holds_all_of(op.writes[0].dtype, op.reads[0].dtype):
+            return WhyNot(f"it rounds what {_called(reader)} converts again")
     for reader in readers:
         if isinstance(reader, Launch) and writes(reader, op.writes[0].storage.id):
             return WhyNot(f"`{reader.kernel.name}` writes to what it makes")
     return Skipped(op)
+
+
+def _holds_all_of(wide: Dtype | None, narrow: Dtype | None) -> bool:
+    """Whether each value of type ``narrow`` is one of type ``wide``."""
+    return wide is not None and narrow is not None and promote(wide, narrow) == wide and wide.kind == narrow.kind
 
 
 def _droppable(context: Context, op: TorchOp) -> Proof | WhyNot:

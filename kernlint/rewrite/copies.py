@@ -83,6 +83,9 @@ def _drop_calls(plan: _Plan) -> None:
         inner = _copied(source, call)
         while isinstance(inner, cst.Call) and inner in plan.skipped:
             inner = _copied(source, inner)
+        if _may_lie_otherwise(source, call, op, inner):
+            plan.edits.append(source.replace(call, f"{source.code(inner)}.contiguous()"))
+            continue
         statement = source.statement(call)
         target = (
             statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
@@ -98,6 +101,19 @@ def _drop_calls(plan: _Plan) -> None:
                 continue
         plan.edits += source.keep_only(call, _copied(source, call))
     plan.edits += [*source.delete_statements(deleted), *renamed]
+
+
+def _may_lie_otherwise(source: Source, call: cst.Call, op: TorchOp, inner: cst.BaseExpression) -> bool:
+    """Whether ``inner``, which ``call`` converts, is an argument that lies in order here, and with another caller may not: what a
+    conversion makes of a slice lies in order."""
+    if op.kind != "cast" or not op.reads or op.reads[0].storage.origin != "input" or not op.reads[0].is_contiguous:
+        return False
+    if not isinstance(inner, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)):
+        return False
+    function = source.function(call)
+    text = source.code(inner)
+    told = function is not None and f"{text}.is_contiguous()" in source.code(function)
+    return not told and not text.endswith(".contiguous()")
 
 
 def _check_alone(plan: _Plan, op: TorchOp) -> None:

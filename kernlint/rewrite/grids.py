@@ -57,7 +57,10 @@ def _bare(text: str) -> str:
     return inner if text[:1] == "(" and text[-1:] == ")" and "(" not in inner and ")" not in inner else text
 
 
-@codemod(CoveringGrid, Effects())
+@codemod(
+    CoveringGrid,
+    Effects("unsafe", "changed", notes=("elements that were left out are computed, also where that was meant",)),
+)
 def covering_grid(site: Site, transform: CoveringGrid) -> list[TextEdit]:
     """The extent of the grid counts tiles of the size that the kernel steps by, rounded up."""
     short = next((s for s in shortfalls(site.workload) if s.launch.span == transform.launch and s.from_programs), None)

@@ -33,7 +33,7 @@ _IDENTITIES = {
 _OTHER = 2
 
 
-@codemod(FittingOther, Effects())
+@codemod(FittingOther, Effects(numerics="changed"))
 def fitting_other(site: Site, transform: FittingOther) -> list[TextEdit]:
     """The load gets the identity of a reduction behind it; the program is read again to see that all agree. Where a mean is
     taken away from what was loaded, the difference is masked again."""

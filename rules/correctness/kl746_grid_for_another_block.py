@@ -25,8 +25,9 @@ class GridForAnotherBlock(ShortfallRule):
         """
     when_not = "Kernels that loop over further tiles (persistent, grid-stride), which are followed."
     fix_safety = """
-        Safe: the grid divides by the tile that the kernel steps by, of an autotuned kernel by that of the
-        configuration (`lambda meta: ...`). Refused where several constexprs have the size of the tile.
+        Unsafe, as a part of the elements may be left out on purpose: the grid divides by the tile that the kernel steps by,
+        of an autotuned kernel by that of the configuration (`lambda meta: ...`). Refused where several constexprs have the
+        size of the tile.
         """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) leaves elements untouched. Pattern row BUG-017. No gain:

@@ -21,8 +21,9 @@ class GridTooSmall(ShortfallRule):
     why = "Elements behind the last tile are never computed: the output keeps what was there before."
     when_not = "Launches that mean to process a part only. Kernels that loop over further tiles, which are followed."
     fix_safety = """
-        Safe: the extent becomes `triton.cdiv(size, BLOCK)` of the size that the mask bounds and of the kernel's own
-        tile, as the launch writes them. Refused where several arguments have that size.
+        Unsafe, as a part of the elements may be left out on purpose: the extent becomes `triton.cdiv(size, BLOCK)` of the
+        size that the mask bounds and of the kernel's own tile, as the launch writes them. Refused where several arguments
+        have that size.
         """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) leaves elements untouched. Pattern row BUG-018. No gain:

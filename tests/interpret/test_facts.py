@@ -14,7 +14,7 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
 from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import HostSync, Launch, Tensor, Workload
+from kernlint.workload import Compute, HostSync, Launch, Tensor, Workload
 from kernlint.workload import dtype as dt
 
 HEAD = """
@@ -650,3 +650,21 @@ def test_the_host_waits_for_nobody_to_read_what_it_made_itself(made: str, waits:
     assert any(isinstance(step, HostSync) for step in steps) == waits
     default = "torch.set_default_device('cuda')\n" + source
     assert any(isinstance(step, HostSync) for step in read(default).steps)
+
+
+@pytest.mark.parametrize(("tile", "known"), [("tl.zeros([64], tl.float32)", "float32"), ("tl.load(x + i)", None)])
+def test_numbers_that_kernels_are_given_leave_wide_tiles_their_type(tile: str, known: str | None) -> None:
+    source = f"""
+@triton.jit
+def scaled(x, y, s, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, {tile} * s)
+
+def f(x, s):
+    y = torch.empty_like(x)
+    scaled[(1,)](x, y, s, BLOCK=64)
+    return y
+"""
+    (launch,) = read(source, "f").launches()
+    products = [node for node, _ in launch.kernel.walk(Compute) if isinstance(node, Compute) and node.op == "*"]
+    assert [str(node.dtype) for node in products] == ([known] if known else [])

@@ -619,3 +619,60 @@ def test_gradients_of_an_autograd_function_are_its_backward_pass(gradient: str, 
     assert len([s for s in workload.steps if isinstance(s, Launch)]) == launches
     if launches == 2:
         assert len(workload.outputs) == 2  # what was saved is not needed any more
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        (
+            "l = [3, 1, 2]; l.insert(0, 5); l.remove(1); l.reverse(); l += [7]; l.pop(0); l.sort(reverse=True)",
+            "l[0] * 100 + l[-1]",
+        ),
+        ("l = [1, 2, 3]; del l[0]; l[1:] = [9]; l.extend((4,))", "l[0] * 100 + l[1] * 10 + l[2]"),
+        ("l = [1]; l.clear(); l.append(8)", "l[0] + len(l)"),
+        (
+            "d = {'a': 1, 'b': 2}; d.update(b=3); d.update([('c', 4)]); del d['a']",
+            "sorted(d.values(), reverse=True)[0] + len(d)",
+        ),
+        ("l = sorted([3, 1, 2])", "l[0] * 100 + l[2]"),
+        ("n = sum([1, 2], start=5)", "n"),
+    ],
+)
+def test_containers_are_changed_as_python_does(lines: str, count: str) -> None:
+    known: dict[str, int] = {}
+    exec(f"{lines}\nresult = {count}", known)
+    body = "".join(f"    {line.strip()}\n" for line in lines.split(";"))
+    workload = read(f"def f(x):\n{body}    k[({count},)](x, x, 1, 1, 1)\n")
+    assert [launch.grid for launch in workload.launches()] == [(known["result"],)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["l.sort(key=len)", "l[x.shape[0]] = 9", "l.remove(x.shape[0])", "l[x.shape[0]:] = [2]", "l = sorted(l, key=f)"],
+)
+def test_what_is_not_followed_is_not_known(lines: str) -> None:
+    workload = read(f"def f(x):\n    l = [4, 2]\n    {lines}\n    k[(l[0],)](x, x, 1, 1, 1)\n")
+    assert [launch.grid for launch in workload.launches()] != [(4,)]
+
+
+@pytest.mark.parametrize(("raises", "grid"), [(True, 11), (False, 110)])
+def test_what_comes_after_a_try(raises: bool, grid: int) -> None:
+    """``else`` only where nothing was raised, ``finally`` whatever leaves the block."""
+    workload = read(f"""
+def f(x):
+    n = 0
+    for i in range(1):
+        try:
+            try:
+                if {raises}:
+                    raise ValueError
+            except ValueError:
+                n += 1
+            else:
+                n += 100
+            continue
+        finally:
+            n += 10
+    k[(n,)](x, x, 1, 1, 1)
+""")
+    assert [launch.grid for launch in workload.launches()] == [(grid,)]

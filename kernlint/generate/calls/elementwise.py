@@ -69,7 +69,8 @@ def _whole_power(w: Writer, base: Tensor, exponent: int) -> Value:
             made = w.map("cast", square) if made is None else w.map("mul", made, square)
         rest //= 2
         square = w.map("square", square) if rest else square
-    assert made is not None
+    if made is None:
+        return w.cast(w.operand(1.0), w.dtype)
     return w.map("reciprocal", made) if exponent < 0 else made
 
 

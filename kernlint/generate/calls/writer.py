@@ -48,6 +48,10 @@ _JOINED = {"sum": "add", "max": "maximum", "min": "minimum"}
 _COORDINATES = 4
 
 
+#: What torch makes of arithmetic on booleans, which in registers would wrap around.
+_OF_BOOLEANS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_or", "minimum": "logical_and"}
+
+
 class Writer:
     """Makes the value of one call, whose result is ``out``."""
 
@@ -105,6 +109,8 @@ class Writer:
     ) -> Value:
         shape = self.shape if shape is None else shape
         views = tuple(self.spread(one, len(shape)) for one in operands)
+        if op in _OF_BOOLEANS and all(view.value.dtype == dt.BOOL for view in views):
+            op = _OF_BOOLEANS[op]
         return Value(op, shape, dtype or self._type(op, operands), views)
 
     def _type(self, op: str, operands: Sequence[Operand]) -> Dtype:

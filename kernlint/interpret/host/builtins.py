@@ -13,7 +13,7 @@ from kernlint.interpret.host.objects import lineage
 from kernlint.interpret.host.releases import has
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, computed_from_read
 from kernlint.interpret.python.control import Raised
-from kernlint.interpret.python.methods import rounded
+from kernlint.interpret.python.methods import in_order, rounded
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.shapes import product
@@ -111,13 +111,13 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
         decided = (False in truths) if name == "all" else (True in truths)
         return (name == "any") if decided else Unknown(name) if None in truths else (name == "all")
     if name == "sum":
-        total: Any = args[1] if len(args) > 1 else 0
+        total: Any = args[1] if len(args) > 1 else kwargs.get("start", 0)
         for item in items:
             total = h.binary("+", lambda a, b: a + b, total, item, node)
         return total
     if name == "sorted":
-        one_type = len({type(item) for item in items}) <= 1
-        return _pure(sorted, [items]) if is_concrete(items) and not kwargs and one_type else items
+        keyed = kwargs.get("key") is not None
+        return [Unknown(name)] * len(items) if keyed else _pure(in_order, [items, kwargs.get("reverse", False)])
     if name == "set":
         return list(_pure(dict.fromkeys, [items])) if is_concrete(items) else items
     return list(items)

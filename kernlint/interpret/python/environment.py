@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint import work
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.python.control import OutOfBudget, Raised
-from kernlint.interpret.python.methods import dict_method, list_method, string_method
+from kernlint.interpret.python.methods import dict_method, list_method, lose, set_slice, string_method
 from kernlint.interpret.python.operators import python_binary, python_compare, same
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
@@ -130,9 +130,13 @@ class Environment:
         owner.attrs[name] = value
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
-        if isinstance(container, (dict, list)) and is_concrete(index) and not isinstance(index, slice):
+        if isinstance(container, list) and isinstance(index, slice):
+            set_slice(container, index, value)
+        elif isinstance(container, (dict, list)) and is_concrete(index):
             with suppress(IndexError, TypeError):
                 container[index] = value
+        elif isinstance(container, list):
+            lose(container)
 
     def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:
         return self.iterate(value)

@@ -14,6 +14,7 @@ import libcst as cst
 
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.python.expressions import Expressions
+from kernlint.interpret.python.methods import remove_at
 from kernlint.interpret.python.operators import AUGMENTED, BINARY
 from kernlint.interpret.values import YIELDED, Class, Function, Jit, Rest, Scope, Unknown, Yielded
 from kernlint.syntax.names import dotted_name
@@ -72,6 +73,15 @@ class Evaluator(Expressions):
     def exec_Raise(self, node: cst.Raise, scope: Scope) -> None:
         raise Raised
 
+    def exec_Del(self, node: cst.Del, scope: Scope) -> None:
+        targets = node.target.elements if isinstance(node.target, (cst.Tuple, cst.List)) else [node.target]
+        for target in (one.value if isinstance(one, cst.Element) else one for one in targets):
+            if isinstance(target, cst.Subscript):
+                held, keys = self.eval(target.value, scope), [one.slice for one in target.slice]
+                key = self.eval(keys[0].value, scope) if len(keys) == 1 and isinstance(keys[0], cst.Index) else None
+                if isinstance(held, (list, dict)):
+                    remove_at(held, key)
+
     def exec_Break(self, node: cst.Break, scope: Scope) -> None:
         raise Break
 
@@ -126,17 +136,22 @@ class Evaluator(Expressions):
         self.run(node.body.body, scope)
 
     def exec_Try(self, node: cst.Try, scope: Scope) -> None:
+        finalbody = node.finalbody.body.body if node.finalbody is not None else ()
         try:
-            with self._guarding(node):
-                self.run(node.body.body, scope)
-        except Raised:
-            if not node.handlers:
-                raise
-            self.run(node.handlers[0].body.body, scope)
-        if node.orelse is not None:
-            self.execute(node.orelse, scope)
-        if node.finalbody is not None:
-            self.run(node.finalbody.body.body, scope)
+            try:
+                with self._guarding(node):
+                    self.run(node.body.body, scope)
+            except Raised:
+                if not node.handlers:
+                    raise
+                self.run(node.handlers[0].body.body, scope)
+            else:
+                if node.orelse is not None:
+                    self.execute(node.orelse, scope)
+        except (Raised, Return, Break, Continue):
+            self.run(finalbody, scope)
+            raise
+        self.run(finalbody, scope)
 
     @contextmanager
     def _guarding(self, node: cst.Try) -> Iterator[None]:

@@ -17,19 +17,23 @@ Method = Callable[[list[Any], dict[str, Any], cst.CSTNode], Any]
 def dict_method(value: dict[Any, Any], name: str) -> Any:
     def update(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         for other in args:
-            if isinstance(other, dict):
+            if isinstance(other, (dict, list)) and is_concrete([*other]):
                 value.update(other)
+            else:
+                lose(value)
         value.update(kwargs)
 
     methods: dict[str, Method] = {
-        "get": lambda a, k, n: value.get(a[0], a[1] if len(a) > 1 else None),
+        "get": lambda a, k, n: value.get(a[0], a[1] if len(a) > 1 else k.get("default")),
         "update": update,
         "items": lambda a, k, n: list(value.items()),
         "keys": lambda a, k, n: list(value),
         "values": lambda a, k, n: list(value.values()),
         "copy": lambda a, k, n: dict(value),
+        "clear": lambda a, k, n: value.clear(),
         "setdefault": lambda a, k, n: value.setdefault(a[0], a[1] if len(a) > 1 else None),
         "pop": lambda a, k, n: value.pop(a[0], a[1] if len(a) > 1 else Unknown("popped")),
+        "popitem": lambda a, k, n: value.popitem(),
     }
     return _method(name, methods[name]) if name in methods else Unknown(f"dict.{name}")
 
@@ -41,15 +45,86 @@ def extend(value: list[Any], more: Sequence[Any]) -> None:
     value.extend(more)
 
 
+def lose(value: list[Any] | dict[Any, Any]) -> None:
+    """Forget what ``value`` holds: something has changed it that is not followed."""
+    for key in range(len(value)) if isinstance(value, list) else [*value]:
+        value[key] = Unknown("changed")
+
+
+def set_slice(value: list[Any], place: slice, items: Any) -> None:
+    """``value[place] = items``; where that is not followed, nothing is known of the elements. Raises what Python raises."""
+    if isinstance(items, (list, tuple)) and is_concrete([place.start, place.stop, place.step]):
+        if len(value) + len(items) > MAX_ITEMS:
+            raise OutOfBudget
+        try:
+            value[place] = items
+        except (TypeError, ValueError):
+            raise Raised from None
+    else:
+        lose(value)
+
+
+def remove_at(value: list[Any] | dict[Any, Any], key: Any) -> None:
+    """``del value[key]``; where ``key`` is not known, any element may be the one that goes."""
+    if not is_concrete([key]) or key is None:
+        lose(value)
+        return
+    try:
+        del value[key]
+    except (LookupError, TypeError):
+        raise Raised from None
+
+
+def in_order(value: Sequence[Any], reverse: Any) -> list[Any]:
+    """``sorted(value, reverse=reverse)``; unknown elements where that depends on what is not known. Raises what Python raises."""
+    if len(value) > 1 and not (is_concrete([*value, reverse]) and not is_huge(value)):
+        return [Unknown("sorted")] * len(value)
+    return sorted(value, reverse=bool(reverse))
+
+
 def list_method(value: list[Any], name: str) -> Any:
+    def insert(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
+        place, item = args
+        if isinstance(place, int):
+            value.insert(place, item)
+        else:
+            value.append(item)
+            lose(value)
+
+    def remove(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
+        if is_concrete([*value, *args]):
+            value.remove(*args)
+        else:
+            lose(value)
+            value.pop()
+
+    def sort(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
+        if kwargs.get("key") is None:
+            value[:] = in_order(value, kwargs.get("reverse", False))
+        else:
+            lose(value)
+
+    def more(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
+        (given,) = args
+        if isinstance(given, (list, tuple, dict)):
+            extend(value, [*given])
+        else:
+            value.append(Unknown("what a list is extended by"))
+
     methods: dict[str, Method] = {
         "append": lambda a, k, n: value.append(a[0]) if a else None,
-        "extend": lambda a, k, n: extend(value, a[0]) if a and isinstance(a[0], (list, tuple)) else None,
+        "add": lambda a, k, n: value.append(a[0]) if a and a[0] not in value else None,  # sets are lists here
+        "extend": more,
         "copy": lambda a, k, n: list(value),
+        "clear": lambda a, k, n: value.clear(),
+        "count": lambda a, k, n: value.count(*a) if is_concrete([*value, *a]) else Unknown("count"),
         "reverse": lambda a, k, n: value.reverse(),
         "pop": lambda a, k, n: value.pop(*a) if value and is_concrete(a) else Unknown("popped"),
         "index": lambda a, k, n: value.index(a[0]) if a and not is_huge(value) and a[0] in value else Unknown("index"),
-        "insert": lambda a, k, n: value.insert(*a) if len(a) == 2 and isinstance(a[0], int) else None,
+        "insert": insert,
+        "remove": remove,
+        "discard": lambda a, k, n: remove(a, k, n) if not is_concrete([*value, *a]) or a[0] in value else None,
+        "sort": sort,
     }
     return _method(name, methods[name]) if name in methods else Unknown(f"list.{name}")
 
