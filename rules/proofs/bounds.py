@@ -192,7 +192,8 @@ def walked_in_tiles(short: Shortfall) -> bool:
     programs = [ProgramId(axis) for axis in range(len(short.launch.grid))]
     for site in sites(short.launch.kernel):
         if site.access.base == short.site.access.base:
-            walks = (whole_tiles(site.access, i) for i in (*programs, *(LoopIndex(loop.id) for loop in site.loops)))
+            steps: list[Atom] = [*programs, *(LoopIndex(loop.id) for loop in site.loops)]
+            walks = (whole_tiles(site.access, step) for step in steps)
             if any(not dims.isdisjoint(walk) for walk in walks):
                 return True
     return False

@@ -45,10 +45,12 @@ def _touches(step: Step, storages: set[int]) -> bool:
 
 
 def _pointed_into(launch: Launch, kind: type[Access] | tuple[type[Access], ...]) -> list[Any]:
-    """What accesses of ``kind`` go to in ``launch``; whatever it is passed that may be a tensor where that is not followed."""
+    """What accesses of ``kind`` go to in ``launch``, None for an address that was loaded; whatever it is passed that may be a tensor
+    where that is not followed."""
+    found = [launch.arguments.get(access.base) for access, _ in launch.kernel.walk(kind)]  # type: ignore[union-attr]
     if launch.kernel.complete:
-        return [launch.arguments.get(access.base) for access, _ in launch.kernel.walk(kind)]  # type: ignore[union-attr]
-    return [value for value in launch.arguments.values() if isinstance(value, (Tensor, Unknown))]
+        return found
+    return [*(value for value in launch.arguments.values() if isinstance(value, (Tensor, Unknown))), *found]
 
 
 def _writes_to_others(step: Step) -> bool:

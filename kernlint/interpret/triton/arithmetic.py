@@ -166,10 +166,10 @@ class KernelArithmetic(KernelRecording):
 
     def _result_type(self, name: str, a: Block, b: Block, weak: tuple[bool, bool]) -> Dtype | None:
         if a.dtype is None or b.dtype is None:
-            known, other = (a, b) if b.dtype is None else (b, a)
+            told, open_one = (a, b) if b.dtype is None else (b, a)
             # What nobody loaded is a number that the kernel is given: an integer or, whatever Python holds, fp32.
-            wide = known.dtype is not None and known.dtype.is_float and known.dtype.bits >= 32
-            return known.dtype if wide and not other.loads and not other.base else None
+            wide = told.dtype is not None and told.dtype.is_float and told.dtype.bits >= 32
+            return told.dtype if wide and not open_one.loads and not open_one.base else None
         # A Python literal takes the type of the tensor beside it unless it is of a higher kind.
         dtype = dt.promote(a.dtype, b.dtype)
         for literal, other in ((weak[0], b.dtype), (weak[1], a.dtype)):
