@@ -20,8 +20,19 @@ def written(forward: str, inputs: str = TWO, constants: str = SIZES, arguments: 
     assert made.rewriting.effects.applicability == "unsafe"
     assert made.rewriting.effects.notes[0] == UNPROVEN
     text = apply_edits(source, made.rewriting.edits)
-    ast.parse(text)
+    assert not _read_too_early(text)
     return text
+
+
+def _read_too_early(text: str) -> set[str]:
+    """The names that the functions in ``text`` bind, and read above that."""
+    found = set[str]()
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
+        given = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id not in given]
+        bound = {node.id: node.lineno for node in reversed(names) if isinstance(node.ctx, ast.Store)}
+        found |= {node.id for node in names if isinstance(node.ctx, ast.Load) and node.lineno < bound.get(node.id, 0)}
+    return found
 
 
 def refused(forward: str, inputs: str = TWO, constants: str = SIZES, arguments: str = "x", **more: str) -> str:
@@ -54,6 +65,13 @@ def test_a_size_that_decides_is_checked() -> None:
     source, reference = program(forward, "torch.randn(B, K)", "B = 64\nK = 3", "x")
     made = attempt(source, reference)
     assert made.rewriting is not None and FIXED in made.rewriting.effects.notes
+
+
+def test_sizes_are_read_before_it_is_asked_whether_they_divide_others() -> None:
+    forward = "n = x.shape[0] // y.shape[0]\nreturn (x.view(n, y.shape[0], -1) * y[None, :, None]).sum(1)"
+    text = written(forward, "torch.randn(B * T, 64), torch.randn(B)", arguments="x, y")
+    assert "assert x.shape[0] % " in text
+    assert _read_too_early("def f(x):\n    assert x % N == 0\n    N = 3\n    return N") == {"N"}
 
 
 def test_a_size_that_is_a_part_is_a_whole_part() -> None:
