@@ -195,9 +195,9 @@ class Writing(Computation):
         checks = [f"assert {one}" for one in (*extents, *self._given("\n".join(body)), *self._apart())]
         sizes = self.host.size_lines()
         # These name sizes, which are read above them.
-        whole = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
+        divided = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
         reach = [self._not_negative(one) for one in self.within]
-        return Rewritten(kernels, [*checks, *prepared, *sizes, *whole, *reach, *body], bool(extents or whole))
+        return Rewritten(kernels, [*checks, *prepared, *sizes, *divided, *reach, *body], bool(extents or divided))
 
     def _not_negative(self, size: Expr) -> str:
         """The assertion that ``size`` is at least zero: slices by numbers are shorter where an axis is."""
