@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import sizes_told
+from kernlint.rules.proofs.counterparts import counterpart
+from kernlint.rules.proofs.dot_tiles import setting
 from kernlint.rules.proofs.overshoots import overshoots
-from kernlint.workload.kernel import Load, Store
+from kernlint.workload import Launch
+from kernlint.workload.kernel import Access, Load, Store
 
 
 class WrongDivisibilityFlag(Rule):
@@ -20,7 +23,7 @@ class WrongDivisibilityFlag(Rule):
     what_it_does = """
         Reads the kernel with each constexpr flag that the launch computes from open sizes (`EVEN = K % 16 == 0`)
         taken to hold, and finds accesses without a mask that leave the last tile for sizes that the flag lets
-        through.
+        through, and that are masked, or not made, where the flag does not hold.
         """
     why = "The masks are skipped for sizes that need them: the kernel reads or writes past the end."
     when_not = "Flags computed from the tile that the loop steps by, in `triton.heuristics` where the tile is tuned."
@@ -79,6 +82,8 @@ class WrongDivisibilityFlag(Rule):
                 if not launch.premises or not sizes or (launch.kernel.name, access.span) in seen:
                     continue
                 seen.add((launch.kernel.name, access.span))
+                if not _is_switched(context, launch, access):
+                    continue
                 flags = ", ".join(f"`{name}`" for name in launch.premises)
                 yield Finding(
                     self,
@@ -89,3 +94,17 @@ class WrongDivisibilityFlag(Rule):
                     launch.kernel.name,
                     (Evidence(f"the launch computes {flags} here", launch.span),),
                 )
+
+
+def _is_switched(context: Context, launch: Launch, access: Access) -> bool:
+    """Whether ``access`` is masked, or is not made, where one of the flags does not hold."""
+    for name in launch.premises:
+        other = counterpart(context, context.variant.then(setting(launch, {name: False})), launch)
+        if other is None:
+            return True
+        same = [
+            one for one, _ in other.kernel.walk(type(access)) if isinstance(one, Access) and one.span == access.span
+        ]
+        if all(one.mask is not None for one in same):
+            return True
+    return False

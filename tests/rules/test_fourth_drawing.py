@@ -234,3 +234,29 @@ def test_a_buffer_that_callers_may_zero(made: str, expected: list[str]) -> None:
         return o
     """
     assert severities("KL753", source) == expected
+
+
+FLAG = """
+    @triton.jit
+    def k(x, g, o, K, EVEN: tl.constexpr, B: tl.constexpr):
+        c = tl.arange(0, B)
+        acc = tl.zeros((B,), tl.float32)
+        scale = tl.load(g)
+        for s in range(0, K, B):
+            if not EVEN:
+                {other}
+            acc += {load} * scale
+        tl.store(o, tl.sum(acc, axis=0))
+
+    def run(x, g, o, K):
+        k[(1,)](x, g, o, K, EVEN=(K % 2 == 0), B=16)
+"""
+
+
+def test_a_flag_about_something_else_switches_no_mask_off() -> None:
+    plain = FLAG.format(load="tl.load(x + s + c)", other="scale = tl.load(g + s)")
+    masked = FLAG.format(
+        load="(tl.load(x + s + c) if EVEN else tl.load(x + s + c, mask=s + c < K, other=0.0))", other="pass"
+    )
+    assert severities("KL739", plain) == []
+    assert severities("KL739", masked) == ["error"]
