@@ -240,7 +240,8 @@ class Writing(Computation):
         unknown = unknown_attribute(module, owner, [tuple(name.split(".")) for name in self.workload.held])
         if unknown is not None:
             raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is not known")
-        return [_equal(name, one) for name, one in known.items() if not isinstance(one, (Tensor, Expr))]
+        told = {name: one for name, one in known.items() if one is not None or name.count(".") <= 1}
+        return [_equal(name, one) for name, one in told.items() if not isinstance(one, (Tensor, Expr))]
 
     def _as_made(self, known: Mapping[str, Any], attributes: set[str], body: str) -> list[str]:
         """The same of a program that is given what the reference computes: of its arguments, and of the ``attributes`` that the
@@ -256,7 +257,9 @@ class Writing(Computation):
             if isinstance(one, Expr) or (name.startswith("self.") and re.split(r"[.\[]", name)[1] not in attributes):
                 continue
             if not isinstance(one, Tensor):
-                found += [] if name in named else [_equal(name, one)]
+                # Layers of torch have no attribute for some of what they do without.
+                unasked = name in named or (one is None and name.count(".") > 1)
+                found += [] if unasked else [_equal(name, one)]
             elif name.startswith("self.") and name in self.used_inputs:
                 found += _fixed_extents(name, one)
         return found

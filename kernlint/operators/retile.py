@@ -19,7 +19,8 @@ from kernlint.rules.proofs.counterparts import counterpart
 from kernlint.rules.proofs.dot_tiles import editable, main_dot, setting
 from kernlint.rules.proofs.grid_literals import joined
 from kernlint.rules.proofs.kernel_copies import Form, form_of
-from kernlint.workload import Access, Branch, Dot, Launch, Load, Loop, ProgramId, Reduce, Scan
+from kernlint.rules.proofs.same_elements import same_elements
+from kernlint.workload import Access, Branch, Dot, Launch, Loop, Reduce, Scan
 
 #: Blocks of kernels that stream, with warps that share them.
 BLOCKS = (256, 512, 1024, 2048, 4096)
@@ -148,35 +149,20 @@ def block_name(context: Context, launch: Launch, tile: int) -> str | WhyNot:
         twice = counterpart(context, context.variant.then(setting(launch, {name: 2 * tile})), launch)
         if twice is None or streamed_tile(twice) != 2 * tile:
             why = f"more than the block depends on `{name}`"
-        elif _value_a_block(launch, twice, tile):
-            why = f"each block of {tile} has a value of its own, by its number"
-        elif launch.programs is None or twice.programs is None:
-            if launch.grid != twice.grid:
-                return name
-        elif twice.programs <= (launch.programs + 1) // 2:
-            return name
-        else:
+        elif not _halved(launch, twice):
             why = f"the grid does not follow from `{name}`"
+        elif not same_elements(launch, twice, tile, 2 * tile):
+            why = f"what it stores depends on the number of a block of {tile}, or on the block"
+        else:
+            return name
     return WhyNot(why)
 
 
-def _value_a_block(launch: Launch, twice: Launch, tile: int) -> bool:
-    """Whether a program loads a single value by the number of its block (a scale for each), which a larger block would use for
-    elements that have another; ``twice`` is the launch with blocks of twice the ``tile``."""
-    axes = [ProgramId(axis) for axis in range(3)]
-
-    def blocks(one: Launch, width: int) -> set[ProgramId]:
-        tiles = [node for node, _ in one.kernel.walk(Access) if isinstance(node, Access) and node.elements == width]
-        return {
-            axis for node in tiles if node.offset is not None for axis in axes if node.offset.coefficient(axis) == width
-        }
-
-    counted = blocks(launch, tile) & blocks(twice, 2 * tile)
-    before, after = ([n for n, _ in one.kernel.walk(Load) if isinstance(n, Load)] for one in (launch, twice))
-    return any(
-        old.elements == 1 and old.offset is not None and old.offset == new.offset and counted & old.offset.atoms()
-        for old, new in zip(before, after)
-    )
+def _halved(launch: Launch, twice: Launch) -> bool:
+    """Whether ``twice`` has half as many programs, as far as that is known."""
+    if launch.programs is None or twice.programs is None:
+        return launch.grid != twice.grid
+    return twice.programs <= (launch.programs + 1) // 2
 
 
 def widest(launch: Launch, least: int = 1) -> int:

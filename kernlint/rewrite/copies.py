@@ -39,6 +39,8 @@ class _Plan:
     skipped: dict[cst.Call, TorchOp]
     after: Workload
     edits: list[TextEdit] = field(default_factory=list)
+    #: Whether an argument is put in order where it was converted.
+    in_order: bool = False
 
     @property
     def source(self) -> Source:
@@ -60,7 +62,16 @@ def read_in_place(site: Site, spans: Iterable[Span]) -> Rewriting:
     _keep_result_types(plan)
     _keep_layouts(plan)
     _forget_comments(plan)
-    return Rewriting(tuple(keep_addresses(site, plan.edits)), Effects(memory="less"))
+    edits, proven = keep_addresses(site, plan.edits)
+    notes = (
+        *(
+            ["an argument of another layout is put in order, where its conversion kept that layout"]
+            if plan.in_order
+            else []
+        ),
+        *(["the addresses are proven at the sizes of one call"] if not proven else []),
+    )
+    return Rewriting(tuple(edits), Effects("unsafe" if notes else "safe", memory="less", notes=notes))
 
 
 # -- the calls --------------------------------------------------------------------------------------------------------
@@ -85,6 +96,7 @@ def _drop_calls(plan: _Plan) -> None:
             inner = _copied(source, inner)
         if _may_lie_otherwise(source, call, op, inner):
             plan.edits.append(source.replace(call, f"{source.code(inner)}.contiguous()"))
+            plan.in_order = True
             continue
         statement = source.statement(call)
         target = (
@@ -223,7 +235,7 @@ def _cast_load(source: Source, span: Span, dtype: Dtype) -> list[TextEdit]:
 
 
 def _tl(dtype: Dtype) -> str:
-    return f"triton.language.{dtype.name}"
+    return f"triton.language.{'int1' if dtype.name == 'bool' else dtype.name}"
 
 
 def _keep_result_types(plan: _Plan) -> None:

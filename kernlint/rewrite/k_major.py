@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from kernlint.rewrite.effects import Rewriting
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.layouts import keep_addresses
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -33,7 +33,9 @@ def store_k_major(site: Site, change: KMajor) -> Rewriting:
     if loose:
         edits.append(TextEdit(start, start, "("))
     edits.append(source.insert_before(value, "# Contiguous along its first axis, as the tensor cores read it."))
-    return Rewriting(tuple(keep_addresses(site, edits)))
+    edits, proven = keep_addresses(site, edits)
+    notes = () if proven else ("the addresses are proven at the sizes of one call",)
+    return Rewriting(tuple(edits), Effects("safe" if proven else "unsafe", notes=notes))
 
 
 def _first_value(site: Site, tensor: Tensor) -> cst.BaseExpression:

@@ -16,9 +16,9 @@ from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.workload import Tensor, Workload, concrete
 
 
-def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """``edits``, with those that kernels need which took the old layout for granted. Raises :class:`CannotRewrite` where it
-    is not proven that every load and store still reaches the same element."""
+def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> tuple[list[TextEdit], bool]:
+    """``edits``, with those that kernels need which took the old layout for granted, and whether that was tried at other sizes. Raises
+    :class:`CannotRewrite` where it is not proven that every load and store still reaches the same element."""
     question = site.program.question
     after = _followed(site, edits, question)
     wrong = moved_wrongly(site.workload, after)
@@ -33,7 +33,7 @@ def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> list[TextEdit]:
         index, name = left[0]
         kernel = site.workload.launches()[index].kernel.name
         raise CannotRewrite(f"`{kernel}` addresses `{name}` in a way that only fits its present layout")
-    return list(edits)
+    return list(edits), not wrong or other is not None
 
 
 def _at_other_sizes(site: Site) -> tuple[Question, Workload] | None:

@@ -17,6 +17,7 @@ from operator import add, mul
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.proofs.indices import Addresses, addresses
+from kernlint.rules.proofs.same_elements import same_values
 from kernlint.workload import (
     Access,
     Branch,
@@ -132,6 +133,8 @@ def _of_kernel(old: Launch, new: Launch) -> Iterator[Difference]:
     if [type(one) for one, _ in ones] != [type(one) for one, _ in others]:
         yield Difference(f"`{old.kernel.name}` then takes other steps", False)
         return
+    if not same_values(old, new):
+        yield Difference(f"what `{old.kernel.name}` stores may depend on the tile", False)
     adds = any(isinstance(node, Compute) and node.accumulates for node, _ in ones)
     if old.kernel.random and old.kernel.random != new.kernel.random:
         yield Difference("the random numbers are others", False)

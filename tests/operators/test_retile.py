@@ -85,3 +85,31 @@ FREE = 'lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])'
 def test_a_grid_of_numbers(source, reason):
     _, found = answer(source)
     assert isinstance(found, WhyNot) and reason in found.reason, found
+
+
+@pytest.mark.parametrize(
+    ("stored", "stays"),
+    [
+        ("x0 + i", True),
+        ("x0 * tl.rand(7, i)", True),
+        ("tl.where(i < n // 2, x0, 0.0)", True),
+        ("x0 + (i // 2) % 5", True),
+        ("x0 + tl.load(y + (i * 0 + 3))", True),
+        ("x0 + tl.program_id(0)", False),
+        ("x0 + i % BLOCK", False),
+        ("x0 + tl.arange(0, BLOCK)", False),
+        ("x0 / BLOCK", False),
+        ("x0 * tl.num_programs(0)", False),
+        ("x0 * tl.rand(7, tl.arange(0, BLOCK))", False),
+        ("x0 * tl.rand(tl.program_id(0), i)", False),
+        ("x0 * tl.load(y + tl.program_id(0))", False),
+        ("tl.where(tl.program_id(0) < 3, x0, 0.0)", False),
+    ],
+)
+def test_what_a_stream_stores_stays_with_another_tile(stored, stays):
+    loaded = "tl.load(x + i, mask=i < n)"
+    source = STREAM.replace(f"tl.maximum({loaded}, 0.0)", stored).replace(
+        "tl.store(y", f"x0 = {loaded}\n            tl.store(y", 1
+    )
+    _, found = answer(source)
+    assert isinstance(found, Streamed) == stays, found
