@@ -24,11 +24,26 @@ _STATEFUL = (
     "seed",
 )
 _OF_DEVICES = "get_device"
-_OF_TENSORS = frozenset({"requires_grad", "grad", "grad_fn", "is_leaf", "is_inference", "_version"})
+_OF_TENSORS = frozenset({"fromkeys", "requires_grad", "grad", "grad_fn", "is_leaf", "is_inference", "_version"})
 
 #: Builtins that read what is elsewhere.
 _IMPURE = frozenset(
-    {"open", "input", "globals", "locals", "vars", "eval", "exec", "id", "hash", "setattr", "delattr", "__import__"}
+    {
+        "open",
+        "input",
+        "globals",
+        "locals",
+        "vars",
+        "eval",
+        "exec",
+        "id",
+        "hash",
+        "setattr",
+        "delattr",
+        "__import__",
+        "iter",
+        "next",
+    }
 )
 
 #: What leaves a function as it is.
@@ -116,6 +131,10 @@ class _Search:
             raise CannotGenerate(f"`{function.name}` changes `{node.names[0]}`, which it keeps between calls")
         if isinstance(node, ast.Try):
             raise CannotGenerate(f"`{function.name}` goes on after an error")
+        if isinstance(node, (ast.For, ast.While)) and node.orelse:
+            raise CannotGenerate(f"`{function.name}` asks how a loop ended")
+        if isinstance(node, ast.FunctionDef) and node is not function:
+            _refuse_parameters(node)
         if isinstance(node, ast.Attribute):
             self._attribute(node, function)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rewrite.bindings import keeps_value
 from kernlint.rewrite.conversions import assigned_value, is_cast_of
-from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import argument
 from kernlint.rewrite.rereading import reread
 from kernlint.rewrite.site import Site, codemod
@@ -33,10 +33,17 @@ _IDENTITIES = {
 _OTHER = 2
 
 
-@codemod(FittingOther, Effects(numerics="changed"))
-def fitting_other(site: Site, transform: FittingOther) -> list[TextEdit]:
-    """The load gets the identity of a reduction behind it; the program is read again to see that all agree. Where a mean is
-    taken away from what was loaded, the difference is masked again."""
+@codemod(FittingOther)
+def fitting_other(site: Site, transform: FittingOther) -> Rewriting:
+    """The load gets the identity of a reduction behind it; the program is read again to see that all agree. What masked lanes held
+    that the source told may be used elsewhere too."""
+    told = argument(site.source.at(transform.place, cst.Call), "other", _OTHER) is not None
+    effects = Effects("unsafe", "changed", notes=("what masked lanes hold changes wherever else it is used",))
+    return Rewriting(tuple(_fitting(site, transform)), effects if told else Effects(numerics="changed"))
+
+
+def _fitting(site: Site, transform: FittingOther) -> list[TextEdit]:
+    """Where a mean is taken away from what was loaded, the difference is masked again."""
     source = site.source
     call = source.at(transform.place, cst.Call)
 

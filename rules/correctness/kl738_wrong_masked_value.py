@@ -31,7 +31,7 @@ class WrongMaskedValue(Rule):
         Values that `tl.where` masks again.
         """
     fix_safety = """
-        Safe, and changes results, which are wrong without it: the `other` of the load becomes one that changes none of the
+        Unsafe where the load says what masked lanes hold, which may be used elsewhere too: the `other` of the load becomes one that changes none of the
         reductions behind it, or the difference from a mean gets a `tl.where` with the mask of the load; the program is
         analysed again to see that. Refused where neither does.
         """

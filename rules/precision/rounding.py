@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.softmax_state import softmax_state
 from kernlint.rules.proofs.dependence import AFFINE, Dependence
 from kernlint.rules.proofs.iteration import iteration
+from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Span, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Node

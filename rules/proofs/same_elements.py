@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernlint.rules.algorithm.softmax_state import softmax_state
+from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.workload import Launch, Loop, Tensor, concrete
 from kernlint.workload.values import Value, Values
 

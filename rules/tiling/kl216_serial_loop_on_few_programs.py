@@ -9,12 +9,12 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.recurrence import associative_updates
-from kernlint.rules.algorithm.softmax_state import softmax_state
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.called_functions import written_out
 from kernlint.rules.proofs.dot_tiles import main_dot
 from kernlint.rules.proofs.pricing import best_gain
+from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import Atomic, Dot, Launch, Loop, Span, Store, Tensor, TorchOp, Workload
 from kernlint.workload.expr import ceildiv, concrete

@@ -13,10 +13,10 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.recurrence import associative_updates
-from kernlint.rules.algorithm.softmax_state import softmax_state
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dot_tiles import editable
 from kernlint.rules.proofs.kernel_source import definition
+from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.rules.proofs.source_text import carried_names, loop_variables, names_in, node_at, statements
 from kernlint.rules.tiling.kl209_scalar_reduction_per_iteration import combined
 from kernlint.syntax.names import dotted_name

@@ -371,6 +371,7 @@ class Model(torch.nn.Module):
         ("y * scale", ", *, scale=2.0", "by keyword alone"),
         ("y * len(more)", ", more=[]", "a default of `forward` may change"),
         ("eval('y')", "", "`eval` is not known"),
+        ("next(iter([y]))", "", "`next` is not known"),
     ],
 )
 def test_what_a_program_read_itself_must_not_rest_on(result: str, more: str, why: str | None) -> None:
@@ -502,6 +503,21 @@ def test_beside_a_reference_what_an_object_was_made_with_is_asserted(init: str, 
     assert from_reference == (told is not None), made.reason
     if made.rewriting is not None and told is not None:
         assert told in apply_edits(source, made.rewriting.edits)
+
+
+@pytest.mark.parametrize(
+    ("stored", "why"),
+    [
+        ("(i % 7).to(tl.float32)", None),
+        ("(i * i * i * i).to(tl.float32)", "wrap around"),
+        ("(i * 3664525 + 1013904223).to(tl.float32)", "wrap around"),
+        ("((i << 27) >> 3).to(tl.float32)", "a shift"),
+    ],
+)
+def test_places_that_are_values_do_not_wrap_around(stored: str, why: str | None) -> None:
+    made = _written(f"tl.store(y + i, tl.load(x + i, mask=i < n) + {stored}, mask=i < n)")
+    assert (made.rewriting is not None) == (why is None), made.reason
+    assert why is None or why in made.reason
 
 
 def test_kernels_divide_towards_zero() -> None:

@@ -65,7 +65,11 @@ class Lanes:
         if isinstance(given, View):
             return given
         if isinstance(given, Expr):
-            return graph.place(self.final(given))
+            place = self.final(given)
+            span = reach(place, graph.box)
+            if span is None or span[0] < -(1 << 31) or span[1] >= 1 << 31:
+                raise CannotGenerate("arithmetic on places that may wrap around")
+            return graph.place(place)
         if isinstance(given, bool):
             return graph.number(given, dt.BOOL)
         if isinstance(given, float):
@@ -126,6 +130,8 @@ class Lanes:
             raise CannotGenerate(f"`{value.op}` in a kernel")
         if value.dtype is not None and value.dtype.is_integer and value.op in ("//", "%", "/"):
             raise CannotGenerate("a division of integers from memory")
+        if value.op in ("<<", ">>") and any(isinstance(one, Expr) and one.value is None for one in given):
+            raise CannotGenerate("a shift of a place")
         dtype = value.dtype or dt.FLOAT32
         views = [self.view(one, _type(of, value)) for of, one in operands]
         if op == "fma":
