@@ -31,9 +31,9 @@ class WrongMaskedValue(Rule):
         Values that `tl.where` masks again.
         """
     fix_safety = """
-        Unsafe where the load says what masked lanes hold, which may be used elsewhere too: the `other` of the load becomes one that changes none of the
-        reductions behind it, or the difference from a mean gets a `tl.where` with the mask of the load; the program is
-        analysed again to see that. Refused where neither does.
+        Unsafe where the load says what masked lanes hold, which may be used elsewhere too: the `other` of the load becomes
+        one that changes none of the reductions behind it, or the difference from a mean gets a `tl.where` with the mask of
+        the load; the program is analysed again to see that. Refused where neither does.
         """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) differs from `torch.softmax`. Pattern row BUG-009. No
