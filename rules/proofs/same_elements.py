@@ -22,11 +22,6 @@ def same_elements(launch: Launch, other: Launch, tile: int, wider: int) -> bool:
     moving = [axis for axis, pair in enumerate(zip(launch.grid, other.grid)) if pair[0] != pair[1]]
     if ours is None or theirs is None or len(moving) != 1:
         return False
-    pairs = [
-        [value for value in values if value.op == "store" or value.op.startswith("atomic")] for values in (ours, theirs)
-    ]
-    if len(pairs[0]) != len(pairs[1]):
-        return False
     samples = [
         (
             _Sample(launch, ours, moving[0], int(place * tile), tile, rest),
@@ -35,45 +30,56 @@ def same_elements(launch: Launch, other: Launch, tile: int, wider: int) -> bool:
         for place in _PLACES
         for rest in _OTHER_AXES
     ]
-    known: dict[tuple[int, int], bool] = {}
-    return all(_alike(ours, theirs, one, twin, samples, known) for one, twin in zip(*pairs))
+    twins = _Elements(ours, theirs, samples)
+    return twins.all_stores(twins.alike)
 
 
-def _alike(
-    ours: Values,
-    theirs: Values,
-    one: Value,
-    twin: Value,
-    samples: list[tuple[_Sample, _Sample]],
-    known: dict[tuple[int, int], bool],
-) -> bool:
-    """Whether two values are the same for each element; ``known`` holds what was found before."""
-    key = one.id, twin.id
-    if key not in known:
-        known[key] = False
-        known[key] = _found_alike(ours, theirs, one, twin, samples, known)
-    return known[key]
+class _Twins:
+    """The values of a kernel beside those of the same kernel with other tiles."""
+
+    def __init__(self, ours: Values, theirs: Values) -> None:
+        self.ours = ours
+        self.theirs = theirs
+        self.known: dict[tuple[int, int], bool] = {}
+
+    def all_stores(self, alike: Callable[[Value, Value], bool]) -> bool:
+        """Whether both have as many stores, and each is ``alike`` to its twin."""
+        ours, theirs = (
+            [value for value in values if value.op == "store" or value.op.startswith("atomic")]
+            for values in (self.ours, self.theirs)
+        )
+        return len(ours) == len(theirs) and all(map(alike, ours, theirs))
+
+    def alike(self, one: Value, twin: Value) -> bool:
+        """Whether two values are the same for each element."""
+        key = one.id, twin.id
+        if key not in self.known:
+            self.known[key] = True  # what a loop carries comes back to it
+            self.known[key] = one.op == twin.op and len(one.operands) == len(twin.operands) and self._alike(one, twin)
+        return self.known[key]
+
+    def _alike(self, one: Value, twin: Value) -> bool:
+        """The same of the results of one operation."""
+        raise NotImplementedError
+
+    def _operands_alike(self, one: Value, twin: Value) -> bool:
+        return all(map(self.alike, self.ours.operands(one), self.theirs.operands(twin)))
 
 
-def _found_alike(
-    ours: Values,
-    theirs: Values,
-    one: Value,
-    twin: Value,
-    samples: list[tuple[_Sample, _Sample]],
-    known: dict[tuple[int, int], bool],
-) -> bool:
-    if one.op != twin.op or len(one.operands) != len(twin.operands):
-        return False
-    if one.op in ("parameter", "constant"):
-        return bool(one.detail == twin.detail)
-    try:
-        return all(here.number(one) == there.number(twin) for here, there in samples)
-    except _NoIndex:
-        pass
-    if one.op in _OF_THE_TILE:
-        return False
-    return all(_alike(ours, theirs, *pair, samples, known) for pair in zip(ours.operands(one), theirs.operands(twin)))
+class _Elements(_Twins):
+    """Those of a kernel that streams, which are looked at in ``samples``."""
+
+    def __init__(self, ours: Values, theirs: Values, samples: list[tuple[_Sample, _Sample]]) -> None:
+        super().__init__(ours, theirs)
+        self.samples = samples
+
+    def _alike(self, one: Value, twin: Value) -> bool:
+        if one.op in ("parameter", "constant"):
+            return bool(one.detail == twin.detail)
+        try:
+            return all(here.number(one) == there.number(twin) for here, there in self.samples)
+        except _NoIndex:
+            return one.op not in _OF_THE_TILE and self._operands_alike(one, twin)
 
 
 class _NoIndex(Exception):
@@ -153,60 +159,45 @@ def same_values(old: Launch, new: Launch) -> bool:
     if ours is None or theirs is None:
         return False
     trips = [(one.id, one.trip == other.trip) for one, other in zip(_loops(old), _loops(new))]
-    twins = _Twins(old, ours, theirs, frozenset(loop for loop, same in trips if not same))
-    pairs = [
-        [value for value in values if value.op == "store" or value.op.startswith("atomic")] for values in (ours, theirs)
-    ]
-    return len(pairs[0]) == len(pairs[1]) and all(map(twins.stores, *pairs))
+    twins = _Loaded(old, ours, theirs, frozenset(loop for loop, same in trips if not same))
+    return twins.all_stores(twins.stores)
 
 
 def _loops(launch: Launch) -> list[Loop]:
     return [loop for loop, _ in launch.kernel.walk(Loop)]  # type: ignore[misc]
 
 
-class _Twins:
-    """The values of a kernel beside those of the same kernel with other tiles, whose loops ``changed`` make other numbers of
-    rounds."""
+class _Loaded(_Twins):
+    """Those of any kernel, whose loops ``changed`` make other numbers of rounds."""
 
     def __init__(self, launch: Launch, ours: Values, theirs: Values, changed: frozenset[int]) -> None:
+        super().__init__(ours, theirs)
         self.launch = launch
-        self.ours = ours
-        self.theirs = theirs
         self.changed = changed
-        self.known: dict[tuple[int, int], bool] = {}
 
     def stores(self, one: Value, twin: Value) -> bool:
         """Whether two stores store the same."""
         roles = [role for role in one.roles if role not in _PLACES_OF_ACCESSES]
-        return all(self.alike(*pair) for role in roles if (pair := self._operands(one, twin, role)))
+        return all(self._arguments_alike(one, twin, role) for role in roles)
 
-    def _operands(self, one: Value, twin: Value, role: str) -> tuple[Value, Value] | None:
-        pair = self.ours.argument(one, role), self.theirs.argument(twin, role)
-        return None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
-
-    def alike(self, one: Value, twin: Value) -> bool:
-        key = one.id, twin.id
-        if key not in self.known:
-            self.known[key] = True  # what a loop carries comes back to it
-            self.known[key] = self._alike(one, twin)
-        return self.known[key]
+    def _arguments_alike(self, one: Value, twin: Value, role: str) -> bool:
+        given, other = self.ours.argument(one, role), self.theirs.argument(twin, role)
+        return given is None or other is None or self.alike(given, other)
 
     def _alike(self, one: Value, twin: Value) -> bool:
-        if one.op != twin.op or len(one.operands) != len(twin.operands) or one.op in _OF_THE_TILE or one.op == "index":
+        if one.op in _OF_THE_TILE or one.op == "index":
             return False
         if one.op in ("parameter", "constant"):
             return bool(one.detail == twin.detail)
         if one.op == "load":
-            other = self._operands(one, twin, "other")
-            return other is None or self.alike(*other)
+            return self._arguments_alike(one, twin, "other")
         if one.op == "phi" and one.node in self.changed and not self._adds_up(one):
             return False
         if one.op in _FILLED:  # the shape is that of the tile
-            value = self._operands(one, twin, "value")
-            return value is None or self.alike(*value)
+            return self._arguments_alike(one, twin, "value")
         if one.op in _SHAPED:
             return self.alike(self.ours.operands(one)[0], self.theirs.operands(twin)[0])
-        return all(map(self.alike, self.ours.operands(one), self.theirs.operands(twin)))
+        return self._operands_alike(one, twin)
 
     def _adds_up(self, phi: Value) -> bool:
         """Whether each round adds a product to what ``phi`` carries, or it is the state of an online softmax."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 import pytest
 
 from kernlint.fix import Fixed, fix_source
 from kernlint.request import Request
+from kernlint.rules.registry import find_rule
 
 _PRODUCT = """
 import torch
@@ -111,3 +113,29 @@ def test_a_reduction_over_the_tile_is_not_proven_to_be_free_of_it() -> None:
     source = PER_ELEMENT.replace("acc.to(tl.float16)", "(acc / tl.sum(acc, 1)[:, None]).to(tl.float16)")
     result = fixed(source)
     assert not result.applied and any("reduction" in one.reason for one in result.refused)
+
+
+_STEP = "acc = tl.dot(x, y, acc)"
+_STORED = "acc.to(tl.float16)"
+
+
+@pytest.mark.parametrize(
+    ("step", "stored", "free"),
+    [
+        (_STEP, _STORED, True),
+        ("acc += tl.dot(x, y)", "tl.maximum(acc * 2.0, 0.0).to(tl.float16)", True),
+        ("acc = acc * 0.5 + tl.dot(x, y)", _STORED, False),
+        ("acc += tl.dot(x, y) + 1.0", _STORED, False),
+        ("acc = (acc + tl.dot(x, y)).to(tl.float16).to(tl.float32)", _STORED, False),
+        (_STEP, "(acc + tl.program_id(0) * 100).to(tl.float16)", False),
+        (_STEP, "(acc / tl.cdiv(K, BK)).to(tl.float16)", False),
+        (_STEP, "(acc * BK).to(tl.float16)", False),
+        (_STEP, "(acc + (m % BM)[:, None]).to(tl.float16)", False),
+        (_STEP, "tl.where(tl.program_id(0) == tl.program_id(1), acc, 0.0).to(tl.float16)", False),
+    ],
+)
+def test_what_is_stored_does_not_depend_on_the_tile(step: str, stored: str, free: bool) -> None:
+    source = textwrap.dedent(find_rule("KL201").bad).replace(_STEP, step).replace(_STORED, stored)
+    result = fix_source(Request(source, path="k.py", device="h100-sxm"), rules=["KL201"], unsafe=False)
+    assert bool(result.applied) == free, result.refused
+    assert free or "may depend on the tile" in " ".join(one.reason for one in result.refused)
