@@ -18,8 +18,7 @@ def unknown_attribute(module: ast.Module, owner: str, known: Iterable[Path]) -> 
     nothing of the kind. Methods, and what the body of a class says, are known. Raises :class:`CannotGenerate` where ``self`` is
     handed on."""
     values = list(known)
-    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
-    for family in _families(classes, owner):
+    for family in _families(module, owner):
         own = {name for node in family for name in _stated(node)}
         held = family[0].name != owner
         for path in (path for node in family for path in _asked(node) if path[0] not in own):
@@ -31,15 +30,13 @@ def unknown_attribute(module: ast.Module, owner: str, known: Iterable[Path]) -> 
 
 def asked_for(module: ast.Module, owner: str) -> set[str]:
     """The attributes that the methods of ``owner`` and of its bases ask ``self`` for."""
-    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
-    return {path[0] for node in next(_families(classes, owner), []) for path in _asked(node)}
+    return {path[0] for node in next(_families(module, owner), []) for path in _asked(node)}
 
 
 def configured(module: ast.Module, owner: str) -> set[str]:
     """The attributes that the methods of ``owner``, or of its bases, give values that are not told by the module alone."""
-    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
     found = set[str]()
-    for node in next(_families(classes, owner), []):
+    for node in next(_families(module, owner), []):
         for method in (one for one in node.body if isinstance(one, ast.FunctionDef)):
             own = {one.arg for one in ast.walk(method) if isinstance(one, ast.arg)} - {"self"}
             own |= {one.id for one in ast.walk(method) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
@@ -48,9 +45,8 @@ def configured(module: ast.Module, owner: str) -> set[str]:
                     continue
                 targets = one.targets if isinstance(one, ast.Assign) else [one.target]
                 paths = [path for target in targets for path in map(_path, _leaves(target)) if path]
-                if {
-                    name.id for name in ast.walk(one.value) if isinstance(name, ast.Name)
-                } & own or method.name != "__init__":
+                used = {name.id for name in ast.walk(one.value) if isinstance(name, ast.Name)}
+                if used & own or method.name != "__init__":
                     found |= {path[0] for path in paths}
     return found
 
@@ -61,8 +57,9 @@ def _leaves(target: ast.expr) -> list[ast.expr]:
     return [target]
 
 
-def _families(classes: dict[str, ast.ClassDef], owner: str) -> Iterator[list[ast.ClassDef]]:
+def _families(module: ast.Module, owner: str) -> Iterator[list[ast.ClassDef]]:
     """The class ``owner`` with its bases, and the same of the classes that the constructors of those before name: what they hold."""
+    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
     waiting, done = [owner], set[str]()
     while waiting:
         name = waiting.pop(0)

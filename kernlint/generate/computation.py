@@ -16,7 +16,8 @@ from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
 from kernlint.records import replace
-from kernlint.workload import Atomic, Expr, Opaque, Repeat, Store, Symbol, Tensor, TorchOp, Workload
+from kernlint.rules.proofs.dataflow import storages, written_tensors
+from kernlint.workload import Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 
@@ -48,20 +49,8 @@ def numbers(sizes: Mapping[str, Expr], constants: Mapping[str, int | float]) -> 
 
 def _is_changed(workload: Workload, given: Any) -> bool:
     """Whether an argument is a tensor to which a step of ``workload`` gives other contents."""
-    if not isinstance(given, Tensor):
-        return False
-    written = [
-        tensor
-        for step, _ in workload.walk()
-        if isinstance(step, TorchOp)
-        for tensor in step.writes
-        if step.kind != "alloc"
-    ]
-    for launch in workload.launches():
-        nodes = [node for node, _ in launch.kernel.walk((Store, Atomic))]
-        bases = {node.base for node in nodes if isinstance(node, (Store, Atomic))}
-        written += [tensor for tensor in map(launch.tensor, bases) if tensor is not None]
-    return any(tensor.storage.id == given.storage.id for tensor in written)
+    steps = (step for step, _ in workload.walk())
+    return isinstance(given, Tensor) and any(given.storage.id in storages(written_tensors(step)) for step in steps)
 
 
 class Computation:

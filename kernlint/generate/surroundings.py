@@ -13,38 +13,12 @@ from kernlint.generate.values import CannotGenerate
 _PURE = frozenset({"torch", "triton", "math", "typing", "__future__"})
 
 #: Of those, what tells of their own state; and what else does that a tensor has.
-_STATEFUL = (
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "is_autocast",
-    "get_",
-    "are_",
-    "backends",
-    "initial_seed",
-    "seed",
-)
+_STATEFUL = tuple("is_grad_enabled is_inference_mode_enabled is_autocast get_ are_ backends initial_seed seed".split())
 _OF_DEVICES = "get_device"
-_OF_TENSORS = frozenset({"fromkeys", "requires_grad", "grad", "grad_fn", "is_leaf", "is_inference", "_version"})
+_OF_TENSORS = frozenset({"requires_grad", "grad", "grad_fn", "is_leaf", "is_inference", "_version"})
 
-#: Builtins that read what is elsewhere.
-_IMPURE = frozenset(
-    {
-        "open",
-        "input",
-        "globals",
-        "locals",
-        "vars",
-        "eval",
-        "exec",
-        "id",
-        "hash",
-        "setattr",
-        "delattr",
-        "__import__",
-        "iter",
-        "next",
-    }
-)
+#: Builtins that read or change what is elsewhere, or an iterator, of which less is left then.
+_IMPURE = frozenset("open input globals locals vars eval exec id hash setattr delattr __import__ iter next".split())
 
 #: What leaves a function as it is.
 _DECORATORS = frozenset(
@@ -131,16 +105,14 @@ class _Search:
             raise CannotGenerate(f"`{function.name}` changes `{node.names[0]}`, which it keeps between calls")
         if isinstance(node, ast.Try):
             raise CannotGenerate(f"`{function.name}` goes on after an error")
-        if isinstance(node, (ast.For, ast.While)) and node.orelse:
-            raise CannotGenerate(f"`{function.name}` asks how a loop ended")
         if isinstance(node, ast.FunctionDef) and node is not function:
             _refuse_parameters(node)
         if isinstance(node, ast.Attribute):
-            self._attribute(node, function)
+            self._attribute(node, function, own)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
             self._name(node.id)
 
-    def _attribute(self, node: ast.Attribute, function: ast.FunctionDef) -> None:
+    def _attribute(self, node: ast.Attribute, function: ast.FunctionDef, own: set[str]) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
             raise CannotGenerate(f"`{function.name}` changes `{ast.unparse(node)}`, which it keeps between calls")
         root, *path = ast.unparse(node).split(".")
@@ -149,6 +121,8 @@ class _Search:
             raise CannotGenerate(f"`{function.name}` asks for `{ast.unparse(node)}`, the state of the process")
         if node.attr in _OF_TENSORS:
             raise CannotGenerate(f"`{function.name}` asks for `{ast.unparse(node)}`, which is not in the result alone")
+        if hasattr(builtins, root) and root not in own | self.imports.keys() | self.bound.keys():
+            raise CannotGenerate(f"`{ast.unparse(node)}` is not followed")
         if root in self.classes and f"{root}.{node.attr}" not in self.functions and node.attr != "apply":
             raise CannotGenerate(f"`{ast.unparse(node)}` may change")
 

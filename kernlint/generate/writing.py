@@ -232,7 +232,7 @@ class Writing(Computation):
         known, module = self._known(), ast.parse(self.text)
         owner = self.workload.entry.rpartition(".")[0]
         if not self.itself:
-            return self._as_made(known, configured(module, owner), body)
+            return self._as_made(known, configured(module, owner), asked_for(module, owner), body)
         refuse_hidden_state(module, self.workload.entry)
         for name in parameters(module, self.workload.entry):
             if name not in known:
@@ -243,12 +243,11 @@ class Writing(Computation):
         told = {name: one for name, one in known.items() if one is not None or name.count(".") <= 1}
         return [_equal(name, one) for name, one in told.items() if not isinstance(one, (Tensor, Expr))]
 
-    def _as_made(self, known: Mapping[str, Any], attributes: set[str], body: str) -> list[str]:
+    def _as_made(self, known: Mapping[str, Any], attributes: set[str], asked: set[str], body: str) -> list[str]:
         """The same of a program that is given what the reference computes: of its arguments, and of the ``attributes`` that the
-        constructor's have a say in, where ``body`` does not name them."""
+        constructor's have a say in, where ``body`` does not name them; its methods have ``asked`` for some."""
         named = set(re.findall(r"self(?:\.\w+|\[\d+\])+|\w+", body))
         made = {name for name in attributes if any(one.partition(".")[0] == name for one in self.workload.held)}
-        asked = asked_for(ast.parse(self.text), self.workload.entry.rpartition(".")[0])
         for name in sorted((attributes - made) & asked):
             raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is not known")
         statistics = any(name.endswith("running_mean") for name in self.reference.held)

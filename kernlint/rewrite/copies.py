@@ -122,10 +122,14 @@ def _may_lie_otherwise(source: Source, call: cst.Call, op: TorchOp, inner: cst.B
         return False
     if not isinstance(inner, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)):
         return False
-    function = source.function(call)
-    text = source.code(inner)
-    told = function is not None and f"{text}.is_contiguous()" in source.code(function)
-    return not told and not text.endswith(".contiguous()")
+    function, text = source.function(call), source.code(inner)
+    checks = source.module.own(function.body, cst.Assert) if function is not None else ()
+    asked = [one for check in checks for one in source.module.within(check.test, cst.Call)]
+    told = any(source.code(one.func) == f"{text}.is_contiguous" for one in asked)
+    made = (
+        isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute) and inner.func.attr.value == "contiguous"
+    )
+    return not told and not made
 
 
 def _check_alone(plan: _Plan, op: TorchOp) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from kernlint.compare.columns import ARITHMETIC, NotCompared
 from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.workload import Launch, Loop, Tensor, concrete
 from kernlint.workload.values import Value, Values
@@ -122,10 +122,10 @@ class _Sample:
             return self.number(operands[0]) + self.lane
         if value.op in _PASSED_ON:
             return self.number(operands[0])
-        if value.op in _ARITHMETIC and operands:
+        if value.op in ARITHMETIC and operands:
             try:
-                return _ARITHMETIC[value.op](*map(self.number, operands))
-            except (ArithmeticError, TypeError, ValueError):
+                return ARITHMETIC[value.op](*map(self.number, operands))
+            except (ArithmeticError, TypeError, ValueError, NotCompared):
                 raise _NoIndex from None
         raise _NoIndex
 
@@ -133,19 +133,6 @@ class _Sample:
 #: What says where a program or a lane is, or how many there are, and what nobody knows.
 _OF_THE_TILE = frozenset({"program_id", "num_programs", "arange", "call", "unknown", "inline_asm_elementwise"})
 _PASSED_ON = frozenset({"cast", "axes", "broadcast_to", "multiple_of", "max_contiguous", "max_constancy", "to_tensor"})
-
-
-def _quotient(a: int, b: int) -> int:
-    """As kernels divide: towards zero."""
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_ARITHMETIC: Mapping[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": _quotient,
-    "%": lambda a, b: a - _quotient(a, b) * b, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
-    ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
-    "!=": operator.ne, "negative": operator.neg, "minimum": min, "maximum": max, "cdiv": lambda a, b: -_quotient(-a, b),
-}  # fmt: skip
 
 
 # -- any kernel -------------------------------------------------------------------------------------------------------

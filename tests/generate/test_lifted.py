@@ -372,6 +372,7 @@ class Model(torch.nn.Module):
         ("y * len(more)", ", more=[]", "a default of `forward` may change"),
         ("eval('y')", "", "`eval` is not known"),
         ("next(iter([y]))", "", "`next` is not known"),
+        ("y * len(dict.fromkeys('ab', []))", "", "`dict.fromkeys` is not followed"),
     ],
 )
 def test_what_a_program_read_itself_must_not_rest_on(result: str, more: str, why: str | None) -> None:

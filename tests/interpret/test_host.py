@@ -676,3 +676,20 @@ def f(x):
     k[(n,)](x, x, 1, 1, 1)
 """)
     assert [launch.grid for launch in workload.launches()] == [(grid,)]
+
+
+@pytest.mark.parametrize("loop", ["for i in range(3):", "while n < 3:"])
+@pytest.mark.parametrize(("ends", "grid"), [("if n == 2: break", 2), ("pass", 103)])
+def test_what_comes_after_a_loop_that_is_left(loop: str, ends: str, grid: int) -> None:
+    """Its ``else`` only where no round has broken it off."""
+    workload = read(f"""
+def f(x):
+    n = 0
+    {loop}
+        {ends}
+        n += 1
+    else:
+        n += 100
+    k[(n,)](x, x, 1, 1, 1)
+""")
+    assert [launch.grid for launch in workload.launches()] == [(grid,)]

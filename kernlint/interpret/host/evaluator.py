@@ -460,11 +460,11 @@ class HostEvaluator(HostOperators):
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         follow_branches(self, node, test, scope)
 
-    def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
-        follow_for(self, node, iterable, scope)
+    def loop(self, node: cst.For, iterable: Any, scope: Scope) -> bool:
+        return follow_for(self, node, iterable, scope)
 
-    def exec_While(self, node: cst.While, scope: Scope) -> None:
-        follow_while(self, node, scope)
+    def loop_while(self, node: cst.While, scope: Scope) -> bool:
+        return follow_while(self, node, scope)
 
     def launch(self, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``kernel[grid](*args, **kwargs)``."""

@@ -43,27 +43,29 @@ _UNROLLED = 256
 SHORT_LOOP = 32
 
 
-def follow_for(h: HostEvaluator, node: cst.For, iterable: Any, scope: Scope) -> None:
+def follow_for(h: HostEvaluator, node: cst.For, iterable: Any, scope: Scope) -> bool:
+    """Follow a loop; False where it was left by a ``break``."""
     items = h.iterate(iterable)
     span = iterable if isinstance(iterable, Range) else None
     short = h.detailed and items is not None and len(items) <= SHORT_LOOP
     alike = span is not None or (items and _views_in_turn(items))
     given = span or items
     if h.detailed and not short and given and _followed_at_once(h, node, node.target, given, scope):
-        return
+        return True
     if not short and alike and _looped(h, node, node.target, items, span, scope):
-        return
+        return True
     if items is None:
         opened = iterable if isinstance(iterable, OpenItems) else h.open_items(iterable)
         item, count = (opened.item, opened.length) if opened is not None else (Unknown("loop item"), None)
         _repeat(h, node, node.target, count, item, item, scope)
-        return
+        return True
     before = _recorded(h)
     for number, item in enumerate(items):
         if _recorded(h) - before > _UNROLLED and _rest(h, node, items[number:], scope):
-            return
+            return True
         if not _iteration(h, node, node.target, item, scope):
-            return
+            return False
+    return True
 
 
 def follow_comprehension(h: HostEvaluator, node: cst.ListComp | cst.GeneratorExp, scope: Scope) -> LongList | None:
@@ -90,16 +92,17 @@ def follow_comprehension(h: HostEvaluator, node: cst.ListComp | cst.GeneratorExp
     return LongList([value], opened.length)
 
 
-def follow_while(h: HostEvaluator, node: cst.While, scope: Scope) -> None:
+def follow_while(h: HostEvaluator, node: cst.While, scope: Scope) -> bool:
+    """The same of a ``while``."""
     if _counted(h, node, scope):
-        return
+        return True
     endless = isinstance(node.test, cst.Integer) or (isinstance(node.test, cst.Name) and node.test.value == "True")
     before = _recorded(h)
     for number in range(MAX_UNROLL):
         test = h.eval(node.test, scope)
         truth = h.truth(test)
         if truth is False:
-            return
+            return True
         if endless and (number == _UNROLLED or _recorded(h) - before > _UNROLLED):
             truth = None  # what ends it depends on what is not known
         if truth is None:
@@ -110,13 +113,14 @@ def follow_while(h: HostEvaluator, node: cst.While, scope: Scope) -> None:
             if body:
                 h.unknown(f"trip count of the loop at line {h.span(node).line}")
                 h.record(_loop(None, body, h.span(node), h.symbol))
-            return
+            return True
         try:
             h.run(node.body.body, scope)
         except Continue:
             continue
         except Break:
-            return
+            return False
+    return True
 
 
 def _counted(h: HostEvaluator, node: cst.While, scope: Scope) -> bool:

@@ -116,14 +116,19 @@ class Evaluator(Expressions):
         raise NotImplementedError
 
     def exec_For(self, node: cst.For, scope: Scope) -> None:
-        self.loop(node, self.eval(node.iter, scope), scope)
-        if node.orelse is not None:
+        if self.loop(node, self.eval(node.iter, scope), scope) and node.orelse is not None:
             self.execute(node.orelse, scope)
 
-    def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
+    def loop(self, node: cst.For, iterable: Any, scope: Scope) -> bool:
+        """Follow the rounds; whether they came to their end, as far as that is known."""
         raise NotImplementedError
 
     def exec_While(self, node: cst.While, scope: Scope) -> None:
+        if self.loop_while(node, scope) and node.orelse is not None:
+            self.execute(node.orelse, scope)
+
+    def loop_while(self, node: cst.While, scope: Scope) -> bool:
+        """The same of a ``while``."""
         raise NotImplementedError
 
     def exec_With(self, node: cst.With, scope: Scope) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -12,6 +11,7 @@ from kernlint.interpret.torch.arguments import dtype_given, note_sizes, on_cpu, 
 from kernlint.interpret.torch.shapes import is_dense
 from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
 from kernlint.records import replace
+from kernlint.syntax.names import origin_of
 from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -36,7 +36,17 @@ def _is_unplaced(h: HostState, kwargs: Kwargs) -> bool:
 
 
 def _sets_default_device(module: Module) -> bool:
-    return re.search(r"set_default_(device|tensor_type)|with\s[^:]*\bdevice\(", module.text) is not None
+    calls = [node for node in module.nodes if isinstance(node, cst.Call)]
+    around = [item.item for node in module.nodes if isinstance(node, cst.With) for item in node.items]
+    defaults = {origin_of(call.func, module.imports) for call in calls} & _DEFAULTS
+    placed = [
+        one for one in around if isinstance(one, cst.Call) and origin_of(one.func, module.imports) == "torch.device"
+    ]
+    return bool(defaults or placed)
+
+
+#: What says where tensors are made that nothing is said of.
+_DEFAULTS = frozenset({"torch.set_default_device", "torch.set_default_tensor_type"})
 
 
 def _create(origin: str, kind: str, random: bool = False) -> Handler:

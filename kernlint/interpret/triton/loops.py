@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 MAX_STATIC_UNROLL = 16
 
 
-def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -> None:
+def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -> bool:
+    """Follow a loop; False where it was left by a ``break``."""
     if isinstance(iterable, (tuple, list)):
         for item in iterable:
             k.assign(node.target, item, scope)
             if not _iteration(k, node.body.body, scope):
-                return
-        return
+                return False
+        return True
     if not isinstance(iterable, Range):
         k.give_up("loop over an unknown iterable")
         iterable = Range("range", 0, None, 1)
@@ -44,10 +45,10 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
             for i in range(trip):
                 k.assign(node.target, start + i * step, scope)
                 if not _iteration(k, node.body.body, scope):
-                    return
-            return
+                    return False
+            return True
     if trip == 0:
-        return
+        return True
     span = k.span(node)
 
     def begin(id: int) -> ex.Size | None:
@@ -56,16 +57,18 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
         return None
 
     _follow_loop(k, iterable.kind, trip, iterable.num_stages, node, begin, scope, span)
+    return True
 
 
-def follow_while(k: KernelEvaluator, node: cst.While, scope: Scope) -> None:
+def follow_while(k: KernelEvaluator, node: cst.While, scope: Scope) -> bool:
+    """The same of a ``while``."""
     mark = k.recorder.mark if k.recorder is not None else 0
     with k.recording():
         test = k.eval(node.test, scope)
     if k.recorder is not None:
         k.recorder.forget(mark)
     if k.truth(test) is False:
-        return
+        return True
 
     def begin(id: int) -> ex.Size | None:
         test = k.eval(node.test, scope)
@@ -74,6 +77,7 @@ def follow_while(k: KernelEvaluator, node: cst.While, scope: Scope) -> None:
         return _trips(test, id) if isinstance(test, Block) else None
 
     _follow_loop(k, "while", None, None, node, begin, scope, k.span(node))
+    return True
 
 
 def _iteration(k: KernelEvaluator, body: Any, scope: Scope) -> bool:
