@@ -166,7 +166,7 @@ class Fit:
         for table, keys in TABLES.items():
             self.names[table] = sorted({getattr(s, key) for slot in slots for s in slot for key in keys} - {"none"})
         self.labels = [(t, key) for t in self.names for key in self.names[t]]
-        self.labels += [(f.name, "") for f in fields(Constants) if f.name not in TABLES]
+        self.labels += [(f.name, "") for f in fields(Constants) if f.name not in TABLES and f.name != "native"]
         self.steps = [self._columns(slot, StepCounts) for slot in slots]
         self.loops = self._columns(loops, LoopCounts)
         bounds = [PRIORS.get(f"{table}.{key.split('.')[0]}", PRIORS[table]) for table, key in self.labels]
@@ -200,6 +200,7 @@ class Fit:
             assert not key
             setattr(result, table, float(values[at]))
             at += 1
+        result.native = NATIVE  # chosen, not fitted: no row is of a card without wgmma
         return result
 
     def predict(self, x: Array, index: NDArray[Any] | None = None) -> Array:
