@@ -80,7 +80,8 @@ def main() -> None:
     about = "Constants of kernlint/cost/gathers.py, written by calibration/fit_gathers.py; do not edit."
     values = {"_about": about, "cycles_per_element": round(cycles, 4), "broken_cycles": round(broken, 4)}
     values |= {"sigma": round(sigma, 3), "rows": len(data)}
-    TARGET.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    if "--dry-run" not in sys.argv:
+        TARGET.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -62,19 +62,21 @@ def line(points: list[tuple[float, float]]) -> tuple[float, float]:
     return base, slope
 
 
-def launches(facts: dict[tuple[str, str], float]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """A launch by its arguments, and what a tuner adds to it. ``args`` counts run-time arguments, beside which kernels here have one
-    constexpr, the longer ones three."""
+def launches(facts: dict[tuple[str, str], float]) -> tuple[tuple[float, float], float]:
+    """A launch by its arguments, and what a tuner of several configurations adds to it (one of a single configuration looks nothing
+    up). ``args`` counts run-time arguments, beside which kernels here have one constexpr, the longer ones three."""
     plain, tuned = [], []
     for (term, params), us in facts.items():
         said = dict(part.split("=") for part in params.split(";"))
-        if term != "launch" or set(said) - {"args", "grid", "autotuned"} or said["grid"] == "lambda":
+        if term != "launch" or set(said) - {"args", "grid", "autotuned", "configurations"} or said["grid"] == "lambda":
             continue
         count = int(said["args"]) + (1 if int(said["args"]) < 12 else 3)
-        (tuned if "autotuned" in said else plain).append((float(count), us))
-    base = line(plain)
-    added = [(count, us - base[0] - base[1] * count) for count, us in tuned]
-    return base, line(added)
+        if "autotuned" not in said:
+            plain.append((float(count), us))
+        elif count > 12 or "configurations" in said:
+            tuned.append((float(count), us))
+    base, each = line(plain)
+    return (base, each), statistics.fmean(us - base - each * count for count, us in tuned)
 
 
 def among_others(facts: dict[tuple[str, str], float], kinds: dict[str, float]) -> tuple[float, float]:
@@ -107,7 +109,7 @@ def composed_sigma(constants: dict[str, Any]) -> float:
             arguments, made, views = COMPOSED[term]
             each = constants["triton_launch_us"] + constants["argument_us"] * arguments
             if "autotuned" in said:
-                each += constants["autotune_us"] + constants["autotune_argument_us"] * arguments
+                each += constants["autotune_us"]
             each += made * constants["torch_us"]["alloc"] + views * constants["view_us"]
             errors.append(math.log(us / int(said.get("count", 1)) / each))
     return statistics.pstdev(errors)
@@ -124,7 +126,7 @@ def main() -> None:
     kinds |= {kind: by_kind[like][name] for kind, (like, name) in LIKE.items()}
     others, launches_among = among_others(facts, kinds)
     scale, launch_scale = pace * others, pace * launches_among
-    (launch, argument), (tuner, tuned_argument) = launches(facts)
+    (launch, argument), tuner = launches(facts)
     apart = {
         NAMES.get(name, name): us
         for kind in KINDS for name, us in by_kind[kind].items() if not 1 / APART < us / kinds[kind] < APART
@@ -145,7 +147,6 @@ def main() -> None:
         "triton_launch_us": round(launch * launch_scale, 1),
         "argument_us": round(argument * launch_scale, 2),
         "autotune_us": round(tuner * launch_scale, 1),
-        "autotune_argument_us": round(tuned_argument * launch_scale, 2),
         "view_us": round(statistics.median(by_kind["view"].values()) * scale, 1),
         "sync_us": round(by_kind["sync"]["item"] * pace, 1),
         "event_us": 30.0,

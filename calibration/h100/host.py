@@ -177,7 +177,7 @@ def cases() -> Iterator[tuple[str, str, Callable[[], object]]]:
     yield "launch", "args=13;ints=10", lambda: ints10[(1,)](x, y, N, 1, 2, 3, 4, 5, 6, 7, 8, 9, BLOCK=N)
     yield "launch", "args=14;floats=10", lambda: floats10[(1,)](x, y, N, *[0.5] * 10, BLOCK=N)
     yield "launch", "args=13;constants=10", lambda: constants10[(1,)](x, y, N, 1, 2, 3, 4, 5, 6, 7, 8, 9, BLOCK=N)
-    yield "launch", "args=4;grid=tuple;autotuned=1;configurations=2", lambda: chosen3[(1,)](x, y, N)
+    yield "launch", "args=3;grid=tuple;autotuned=1;configurations=2", lambda: chosen3[(1,)](x, y, N)
 
     def fresh(count: int) -> Callable[[], object]:
         """Launches on what was allocated for them, each on the result of the one before."""

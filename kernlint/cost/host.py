@@ -22,7 +22,7 @@ def _data() -> dict[str, Any]:
 def host_time(step: Step) -> float:
     """Host microseconds to issue ``step`` once.
 
-    A :class:`Launch` costs Triton's launcher, which looks at each argument, once more where a tuner does, a :class:`TorchOp` what
+    A :class:`Launch` costs Triton's launcher, which looks at each argument, and a tuner's look-up, a :class:`TorchOp` what
     calls of its name or else of its kind take (once for each of its ``launches``), a
     :class:`HostSync` the wake-up after the device is done (the waiting itself is the device's time), a
     :class:`Repeat` one turn of the Python loop without its body.
@@ -30,7 +30,7 @@ def host_time(step: Step) -> float:
     data = _data()
     if isinstance(step, Launch):
         arguments = len(step.arguments) + len(step.constexprs)
-        tuner = data["autotune_us"] + data["autotune_argument_us"] * arguments if step.autotuned else 0.0
+        tuner = data["autotune_us"] if step.autotuned else 0.0
         parts = [value for value in step.arguments.values() if isinstance(value, Tensor) and _is_part(value)]
         return float(data["triton_launch_us"] + data["argument_us"] * arguments + tuner + data["view_us"] * len(parts))
     if isinstance(step, TorchOp):
