@@ -1,8 +1,13 @@
 """What rules said of packages of a fifth drawing, and should not have: each kind of it, and what is like it and is told."""
 
+import textwrap
+
 import pytest
 
-from tests.support.values import severities
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
+from kernlint.lint.settings import FileSettings
+from tests.support.values import HEADER, severities
 
 CASE = """
     import unittest
@@ -62,3 +67,51 @@ CHOSEN = """
 def test_a_function_that_one_condition_picks_with_its_arguments() -> None:
     assert severities("KL795", CHOSEN.format(other="blocked")) == []
     assert severities("KL795", CHOSEN.format(other="plain")) == ["warning"]
+
+
+@pytest.mark.parametrize(("count", "expected"), [("tl.constexpr(64)", []), ("64", ["error"])])
+def test_a_constant_that_only_the_launch_tells(count: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def fill(o, count):
+        i = tl.program_id(0) * count + tl.arange(0, count)
+        tl.store(o + i, 1.0)
+
+    def run(o: torch.Tensor):
+        fill[(4,)](o, {count})
+    """
+    text = (HEADER + textwrap.dedent(source)).encode()
+    found = check_file(Job("a.py", text, FileSettings(frozenset({"KL706"})))).findings
+    assert [finding.severity for finding in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [("bitcast=True", []), ("bitcast=False", ["warning"])], ids=["bits", "number"]
+)
+def test_neighbours_of_a_float_by_its_bits(made: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def below(x, o, B: tl.constexpr):
+        i = tl.arange(0, B)
+        bits = tl.load(x + i).to(tl.uint8)
+        tl.store(o + i, tl.cast(bits - 1, tl.float8e4nv, {made}).to(tl.float32))
+
+    def run(x: torch.Tensor, o: torch.Tensor):
+        below[(1,)](x, o, B=64)
+    """
+    assert severities("KL723", source) == expected
+
+
+@pytest.mark.parametrize(("further", "expected"), [("", "info"), (', triton.Config({"B": 128})', "warning")])
+def test_the_key_of_a_tuner_with_one_configuration(further: str, expected: str) -> None:
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"B": 64}}){further}], key=["B"])
+    @triton.jit
+    def ones(x, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(x + i, 1.0, mask=i < n)
+
+    def run(x):
+        ones[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
+    """
+    assert severities("KL755", source) == [expected]
