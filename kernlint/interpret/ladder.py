@@ -65,8 +65,8 @@ _AXES: Mapping[int, tuple[str, ...]] = {
 #: Letters that mean one thing in an image and another in a sequence, by what they are in an image.
 _IMAGE = {"n": "batch", "b": "batch", "c": "channels", "h": "pixels", "w": "pixels"}
 
-_SHAPE = re.compile(r"(?P<tensor>\w+)\.shape\[(?P<axis>-?\d+)\]")
-_STRIDE = re.compile(r"(?P<tensor>\w+)\.stride\((?P<axis>-?\d+)\)")
+_SHAPE = re.compile(r"(?P<tensor>[\w\[\]]+)\.shape\[(?P<axis>-?\d+)\]")
+_STRIDE = re.compile(r"(?P<tensor>[\w\[\]]+)\.stride\((?P<axis>-?\d+)\)")
 
 
 def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]] | None:
@@ -111,6 +111,8 @@ def _role(name: str, called: Sequence[str], ranks: Mapping[str, int]) -> str | N
     """What an open size is; None where nothing tells."""
     if name.endswith(".numel"):
         return "elements"
+    if name.startswith("len("):
+        return "few"
     shape = _SHAPE.fullmatch(name)
     names = [one.lower() for one in called]
     if shape is None:

@@ -75,6 +75,9 @@ class HostState(Recording):
         self.axes: dict[str, Size] = {}
         #: The sizes that were asked for and open, by name.
         self.asked: set[str] = set()
+        #: The parts of arguments that are sequences, by name, and what the user says of one over what is known of it.
+        self.parts: dict[str, Any] = {}
+        self.as_said: Callable[[str, Any], Any] = lambda name, known: known
         self.annotated: set[str] = set()
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
@@ -336,6 +339,8 @@ class HostState(Recording):
     def open_items(self, value: Any) -> OpenItems | None:
         """What a loop goes through that is given an argument of which nothing is known, or a list that another loop filled; None
         for anything else."""
+        if isinstance(value, OpenItems):
+            return value
         if isinstance(value, LongList):
             return OpenItems(value[-1], value.length) if value and value.length is not None else None
         if not isinstance(value, Tensor) or not self.perhaps_number(value):

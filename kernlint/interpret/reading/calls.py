@@ -43,7 +43,7 @@ class CallReading(ArgumentReading):
             host.journal.following = ""
         host.seen = None
         later, first = later_steps(steps), first_steps(steps)
-        inputs = tuple(a for a in given if isinstance(a, Tensor))
+        inputs = (*(a for a in given if isinstance(a, Tensor)), *tensors_in(host.parts.values()))
         outputs = tensors_in([result, host.kept])
         host.escapes |= bool(tensors_in([result]))
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
