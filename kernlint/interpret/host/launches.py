@@ -72,9 +72,7 @@ def launch(h: HostEvaluator, kernel: Jit, grid: Any, args: list[Any], kwargs: di
     return Unknown("launch result")
 
 
-def _filled(
-    h: HostEvaluator, kernel: Jit, config: Config, args: list[Any], kwargs: Mapping[str, Any]
-) -> list[Any]:
+def _filled(h: HostEvaluator, kernel: Jit, config: Config, args: list[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """``args`` with the strides of a tensor of unknown rank (``*x.stride()``) spread over the parameters that nothing else fills."""
     rests = [place for place, value in enumerate(args) if isinstance(value, Rest)]
     if len(rests) != 1 or not isinstance(args[rests[0]].of, ShapeOf):

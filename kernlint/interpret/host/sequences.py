@@ -81,8 +81,9 @@ def _iterated(module: Module, function: cst.FunctionDef) -> Iterator[str]:
         if isinstance(source, cst.Call) and isinstance(source.func, cst.Name):
             if source.func.value in _GOING_THROUGH:
                 yield from (one.value.value for one in source.args if isinstance(one.value, cst.Name))
-            elif source.func.value == "range":
+            elif source.func.value == "range" and any(_counted(module, function, source)):
                 yield from _counted(module, function, source)
+                yield from _picked(module, function, loop.target)
         elif isinstance(source, cst.Name):
             yield source.value
 
@@ -99,6 +100,14 @@ def _counted(module: Module, function: cst.FunctionDef, source: cst.Call) -> Ite
             measured = call.args[0].value
             if isinstance(measured, cst.Name):
                 yield measured.value
+
+
+def _picked(module: Module, function: cst.FunctionDef, place: cst.BaseExpression) -> Iterator[str]:
+    """What is subscripted with the ``place`` in a sequence alone."""
+    for node in module.within(function, cst.Subscript):
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if isinstance(node.value, cst.Name) and isinstance(index, cst.Index) and index.value.deep_equals(place):
+            yield node.value.value
 
 
 def _asked(module: Module, function: cst.FunctionDef) -> Iterator[str]:

@@ -100,6 +100,8 @@ class HostState(Recording):
         #: What holds wherever the call gets to its launches: ``left < right``, and what is zero.
         self.bounds: list[tuple[Expr, Expr]] = []
         self.zeros: list[Expr] = []
+        #: Those of the bounds that hold only on the way that a condition nobody can decide is taken to go.
+        self.ways: list[tuple[Expr, Expr]] = []
         #: Storages that a branch which was not followed writes.
         self.untaken: set[int] = set()
         #: Arguments of unknown type that turn out to be integers, with the ``owner`` that they are of.

@@ -24,7 +24,7 @@ class CallReading(ArgumentReading):
         host = self.host
         host.kept = []
         host.escapes = False
-        host.bounds, host.zeros, host.untaken = [], [], set()
+        host.bounds, host.zeros, host.ways, host.untaken = [], [], [], set()
         host.open_choices = 0
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
@@ -66,6 +66,7 @@ class CallReading(ArgumentReading):
                 dict(host.dtype_choices),
                 tuple(frozenset({one.name, other.name}) for one, other in host.alike),
                 frozenset(host.annotated),
+                frozenset(host.ways),
             ),
             first_steps=first if first != later else None,
             result=_returned(result),
