@@ -33,10 +33,11 @@ from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
-from kernlint.verdict.judge import MOST_WORK, Allowance, Judgement, judge, with_errors
+from kernlint.verdict.judge import Judgement, judge, with_errors
 from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import AssumedFact, Scenario, Verdict
 from kernlint.verdict.scenarios import Plan, Planner, is_open, undecided
+from kernlint.verdict.search import MOST_WORK, Allowance
 from kernlint.verdict.words import speedup_text, write_verdict
 from kernlint.workload import Launch, Symbol, Tensor, Workload, concrete
 

@@ -51,7 +51,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         location=_location(chosen.finding.span, chosen.finding.symbol) if worth and chosen is not None else None,
         estimate=_estimate(judgement, chosen, device),
         model_version=model_version,
-        follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.follow_ups),
+        follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.search.follow_ups(judgement.chosen)),
         findings=tuple(
             _finding(judgement, c, device, known)
             for c in (*judgement.errors, *judgement.candidates)
