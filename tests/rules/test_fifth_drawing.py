@@ -9,6 +9,13 @@ from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 from tests.support.values import HEADER, severities
 
+
+def told(code: str, source: str) -> list[str]:
+    """The levels of what is told of ``source`` by rule ``code``, as a user has it."""
+    text = (HEADER + textwrap.dedent(source)).encode()
+    return [found.severity for found in check_file(Job("a.py", text, FileSettings(frozenset({code})))).findings]
+
+
 CASE = """
     import unittest
 
@@ -80,9 +87,7 @@ def test_a_constant_that_only_the_launch_tells(count: str, expected: list[str]) 
     def run(o: torch.Tensor):
         fill[(4,)](o, {count})
     """
-    text = (HEADER + textwrap.dedent(source)).encode()
-    found = check_file(Job("a.py", text, FileSettings(frozenset({"KL706"})))).findings
-    assert [finding.severity for finding in found] == expected
+    assert told("KL706", source) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_neighbours_of_a_float_by_its_bits(made: str, expected: list[str]) -> No
     def run(x: torch.Tensor, o: torch.Tensor):
         below[(1,)](x, o, B=64)
     """
-    assert severities("KL723", source) == expected
+    assert told("KL723", source) == expected
 
 
 @pytest.mark.parametrize(("further", "expected"), [("", "info"), (', triton.Config({"B": 128})', "warning")])
