@@ -192,7 +192,7 @@ TABLE: dict[str, Handler] = {
         name: _rowwise(name, "norm")
         for name in "layer_norm rms_norm group_norm batch_norm instance_norm normalize".split()
     },
-    **{name: _rowwise(name, "scan", 1) for name in ("cumsum", "cumprod")},
+    **{name: _rowwise(name, "scan", 1) for name in ("cumsum", "cumprod", "logcumsumexp")},
     **{name: _rowwise(name, "copy", 0) for name in ("flip", "roll")},
     **{name: _rowwise(name, "elementwise", 1) for name in ("tril", "triu")},
     **{name: _with_places(name) for name in ("cummax", "cummin", "sort")},
@@ -209,7 +209,8 @@ TABLE: dict[str, Handler] = {
         name: _loss(name, "reduce")
         for name in (
             "mse_loss l1_loss smooth_l1_loss kl_div huber_loss triplet_margin_loss binary_cross_entropy "
-            "binary_cross_entropy_with_logits"
+            "binary_cross_entropy_with_logits margin_ranking_loss soft_margin_loss hinge_embedding_loss poisson_nll_loss "
+            "gaussian_nll_loss"
         ).split()
     },
 }

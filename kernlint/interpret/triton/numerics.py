@@ -325,9 +325,15 @@ def _difference(a: Block, b: Block) -> Verdict:
         return Verdict(
             fault="cancelling-variance",
             text="the mean of squares less the square of the mean: where the mean is large beside the deviation, nothing but "
-            "rounding is left, and it can be negative",
+            "rounding is left, which may be less than zero",
         )
     return NOTHING
+
+
+def cancelled(value: Block) -> tuple[str, Span] | None:
+    """The key of the fault on record by which ``value``, which is no less than zero, may come out as less."""
+    fault = value.form.fault if value.form is not None else None
+    return fault if fault is not None and fault[0] == "cancelling-variance" else None
 
 
 def _perhaps_infinite(value: Block) -> bool:
