@@ -1,6 +1,6 @@
 """Fits ``kernlint/cost/data/gathers.json``: what gathered dot operands cost on top of the dot model.
 
-    python calibration/fit_gathers.py            write the constants and print the residuals
+    python calibration/fit_gathers.py [--dry-run]            write the constants and print the residuals
 
 Reads the ``implicit_gemm_conv`` rows of ``calibration/facts/h100-micro-2.csv`` through the interpreter, and those of ``conv_by_taps`` of
 ``h200-products.csv`` whose images are of a width that leaves no runs of neighbours. The sigma is that of
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
