@@ -79,8 +79,9 @@ def one_pass(
     for number, use in enumerate(group.reads):
         base = f"in{number}"
         arguments[base] = use.tensor
-        load = _share(base, number + 1, use, shares, turn, span)
-        if use.value in picked and (run := picked[use.value]) < _ROW_BYTES:
+        run, size = picked.get(use.value, (_ROW_BYTES, 0.0))
+        load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
+        if run < _ROW_BYTES:
             # Single elements through an index: wherever the data says.
             load = replace(
                 load,
@@ -105,15 +106,16 @@ def one_pass(
     return launch("stream", tuple(body), (count,), arguments, span, function, warps)
 
 
-def _picked(group: Group) -> dict[tuple[int, int], int]:
-    """Values that the group picks from through an index, with the bytes that lie together."""
+def _picked(group: Group) -> dict[tuple[int, int], tuple[int, float]]:
+    """Values that the group picks from through an index, with the bytes that lie together and those of all that is picked."""
     found = {}
     for node in group.nodes:
         if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
             table = max(node.reads, key=lambda use: use.tensor.numel or 0)
             run = node.step.dims.get("run")
             size = (table.tensor.dtype or dt.FLOAT32).bytes
-            found[table.value] = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
+            together = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
+            found[table.value] = together, float(node.writes[0].tensor.numel or 1) * size * node.count
     return found
 
 
