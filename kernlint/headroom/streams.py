@@ -47,7 +47,8 @@ def streams(group: Group, device: Device) -> Iterator[Version]:
     if row > 1 and row <= LONGEST_ROW:
         width = power_of_two(int(row))
         for height in dict.fromkeys(max(1, block // width) for block in _BLOCKS):
-            yield (one_pass(group, elements / (height * row), (height, width)),), "rows"
+            first = one_pass(group, elements / (height * row), (height, width))
+            yield ((first, second_pass(group)) if group.form in (TOTAL, COLUMN) else (first,)), "rows"
     split = row > 1 or group.form in (TOTAL, COLUMN)
     group = replace(group, reads=tuple(replace(use, bytes=use.bytes * group.passes) for use in group.reads))
     if row <= 1 or row > 2048:

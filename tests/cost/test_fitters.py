@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib
+import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from kernlint.cost.device import find_device
+from kernlint.cost.dots import dot_time
 
 pytest.importorskip("scipy")
 
@@ -26,7 +31,25 @@ def test_all_of_them_are_here() -> None:
     assert sorted(path.stem for path in (ROOT / "calibration").glob("fit_*.py")) == sorted(SCRIPTS)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+#: Half a minute or more each.
+SLOW = ("fit_arithmetic", "fit_dots", "fit_memory", "fit_torch_ops")
+
+
+def test_products_are_fitted_by_the_formula_that_prices_them() -> None:
+    from fit_dots import FACTS, Fit, read_rows
+
+    rows = read_rows([FACTS / "h100-gemm-2.csv"])[::150]
+    found = Fit(rows, find_device("h100-sxm"))
+    predicted = found.predict(found.published())
+    biases = json.loads((DATA / "h100-dots.json").read_text())["residuals"]["bias"]
+    bias = [biases.get(key, 0.0) for key in found.keys]
+    priced = [math.log(dot_time(row.loop, find_device("h100-sxm")).us) for row in rows]
+    assert [one - b for one, b in zip(predicted, bias)] == pytest.approx(priced, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SCRIPTS]
+)
 def test_it_runs_and_writes_nothing(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
