@@ -256,9 +256,9 @@ class Program:
             self._under[configuration] = other
         return self._under[configuration]
 
-    def variant(self, kernel: Module, question: Question) -> Program:
-        """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
-        other = Program(kernel, self.reference, question)
+    def variant(self, kernel: Module, question: Question, reference: Module | None = None) -> Program:
+        """Another version of the kernel module or of the ``reference``, or another question; closed with this one."""
+        other = Program(kernel, reference or self.reference, question)
         other._readings, other.outside, other._found = self._readings, self.outside, self._found
         mine = self.question
         if (question.overrides, question.facts, question.host) == (mine.overrides, mine.facts, mine.host):
