@@ -31,12 +31,8 @@ from kernlint.interpret.host.objects import (
     super_attribute,
 )
 from kernlint.interpret.host.operators import HostOperators
-<<<<<<< HEAD
-from kernlint.interpret.host.values import LongList, ShapeOf, Tuner, computed_from_read
-from kernlint.interpret.python.control import Raised
-=======
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, Tuner, computed_from_read
->>>>>>> main
+from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
 from kernlint.interpret.torch.arguments import tensors_in
