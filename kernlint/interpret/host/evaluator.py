@@ -32,7 +32,6 @@ from kernlint.interpret.host.objects import (
 )
 from kernlint.interpret.host.operators import HostOperators
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, Tuner, computed_from_read
-from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
 from kernlint.interpret.torch.arguments import tensors_in
@@ -430,8 +429,6 @@ class HostEvaluator(HostOperators):
         choices = self.open_choices
         if self.truth(self.eval(node.test, scope)) is False:
             self.contradict(node, f"`assert {self.code(node.test)}` fails")
-            if self.detailed:
-                raise Raised
         checks.holds(self, node.test, scope)
         self.open_choices = choices
 
