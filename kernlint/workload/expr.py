@@ -407,9 +407,11 @@ def opaque(op: str, *args: Size, key: int = 0) -> Expr:
 
 def mostly(expr: Expr) -> Expr:
     """``expr`` with each integer that was not followed as what it mostly is."""
-    return expr.rewrite(
-        lambda one: mostly(one.args[0]) if isinstance(one, Opaque) and one.op == "unknown" and one.args else None
-    )
+
+    def known(one: Atom) -> Size | None:
+        return mostly(one.args[0]) if isinstance(one, Opaque) and one.op == "unknown" and one.args else None
+
+    return expr.rewrite(known) if any(isinstance(a, Opaque) and a.op == "unknown" for a in expr.atoms()) else expr
 
 
 def _extreme(op: str, pick: Callable[[Iterable[int]], int], values: tuple[Size, ...]) -> Size:
