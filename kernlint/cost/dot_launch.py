@@ -80,6 +80,7 @@ def kernel_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float]
 
 
 def _one_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float] | None) -> KernelTime:
+    launch = launch.original
     known = launch.kernel.launched
     # The device is kept beside the answer, so that nothing else comes to have its identity.
     own = (id(device), launch.num_warps, launch.num_stages, launch.shapes)

@@ -124,7 +124,9 @@ def _headroom(workload: Workload, now: Estimate, now_us: float, device: Device, 
     total = max(total, min(bound.us, now_us))
     changed = None
     if precise:
-        loose = min(_total(_well_written(one, device, precise=False)) for one in (workload, reference) if one is not None)
+        loose = min(
+            _total(_well_written(one, device, precise=False)) for one in (workload, reference) if one is not None
+        )
         changed = loose if loose < 0.95 * total else None
     sigma = math.hypot(_data()["form_sigma"], _sigma(best))
     causes = causes_of(workload, now, device, wanted, total)
