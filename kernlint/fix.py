@@ -24,9 +24,10 @@ from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import is_markdown
 from kernlint.verdict.candidate import LEAST_LOW, LEAST_LOW_TILING, NOT_WORTH, WORTH, Candidate, Priced
-from kernlint.verdict.judge import Judgement, best_candidate, price
+from kernlint.verdict.judge import Judgement
 from kernlint.verdict.proposals import OTHER_KERNELS, other_kernels
 from kernlint.verdict.scenarios import undecided
+from kernlint.verdict.search import price, ranked
 from kernlint.workload import Workload
 
 #: Fixes of one run; each is followed by a fresh analysis.
@@ -136,15 +137,11 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Found:
-    """A ``workload``, its findings with their gains, and the one that the verdict chooses (None where rules were named);
-    ``wrong`` where they are what the verdict says to mend first."""
+    """A ``workload`` and what may be changed in it; ``wrong`` where that is what the verdict says to mend first."""
 
     workload: Workload
     candidates: Sequence[Candidate]
-    chosen: Candidate | None = None
     wrong: bool = False
-    #: What the largest cause asks for, where a rule was chosen.
-    proposal: Candidate | None = None
 
 
 class _Version:
@@ -163,7 +160,7 @@ class _Version:
             judgement = self.judgement or best_change(self.reading, self.asked.autotune)
             self.asked.wanted = undecided(judgement.workload, judgement.before.missing)
             yield _Found(judgement.workload, self._mendable(judgement), wrong=True)
-            yield _Found(judgement.workload, judgement.candidates, judgement.chosen, False, judgement.proposal)
+            yield _Found(judgement.workload, judgement.search.changes)
             return
         for workload, rules in self._asked_of():
             yield _Found(workload, price(self.context(workload), rules))
@@ -313,37 +310,14 @@ def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     if asked.rules:
         known = [c for c in left if asked.scope not in c.gains or c.gains[asked.scope].middle >= 1.0]
         return sorted(known, key=lambda c: -c.gains[asked.scope].saving_us if asked.scope in c.gains else 0.0)
-    order = _first_choices(found, left, asked)
-    while asked.follow_ups and left:
-        best = best_candidate(left, asked.scope)
-        if best is None or not _worth(best, asked.scope):
-            break
-        left.remove(best)
-        if best not in order:
-            order.append(best)
-    return order
-
-
-def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> list[Candidate]:
-    """What the verdict chooses, then what may be made in its stead: kernels written anew for a rule whose fix cannot be made, the
-    best rule's fix for a cause for which no kernels can be written."""
-    chosen, proposal = found.chosen, found.proposal
-    if chosen is None:
-        return []
-    first = [one for one in (chosen, proposal) if one is not None and (not one.anew or not _is_anew(asked))]
-    if chosen.finding.cause is not None:
-        best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
-        first = [*first[:1], *([best] if best is not None else [])]
-    return [c for c in first if _worth(c, asked.scope) and _key(c) not in asked.refused]
+    worth = [one for one in ranked(left, asked.scope) if one.worth(asked.scope) is not False]
+    # Whatever the cause, the same kernels are written anew for it.
+    first = next((one for one in worth if one.finding.cause is not None), None)
+    return [one for one in worth if one.finding.cause is None or one is first]
 
 
 def _is_anew(asked: _Question) -> bool:
     return any(one.anew for one in asked.done)
-
-
-def _worth(candidate: Candidate, scope: str) -> bool:
-    """Whether to make the change: where that cannot be told, a proven finding is reason enough."""
-    return candidate.worth(scope) is not False
 
 
 def _key(candidate: Candidate) -> tuple[str, str, str]:
@@ -471,7 +445,7 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
     least = LEAST_LOW_TILING if candidate.finding.rule is OTHER_KERNELS else LEAST_LOW
-    if candidate.finding.cause is not None and (found.middle < WORTH or found.low < least or not found.counts):
+    if candidate.finding.cause is not None and not found.pays(least):
         raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 

@@ -15,7 +15,7 @@ from kernlint.request import Request
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule, calls_for
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules
-from kernlint.verdict.judge import MOST_WORK, Allowance
+from kernlint.verdict.search import MOST_WORK, Allowance
 from kernlint.workload import Workload
 
 #: Rules about speed whose errors are launches that fail.

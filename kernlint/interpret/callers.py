@@ -5,6 +5,7 @@ Callers are followed like any program, not run: fixtures, helpers and constants 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -29,28 +30,46 @@ from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
-from kernlint.workload import Tensor, Workload, concrete
+from kernlint.workload import Dtype, Tensor, Workload, concrete
 
 #: Files that are followed, and calls that are kept of each function.
 _MOST_CALLERS, _MOST_CALLS = 12, 12
 #: Nodes that one function of a caller, and one file, may take.
 _BUDGET, _FILE_BUDGET = 30_000, 120_000
+#: Items of a list that a call may give.
+_MOST_ITEMS = 64
 #: Sets of arguments of a parametrized test, or a benchmark, that are tried.
 _MOST_CASES = 4
 
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call of a function in another file: what each parameter gets, as far as it can be followed."""
+    """A call of a function: what each parameter gets, as far as it can be followed. ``tried`` where that shows or tests the
+    function and nobody measures it, so that its sizes may be any."""
 
     function: str
     path: str
     line: int
     arguments: Mapping[str, Any]
+    tried: bool = False
 
     @property
     def place(self) -> str:
         return f"{self.path}:{self.line}"
+
+    def types_of(self, name: str) -> list[Dtype]:
+        """The element types of what the call gives for ``name``, an argument or a part of one (``x[][0]``)."""
+        argument, *keys = name.replace("]", "").split("[")
+        found = [self.arguments.get(argument)]
+        for key in keys:
+            lists = [value.known for value in found if isinstance(value, Items)]
+            found = [item for items in lists for item in (items if key == "" else items[int(key) : int(key) + 1])]
+        return [value[0] for value in found if isinstance(value, tuple) and value[0] is not None]
+
+    @property
+    def largest(self) -> int:
+        """The elements of its largest tensor, as far as they are known."""
+        return max(map(_elements, self.arguments.values()), default=0)
 
 
 def sites_in(program: Program, workloads: Iterable[Workload], project: bool) -> list[CallSite]:
@@ -127,9 +146,10 @@ class _Watching(HostEvaluator):
             return Unknown("result")
         return super().invoke(function, args, kwargs)
 
-    #: The last call outside that file.
+    #: The last call outside that file, and whether calls are tries now.
     line = 0
     caller = ""
+    tries = False
 
     def eval_Call(self, node: cst.Call, scope: Scope) -> Any:
         if self.own or os.path.realpath(self.module.path) != self.about:
@@ -153,12 +173,19 @@ class _Watching(HostEvaluator):
         given = {**dict(zip(names, args)), **{name: value for name, value in kwargs.items() if isinstance(name, str)}}
         plain = {name: known for name, value in given.items() if (known := _plain(self, value)) is not None}
         if any(not isinstance(value, Nothing) for value in plain.values()):
-            self.sites.append(CallSite(function.symbol, _shown(self.caller), line, plain))
+            self.sites.append(CallSite(function.symbol, _shown(self.caller), line, plain, self.tries))
 
 
 @dataclass(frozen=True)
 class Nothing:
     """``None`` as an argument."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list or a tuple as an argument: what is known of each item."""
+
+    known: tuple[Any, ...]
 
 
 def _plain(host: HostEvaluator, value: Any) -> Any:
@@ -169,9 +196,19 @@ def _plain(host: HostEvaluator, value: Any) -> Any:
         value = host.current(value)
         shape = tuple(concrete(extent) for extent in value.shape) if value.shape is not None else None
         return (value.dtype, shape) if value.dtype is not None or shape is not None else None
+    if type(value) in (list, tuple):
+        known = tuple(_plain(host, item) for item in value[: _MOST_ITEMS + 1])
+        return Items(known) if 0 < len(known) <= _MOST_ITEMS and None not in known else None
     if isinstance(value, Presumed):
         return None
     return value if isinstance(value, (bool, int, float, str)) and not isinstance(value, Unknown) else None
+
+
+def _elements(value: Any) -> int:
+    if isinstance(value, Items):
+        return max(map(_elements, value.known), default=0)
+    sized = isinstance(value, tuple) and value[1] is not None and None not in value[1]
+    return math.prod(value[1]) if sized else 0
 
 
 def _shown(path: str) -> str:
@@ -221,6 +258,7 @@ def _calls_in(
         watching.called, watching.own = names, own
         watching.budget = min(watching.budget, _FILE_BUDGET)
         for statement in starting:
+            watching.tries = _only_tries(statement, module, own)
             _try(reading, statement)
     finally:
         program.close()
@@ -249,6 +287,20 @@ def _starts(statement: cst.CSTNode) -> bool:
     params = statement.params
     needed = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is None]
     return not needed or any(_tries(decorator) for decorator in statement.decorators)
+
+
+#: What is called to measure, beside whatever has "bench" in its name.
+_MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapsed_time", "profile"})
+
+
+def _only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
+    """Whether calls in a ``statement`` of ``module`` show or test what it does (that file's ``own``, most of them), not how fast."""
+    nodes = (*module.within(statement, cst.Name), *module.within(statement, cst.Attribute))
+    called = {node.value if isinstance(node, cst.Name) else node.attr.value for node in nodes}
+    file = os.path.basename(module.path).lower()
+    if "bench" in file or called & _MEASURING or any("bench" in name.lower() for name in called):
+        return False
+    return own or is_guarded_main(statement) or "test" in file
 
 
 def _tries(decorator: cst.Decorator) -> str:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kernlint.rules.finding import Finding as RuleFinding
     from kernlint.syntax.tree import Module
     from kernlint.verdict.candidate import Candidate
-    from kernlint.verdict.judge import Allowance
     from kernlint.verdict.scenarios import Plan
+    from kernlint.verdict.search import Allowance
     from kernlint.workload import Span, Workload
 
 
@@ -92,7 +92,7 @@ class Asking(Told):
         from kernlint.interpret.program import Program
         from kernlint.interpret.question import Question, host_facts, target_for
         from kernlint.rules.registry import all_rules
-        from kernlint.verdict.judge import Allowance
+        from kernlint.verdict.search import Allowance
 
         device = find_device(self.job.settings.device)
         target = target_for(self.job.settings.target_triton, device)
@@ -205,7 +205,7 @@ def _assumed(facts: Iterable[tuple[str, object, str]]) -> tuple[str, ...]:
 def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found: list[Candidate]) -> None:
     """Add to ``found`` what ``rule`` finds by the time that its ``allowance`` is spent, with the price of each change. Without the
     sizes (``known`` is false) a change has no price, and following the changed program would be in vain."""
-    from kernlint.verdict.judge import price, unpriced
+    from kernlint.verdict.search import price, unpriced
 
     if known:
         found += price(context, [rule], allowance)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kernlint.rules.finding import Finding as RuleFinding
     from kernlint.syntax.tree import Module
     from kernlint.verdict.candidate import Candidate
-    from kernlint.verdict.judge import Allowance
+    from kernlint.verdict.search import Allowance
     from kernlint.workload import Span
 
 
@@ -145,7 +145,7 @@ class Told:
 
     def _fix(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         """The change as edits of the file, where it pays, a rewrite can make it and there is work left for it."""
-        from kernlint.verdict.judge import Allowance
+        from kernlint.verdict.search import Allowance
 
         code = candidate.finding.rule.code
         self.late = self.late or time.process_time() > self.last_s

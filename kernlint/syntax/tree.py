@@ -15,6 +15,7 @@ from functools import cached_property
 from heapq import merge
 from itertools import accumulate, chain, count
 from operator import itemgetter
+from symtable import symtable
 from typing import Any, TypeVar
 
 import libcst
@@ -302,9 +303,12 @@ def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False
     deeply to parse safely.
     """
     check_depth(text, path, first_line)
-    light = None if layout else _light_tree(text)
-    if light is not None:
-        return Module(light.tree, text, path, first_line, light.counterparts)
+    python = python_tree(text)
+    if python is not None:
+        _check_names(text, path, first_line)
+        light = None if layout else _light_tree(text, python)
+        if light is not None:
+            return Module(light.tree, text, path, first_line, light.counterparts)
     try:
         with _unchecked_nodes():
             tree = libcst.parse_module(text)
@@ -319,11 +323,8 @@ def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False
     return Module(tree, text, path, first_line)
 
 
-def _light_tree(text: str) -> LightTree | None:
+def _light_tree(text: str, python: ast.Module) -> LightTree | None:
     """The tree of ``text`` without its layout; None where that is not to be had."""
-    python = python_tree(text)
-    if python is None:
-        return None
     try:
         with deep_recursion():
             return LightTree(text, python)
@@ -352,11 +353,12 @@ def check_syntax(module: Module, text: str) -> None:
     changed = _changed_statements(module, split_lines(text))
     try:
         check_depth(changed, module.path)
-    except SourceError:
-        pass
-    else:
         if python_tree(changed) is not None:
+            _check_names(changed, module.path, module.first_line)
             return
+    except SourceError:
+        # Said of the whole, with its lines.
+        pass
     parse_module(text, module.path, module.first_line)
 
 
@@ -384,8 +386,26 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
+def _check_names(text: str, path: str, first_line: int) -> None:
+    """Raise ``SourceError`` where Python's grammar accepts ``text`` and its rules of names do not: a parameter twice, a
+    ``global`` behind the use of the name. Python's symbol table tells, which makes no code."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            symtable(text, path, "exec")
+    except SyntaxError as error:
+        raise SourceError(_placed(_place_of(error), text, path, first_line)) from None
+    except (ValueError, RecursionError, MemoryError):
+        # What is too large for the compiler is not thereby wrong.
+        pass
+
+
 def _syntax_message(error: libcst.ParserSyntaxError, text: str, path: str, first_line: int) -> str:
-    line, column, reason = _python_error(text) or _libcst_error(error)
+    return _placed(_python_error(text) or _libcst_error(error), text, path, first_line)
+
+
+def _placed(error: tuple[int, int, str], text: str, path: str, first_line: int) -> str:
+    line, column, reason = error
     # Where the text ends too early the parsers point behind its last line.
     line = min(line, len(split_lines(text)))
     return f"{path}:{line + first_line - 1}:{column}: syntax error: {reason}"
@@ -402,12 +422,15 @@ def _python_error(text: str) -> tuple[int, int, str] | None:
             ast.parse(text)
     except SyntaxError as error:
         if error.lineno and error.msg:
-            # The line numbers that some messages end with would contradict ours in a Markdown file.
-            message = _LINE_NUMBER.sub("", " ".join(error.msg.split()))
-            return error.lineno, max(1, error.offset or 1), message
+            return _place_of(error)
     except (ValueError, RecursionError, MemoryError):
         pass
     return None
+
+
+def _place_of(error: SyntaxError) -> tuple[int, int, str]:
+    # The line numbers that some messages end with would contradict ours in a Markdown file.
+    return error.lineno or 1, max(1, error.offset or 1), _LINE_NUMBER.sub("", " ".join(error.msg.split()))
 
 
 def _libcst_error(error: libcst.ParserSyntaxError) -> tuple[int, int, str]:

@@ -40,10 +40,10 @@ class Priced:
     def saving_us(self) -> float:
         return self.before_us - self.after_us
 
-    @property
-    def counts(self) -> bool:
-        """Whether it is more than anybody would notice."""
-        return self.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * self.before_us)
+    def pays(self, least: float) -> bool:
+        """Whether it is worth it where its lower end must be ``least``, and more than anybody would not notice."""
+        noticed = self.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * self.before_us)
+        return self.middle >= WORTH and self.low >= least and noticed
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Candidate:
             return False
         if self.finding.cause is not None:
             least = LEAST_LOW_TILING if self.finding.rule.category == "tiling" else LEAST_LOW
-            return gain.middle >= WORTH and gain.low >= least and gain.counts
+            return gain.pays(least)
         return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
 
     def sure(self, scope: str) -> bool:

@@ -11,7 +11,8 @@ from kernlint.operators.catalogue import all_operators
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt
-from kernlint.verdict.judge import Allowance, Judgement
+from kernlint.verdict.judge import Judgement
+from kernlint.verdict.search import Allowance
 
 #: So many causes are looked into.
 MOST_CAUSES = 3

@@ -18,7 +18,7 @@ from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.tree import parse_module
 from kernlint.verdict.candidate import Candidate
-from kernlint.verdict.judge import price
+from kernlint.verdict.search import price
 
 
 def candidates(rule: Rule, source: str) -> list[Candidate]:

@@ -15,7 +15,7 @@ from kernlint.fix import fix_source
 from kernlint.request import Request
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
-from kernlint.verdict.judge import price
+from kernlint.verdict.search import price
 
 TILE = textwrap.dedent(find_rule("KL201").bad)
 FILL = textwrap.dedent(find_rule("KL302").bad)

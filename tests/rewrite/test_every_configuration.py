@@ -14,7 +14,7 @@ from kernlint.request import Request
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.verdict.candidate import Candidate
-from kernlint.verdict.judge import price
+from kernlint.verdict.search import price
 
 _BLOCK_SUMS = """
     import torch

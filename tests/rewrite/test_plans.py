@@ -18,7 +18,7 @@ from kernlint.rewrite.text import apply_edits
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules, find_rule
-from kernlint.verdict.judge import price
+from kernlint.verdict.search import price
 from kernlint.workload import (
     Access,
     Atomic,

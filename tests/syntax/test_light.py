@@ -41,8 +41,8 @@ SOURCES = {
     ),
     "functions": (
         "@a\n@(b.c)\nasync def f(a, b: int = 1, /, c=(2), *d, e, g: 'x' = 3, **h) -> (int):\n"
-        "    async with a as b: pass\n    async for i in await x: yield i\n    return lambda *, y, z=1: (y, *z)\n"
-        "def g(*, a): yield from b\n"
+        "    async with a as b: pass\n    async for i in await x: yield i\n"
+        "def g(*, a): yield from b\ndef h(): return lambda *, y, z=1: (y, *z)\n"
     ),
     "classes": "@d\nclass A(B, *C, metaclass=M, **k):\n    '''Text.'''\n    x = 1\n",
     "expressions": (

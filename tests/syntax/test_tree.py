@@ -42,6 +42,14 @@ def test_positions_survive_a_deep_tree():
         pytest.param("if a:\npass\n", "k.py:2:1: syntax error: expected an indented block", id="no block"),
         pytest.param("x = 'abc\n", "k.py:1:5: syntax error: unterminated string literal", id="unterminated"),
         pytest.param("print 'x'\n", "k.py:1:1: syntax error: Missing parentheses", id="Python 2"),
+        pytest.param(
+            "def f(a, b, a):\n    pass\n", "k.py:1:13: syntax error: duplicate argument 'a'", id="a parameter twice"
+        ),
+        pytest.param(
+            "def f():\n    x = 1\n    global x\n",
+            "k.py:3:5: syntax error: name 'x' is assigned to before global declaration",
+            id="a global too late",
+        ),
         pytest.param("\\", "k.py:1:", id="a lone backslash"),
         pytest.param("def f():\n    a\n  b\n", "k.py:3:", id="dedent to nowhere"),
     ],
@@ -51,6 +59,10 @@ def test_syntax_errors_are_one_line_with_a_place(source, message):
         parse_module(source, "k.py")
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_cells_of_notebooks_may_await():
+    assert parse_module("x = await f()\n", "k.ipynb").tree.body
 
 
 def test_syntax_errors_in_a_fence_name_the_line_of_the_file():
