@@ -294,7 +294,8 @@ class HostState(Recording):
     ) -> None:
         if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
             self.hosted.update(t.storage.id for t in writes)
-            return
+            if not self.detailed:
+                return
         if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
         if self.sinks:
