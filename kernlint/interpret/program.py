@@ -17,7 +17,7 @@ from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Scope
+from kernlint.interpret.values import Function, Scope
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import replace
 from kernlint.syntax.patched import Patched
@@ -44,7 +44,7 @@ class Program:
         self.kernel = kernel
         self.reference = reference
         self.question = question or Question()
-        self._kernels: dict[Any, Kernel] = {}
+        self._kernels: dict[Any, tuple[Function, Kernel]] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
         self._earlier = None if earlier is None else Readings(earlier)
@@ -264,6 +264,11 @@ class Program:
         if (question.overrides, question.facts, question.host) == (mine.overrides, mine.facts, mine.host):
             other._kernels = self._kernels  # which see the same constants
         return other
+
+    def called_by(self, entry: str) -> str:
+        """What people call to get to ``entry``: the function that applies a private autograd function where it is the backward pass of
+        that, else itself."""
+        return self._callers.get(entry, entry)
 
     def close(self) -> None:
         """Let go of all that was read; nothing can be asked of this program and its variants any more.

@@ -15,6 +15,7 @@ from math import prod
 from operator import add, mul
 
 from kernlint.interpret.edits import Edits
+from kernlint.interpret.host.journal import alike
 from kernlint.records import dataclass
 from kernlint.rules.proofs.indices import Addresses, addresses
 from kernlint.rules.proofs.same_elements import same_values
@@ -124,8 +125,19 @@ def _of_launch(old: Launch, new: Launch, edits: Edits) -> Iterator[Difference]:
         # A flag such as EVEN_K chooses between masks; the accesses tell whether it chose rightly.
         if other != constant and parameter not in set_here and not isinstance(constant, bool):
             yield Difference(f"`{parameter}` of {name} depends on the tile", False)
-    if (old.kernel, old.grid) != (new.kernel, new.grid):
-        yield from _of_kernel(old, new)
+    # What is proven of a kernel holds for its copies; each is kept beside the proof, so that nothing else comes to have its identity.
+    proven, key = old.original.kernel.launched, (_of_launch, *_told_apart(old), *_told_apart(new))
+    if key in proven or (old.kernel, old.grid) == (new.kernel, new.grid):
+        return
+    found = list(_of_kernel(old, new))
+    if not found:
+        proven[key] = old.original, new.original
+    yield from found
+
+
+def _told_apart(launch: Launch) -> tuple[object, ...]:
+    """What tells ``launch`` from others of its kernel and of copies of that."""
+    return launch.work, alike(list(launch.arguments.values()), {}), alike(dict(launch.constexprs), {})
 
 
 def _set_by(edits: Edits, launch: Launch) -> set[str]:
