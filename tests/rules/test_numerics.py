@@ -183,6 +183,8 @@ tl.store(o, total)"""
     ("guard", "finds"),
     [
         ("tl.max(valid, axis=0) > 0", False),
+        ("tl.max(valid, axis=0) == 1", False),
+        ("tl.max(valid, axis=0) == 0", True),
         ("tl.sum(valid.to(tl.int32), axis=0) != 0", False),
         ("tl.sum(valid) >= 1", False),
         ("tl.max(valid, axis=0) >= 0", True),
