@@ -39,7 +39,7 @@ def kept_share(launch: Launch) -> tuple[float, float]:
                     if math.prod(tile) == node.elements
                 }  # fmt: skip
                 inside = max((_blocks_inside(node, tile, loops, probe) for tile in tiles), default=(1.0, 1.0))
-                share, most = min(share, inside[0]), min(most, inside[1])
+                share, most = min((share, most), inside)
         work, kept = work + dot.flops * rounds, kept + dot.flops * rounds * share
         longest = max(longest, most)
     return (kept / work, longest) if work else (1.0, 1.0)
