@@ -49,6 +49,7 @@ from kernlint.interpret.values import (
     Jit,
     Namespace,
     ReadValue,
+    Rest,
     Scope,
     Unknown,
 )
@@ -177,6 +178,15 @@ class HostEvaluator(HostOperators):
             if rank != names and self._is_given(x):
                 text = f"`{x.name or 'the tensor'}` has {rank} dimensions, and its shape is unpacked into {names} names"
                 self.refuse("unpacked-shape", elements[0], text)
+        if starred and isinstance(value, ShapeOf) and value.what == "shape":
+            place = next(i for i, element in enumerate(elements) if type(element) is cst.StarredElement)
+            back = place - len(elements) + 1
+            lead = [self.symbol_for(value.tensor, f"shape[{axis}]") for axis in range(place)]
+            tail = [self.symbol_for(value.tensor, f"shape[{axis}]") for axis in range(back, 0)]
+            parts: list[Any] = [*lead, [Rest(of=value)], *tail]
+            for element, item in zip(elements, parts):
+                self.assign(element.value, item, scope)
+            return
         super()._unpack(elements, value, scope)
 
     def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:

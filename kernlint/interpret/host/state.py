@@ -243,13 +243,14 @@ class HostState(Recording):
         return x.shape
 
     def part_of_shape(self, shape: ShapeOf, index: Any) -> Any:
-        """The first or the last few extents (``x.shape[-2:]``) of a tensor of unknown rank."""
-        if isinstance(index, slice) and index.step is None and shape.what == "shape":
+        """The first or the last few extents (``x.shape[-2:]``), or strides, of a tensor of unknown rank."""
+        if isinstance(index, slice) and index.step is None:
             first, last = index.start, index.stop
+            asked = "shape[{}]" if shape.what == "shape" else "stride({})"
             if isinstance(first, int) and -checks.MOST_RANKS <= first < 0 and last is None:
-                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(first, 0))
+                return tuple(self.symbol_for(shape.tensor, asked.format(axis)) for axis in range(first, 0))
             if first in (None, 0) and isinstance(last, int) and 0 < last <= checks.MOST_RANKS:
-                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(last))
+                return tuple(self.symbol_for(shape.tensor, asked.format(axis)) for axis in range(last))
         return Unknown("shape slice")
 
     def strides(self, x: Tensor) -> Any:
