@@ -42,8 +42,9 @@ class Cause:
     kernel: str = ""
     evidence: str = ""
     us: float = 0.0
-    #: Whether what is left without it is the time of the same kernel, which does the same work: that can be reached.
-    reachable: bool = False
+    #: Whether what is left without it is known to be reached: the time of the same kernel, which does the same work, or what a rule
+    #: has proven.
+    reachable: bool = field(default=False, compare=False)
     #: The steps that hang together, of a cause of several.
     steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -21,13 +20,11 @@ from kernlint.workload import (
     Opaque,
     ProgramId,
     Reduce,
-    Size,
     Store,
-    Symbol,
+    Tensor,
     concrete,
 )
-from kernlint.workload.expr import Atom, floordiv, lift, mod
-from kernlint.workload.kernel import Bounds
+from kernlint.workload.expr import Atom
 from kernlint.workload.synthesis import lane, pid
 
 #: A loop of at most this many iterations walks over the taps of a filter ...
@@ -38,6 +35,26 @@ _MAX_DILATION = 16
 _LEAST = 16
 #: Fewer output channels than this are no matrix.
 _LEAST_CHANNELS = 4
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """What ``launch`` convolves: ``source`` with ``weight`` to ``out``, in ``loops`` over channels and taps, outermost first.
+
+    ``depth`` = channels x taps, ``channels`` the output channels, ``images`` the batch, ``plane`` the pixels of one output
+    plane.
+    """
+
+    launch: Launch
+    loops: tuple[Loop, ...]
+    store: Store
+    source: Tensor
+    weight: Tensor
+    out: Tensor
+    depth: int
+    channels: int
+    images: int
+    plane: int
 
 
 @dataclass(frozen=True)
@@ -189,44 +206,3 @@ def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
         and not (isinstance(atom, Opaque) and Lane(_lane(store)) in Expr.atom(atom).atoms())
     }  # fmt: skip
     return others.pop() if len(others) == 1 else None
-
-
-@dataclass(frozen=True)
-class ImplicitGemm(GemmTile):
-    """The workload with one direct convolution as a matrix product: output channels by pixels, summed over channels x taps."""
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = direct_convolution(launch)
-        return launch if found is None else self.product(found)
-
-    def product(self, found: DirectConvolution) -> Launch:
-        """The launch that does what ``found`` does."""
-        return self.gemm(found, *found.pairs[0], lambda k, p: self._windows(found, k, p))
-
-    def _windows(self, found: DirectConvolution, k: Expr, pixel: Expr) -> tuple[Expr, Bounds]:
-        """Offset and mask of the gathered [depth, pixels] tile: the source's own, with new indices in the old ones' places."""
-        x = found.pairs[0][0]
-        assert x.offset is not None
-        taps: dict[Atom, Size] = {}
-        rest: Size = floordiv(k, len(found.pairs))
-        for loop in reversed(found.loops):
-            trip = concrete(loop.trip) or 1
-            taps[LoopIndex(loop.id)] = rest if loop is found.loops[0] else mod(rest, trip)
-            rest = floordiv(rest, trip)
-        # The new program ids are called by other names until the old ones are gone.
-        new: dict[Atom, Size] = {ProgramId(axis): Expr.atom(Symbol(f"new program {axis}")) for axis in range(3)}
-        block = found.store.shape[_lane(found.store)]
-        tile = pid(found.pixel_axis) * block if found.pixel_axis is not None else 0
-        lane_value = pixel.substitute(new) - tile
-        old: dict[Atom, Size] = {a: lift(v).substitute(new) for a, v in taps.items()}
-        old[Lane(_lane(x))] = lane_value
-        if found.image is not None:
-            old[found.image] = new[ProgramId(2)]
-        back: dict[Atom, Size] = {Symbol(f"new program {axis}"): pid(axis) for axis in range(3)}
-
-        def moved(expr: Expr) -> Expr:
-            return expr.rewrite(old.get).substitute(back)
-
-        mask = tuple((moved(left), moved(right)) for left, right in x.mask or ())
-        shift = mod(k, len(found.pairs)) if len(found.pairs) > 1 else 0
-        return moved(x.offset) + shift, (*mask, (k, lift(found.depth)))
