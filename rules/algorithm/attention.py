@@ -36,7 +36,7 @@ class Attention:
     """``softmax(q k^T) v`` whose [rows, columns] scores lie in memory on the way.
 
     ``steps`` are those from the first product to the second, in order; ``stored`` the tensors of scores and
-    probabilities between them. ``q`` and ``k`` may be None where the first product's operands were not followed.
+    probabilities between them.
     """
 
     steps: tuple[Step, ...]
@@ -45,11 +45,8 @@ class Attention:
     columns: Size
     batch: Size
     head_dim: Size
-    q: Tensor
-    k: Tensor
     v: Tensor
     out: Tensor
-    masks: tuple[Tensor, ...] = ()
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -67,22 +64,14 @@ class _Scores:
     rows: Size
     columns: Size
     q: Tensor
-    k: Tensor
     head_dim: Size
     steps: tuple[Step, ...]
     stored: tuple[Tensor, ...]
-    masks: tuple[Tensor, ...] = ()
     probabilities: bool = False
 
     def then(self, step: Step, tensor: Tensor, probabilities: bool) -> _Scores:
-        extra = tuple(
-            t for t in read_tensors(step)
-            if t.storage.id != self.tensor.storage.id and t.shape is not None and t.shape[-2:] == (self.rows, self.columns)
-        )  # fmt: skip
-        return replace(
-            self, tensor=tensor, steps=(*self.steps, step), stored=(*self.stored, tensor), masks=(*self.masks, *extra),
-            probabilities=probabilities,
-        )  # fmt: skip
+        steps, stored = (*self.steps, step), (*self.stored, tensor)
+        return replace(self, tensor=tensor, steps=steps, stored=stored, probabilities=probabilities)
 
 
 def materialised_attention(workload: Workload) -> Iterator[Attention]:
@@ -123,7 +112,7 @@ def _first_product(step: Step) -> _Scores | None:
         out, (a, b) = step.writes[0], step.reads[:2]
         if out.shape is None or len(out.shape) < 2 or a.shape is None:
             return None
-        return _Scores(out, out.shape[-2], out.shape[-1], a, b, a.shape[-1], (step,), (out,))
+        return _Scores(out, out.shape[-2], out.shape[-1], a, a.shape[-1], (step,), (out,))
     if not isinstance(step, Launch) or not step.kernel.complete:
         return None
     found = _product(step)
@@ -135,7 +124,7 @@ def _first_product(step: Step) -> _Scores | None:
     q, k = operand_tensor(step, node.a), operand_tensor(step, node.b)
     if q is None or k is None or q.shape is None or q.storage.id == out.storage.id:
         return None
-    scores = _Scores(out, out.shape[-2], out.shape[-1], q, k, q.shape[-1], (step,), (out,))
+    scores = _Scores(out, out.shape[-2], out.shape[-1], q, q.shape[-1], (step,), (out,))
     return replace(scores, probabilities=_softmax(step, node.a.loads | node.b.loads))
 
 
@@ -212,8 +201,7 @@ def _attention(step: Step, source: _Scores, v: Tensor, out: Tensor) -> Attention
     if area * batch != lift(numel) or any(t.dtype is None for t in (source.q, v, out)):
         return None
     return Attention(
-        (*source.steps, step), tuple(dict.fromkeys(source.stored)), source.rows, source.columns, batch, source.head_dim,
-        source.q, source.k, v, out, source.masks,
+        (*source.steps, step), tuple(dict.fromkeys(source.stored)), source.rows, source.columns, batch, source.head_dim, v, out,
     )  # fmt: skip
 
 

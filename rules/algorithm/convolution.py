@@ -24,7 +24,6 @@ from kernlint.workload import (
     Tensor,
     concrete,
 )
-from kernlint.workload.expr import Atom
 from kernlint.workload.synthesis import lane, pid
 
 #: A loop of at most this many iterations walks over the taps of a filter ...
@@ -39,7 +38,7 @@ _LEAST_CHANNELS = 4
 
 @dataclass(frozen=True)
 class Convolution:
-    """What ``launch`` convolves: ``source`` with ``weight`` to ``out``, in ``loops`` over channels and taps, outermost first.
+    """What ``launch`` convolves: ``source`` with ``weight``, in ``loops`` over channels and taps, outermost first.
 
     ``depth`` = channels x taps, ``channels`` the output channels, ``images`` the batch, ``plane`` the pixels of one output
     plane.
@@ -47,10 +46,8 @@ class Convolution:
 
     launch: Launch
     loops: tuple[Loop, ...]
-    store: Store
     source: Tensor
     weight: Tensor
-    out: Tensor
     depth: int
     channels: int
     images: int
@@ -61,13 +58,12 @@ class Convolution:
 class DirectConvolution(Convolution):
     """A kernel whose programs make a tile of pixels for one output channel.
 
-    ``pairs`` are the shifted window and scalar weight of each multiply-add in the innermost loop. ``pixel_axis`` is the grid
-    axis of the tiles, None where one covers a whole plane. ``image`` is the index that tells images apart, None where nothing does.
+    ``pairs`` are the shifted window and scalar weight of each multiply-add in the innermost loop. ``store`` writes the
+    tile.
     """
 
     pairs: tuple[tuple[Load, Load], ...]
-    pixel_axis: int | None
-    image: Atom | None
+    store: Store
 
 
 def direct_convolution(step: Launch) -> DirectConvolution | None:
@@ -162,12 +158,9 @@ def measured(step: Launch, loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Loa
     if not plane or (out.numel // channels) % plane:
         return None
     images = out.numel // channels // plane
-    image = _image(x, store, axis)
-    if images > 1 and image is None:
+    if images > 1 and not _has_image(x, store, axis):
         return None
-    return DirectConvolution(
-        step, loops, store, source, weight, out, depth, channels, images, plane, pairs, axis, image
-    )  # fmt: skip
+    return DirectConvolution(step, loops, source, weight, depth, channels, images, plane, pairs, store)
 
 
 def _lane(access: Load | Store) -> int:
@@ -195,8 +188,8 @@ def _plane(step: Launch, store: Store, axis: int | None) -> int | None:
     return extent * store.shape[dim] if extent is not None else None
 
 
-def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
-    """The one index other than the pixel's, channels' and taps' that moves the input: the image of the batch."""
+def _has_image(x: Load, store: Store, axis: int | None) -> bool:
+    """Whether one index other than the pixel's, channels' and taps' moves the input: the image of the batch."""
     assert x.offset is not None
     skip = (LoopIndex, Lane)
     atoms = {atom for monomial in x.offset.terms for atom in monomial if not isinstance(atom, skip)}
@@ -205,4 +198,4 @@ def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
         if not (isinstance(atom, ProgramId) and atom.axis == axis)
         and not (isinstance(atom, Opaque) and Lane(_lane(store)) in Expr.atom(atom).atoms())
     }  # fmt: skip
-    return others.pop() if len(others) == 1 else None
+    return len(others) == 1

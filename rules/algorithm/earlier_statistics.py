@@ -233,10 +233,6 @@ def _same_view(a: Tensor, b: Tensor) -> bool:
     return (a.storage.id, a.offset, a.dtype) == (b.storage.id, b.offset, b.dtype)
 
 
-def _values(maker: Launch | TorchOp) -> list[Tensor]:
-    return list(maker.writes) if isinstance(maker, TorchOp) else written_tensors(maker)
-
-
 def _is_row_reduction(op: TorchOp) -> bool:
     """Whether ``op`` reduces the last axis of one tensor and that alone."""
     if op.kind != "reduce" or op.name not in _ROW_REDUCTIONS or op.dims.get("inner") != 1 or len(op.reads) != 1:

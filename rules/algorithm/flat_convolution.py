@@ -38,13 +38,10 @@ _LEAST_CHANNELS = 4
 
 @dataclass(frozen=True)
 class FlatConvolution(Convolution):
-    """A kernel that sums ``x * w`` for each output element. The loop over input channels moves ``x`` by ``channel_stride``, an
-    image by ``image_stride``."""
+    """A kernel that sums ``x * w`` for each output element."""
 
     x: Load
     w: Load
-    channel_stride: int
-    image_stride: int
 
 
 def flat_convolution(step: Launch) -> FlatConvolution | None:
@@ -149,9 +146,7 @@ def _measured(
         others = [a for m in x.offset.terms if len(m) == 1 for a in m if not isinstance(a, LoopIndex)]
         if images == 1 or any(concrete(x.offset.coefficient(one)) == image for one in others):
             plane = out.numel // channels // images
-            return FlatConvolution(
-                step, loops, store, source, weight, out, depth, channels, images, plane, x, w, stride or 0, image
-            )  # fmt: skip
+            return FlatConvolution(step, loops, source, weight, depth, channels, images, plane, x, w)
     return None
 
 

@@ -40,11 +40,9 @@ _DEPTH_BYTES = 128
 
 @dataclass(frozen=True)
 class Factor:
-    """A loaded tile of the product: ``reduced`` and ``kept`` are its dimensions, ``axis`` the kept axis of the product."""
+    """A loaded tile of the product; ``axis`` is the kept axis of the product."""
 
     load: Load
-    reduced: int
-    kept: int
     axis: int
 
 
@@ -56,7 +54,6 @@ class BroadcastProduct:
     a: Factor
     b: Factor
     product: tuple[Compute, ...]
-    casts: tuple[Compute, ...]
 
     @property
     def m(self) -> int:
@@ -332,10 +329,8 @@ def _product(
     for first, second in (kept, kept[::-1]):
         a, b = _factor(loads[0], reduce, first, loops), _factor(loads[1], reduce, second, loops)
         if a is not None and b is not None:
-            sizes = {load.elements for load in loads}
-            casts = tuple(n for n in before if isinstance(n, Compute) and n.kind == "cast" and n.elements in sizes)
             a, b = sorted((a, b), key=lambda factor: factor.axis)
-            return BroadcastProduct(reduce, a, b, wide, casts)
+            return BroadcastProduct(reduce, a, b, wide)
     return None
 
 
@@ -350,7 +345,7 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
     if len(load.shape) == 3:
         other = 3 - reduce.axis - axis
         fits = load.shape[reduce.axis] == depth and load.shape[axis] == extent and load.shape[other] == 1
-        return Factor(load, reduce.axis, axis, axis) if fits else None
+        return Factor(load, axis) if fits else None
     if len(load.shape) != 2 or load.offset is None:
         return None
     for reduced in (0, 1):
@@ -358,12 +353,12 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
         if load.shape[reduced] != depth or load.shape[kept] != extent:
             continue
         if depth != extent:
-            return Factor(load, reduced, kept, axis)  # its shape leaves no choice
+            return Factor(load, axis)  # its shape leaves no choice
         if loops:
             if reduced in whole_tiles(load, LoopIndex(loops[-1].id)):
-                return Factor(load, reduced, kept, axis)
+                return Factor(load, axis)
         elif any(kept in whole_tiles(load, ProgramId(one)) for one in range(3)):
-            return Factor(load, reduced, kept, axis)
+            return Factor(load, axis)
     return None
 
 

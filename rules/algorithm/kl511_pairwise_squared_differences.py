@@ -12,13 +12,6 @@ from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import Launch, Loop
 from kernlint.workload import dtype as dt
 
-#: Predicted gain below which other arithmetic is not worth its rounding.
-_LEAST_GAIN = 1.2
-#: Along the summed axis a tile of that many bytes fills a row of swizzled shared memory.
-_DEPTH_BYTES = 128
-#: The least depth that `tl.dot` takes.
-_LEAST = 16
-
 
 class PairwiseSquaredDifferences(Rule):
     code = "KL511"

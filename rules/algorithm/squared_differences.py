@@ -32,8 +32,7 @@ class SquaredDifferences:
     """A tile of sums of ``(rows - columns) ** 2`` over the axis that two loaded tiles share.
 
     ``at`` is the `tl.sum` of a tile with all three axes, or the loop that adds one slice of it in each iteration; ``last`` is the
-    arithmetic that the sum is known by in the source. ``row_axis`` and ``column_axis`` are the summed dimensions of the two
-    loads where ``at`` is a sum. ``gone`` is the arithmetic that a product makes unnecessary.
+    arithmetic that the sum is known by in the source.
     """
 
     at: Reduce | Loop
@@ -42,9 +41,6 @@ class SquaredDifferences:
     m: int
     n: int
     depth: Size
-    row_axis: int
-    column_axis: int
-    gone: tuple[Compute, ...]
     last: Compute
 
     @property
@@ -58,10 +54,7 @@ def squared_differences(launch: Launch) -> Iterator[SquaredDifferences]:
     for found in broadcast_products(launch, _SQUARED):
         loads, wide = (found.a.load, found.b.load), [node for node in found.product if node.kind != "cast"]
         if min(found.m, found.n, found.k) >= _LEAST and all(load.dtype.is_float for load in loads):
-            yield SquaredDifferences(
-                found.reduce, *loads, found.m, found.n, found.k, found.a.reduced, found.b.reduced,
-                (*found.product, *found.casts), wide[-1],
-            )  # fmt: skip
+            yield SquaredDifferences(found.reduce, *loads, found.m, found.n, found.k, wide[-1])
     for loop, _ in launch.kernel.walk(Loop):
         assert isinstance(loop, Loop)
         one = _summed_by_loop(loop)
@@ -83,9 +76,7 @@ def _summed_by_loop(loop: Loop) -> SquaredDifferences | None:
     kinds = tuple(node.kind for node in wide if node.kind != "cast")
     if kinds not in _SQUARED_AND_ADDED:
         return None
-    return SquaredDifferences(
-        loop, rows, columns, rows.elements, columns.elements, loop.trip, 1, 0, tuple(wide), wide[-1]
-    )
+    return SquaredDifferences(loop, rows, columns, rows.elements, columns.elements, loop.trip, wide[-1])
 
 
 # -- what the source says ----------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from kernlint.workload import Step
 if TYPE_CHECKING:
     from kernlint.headroom.causes import Cause
 
-#: What gains less is not worth a word.
-_NOTICED = 1.1
+#: A change that is predicted to gain less is not worth a word: the one gate of rules whose advice is right or wrong by sizes.
+LEAST_GAIN = 1.2
 
 
 def causes_at(context: Context, kernel: str = "", steps: Collection[Step] = ()) -> list[Cause | None]:
@@ -30,7 +30,7 @@ def causes_at(context: Context, kernel: str = "", steps: Collection[Step] = ()) 
         if (kernel and cause.kernel == kernel) or sum(id(step) in wanted for step in cause.steps) > 1
     ]
     best = max(found, key=lambda cause: headroom.without(cause)[0], default=None)
-    return [best] if best is not None and headroom.without(best)[0] >= _NOTICED else []
+    return [best] if best is not None and headroom.without(best)[0] >= LEAST_GAIN else []
 
 
 def gain(context: Context, variant: Variant) -> float | None:
@@ -45,7 +45,7 @@ def cheapest(context: Context, variants: Iterable[Variant]) -> Variant | None:
     return min(priced, key=lambda option: option[:2])[2] if priced else None
 
 
-def best_gain(context: Context, variants: Iterable[Variant], least: float) -> Variant | None:
+def best_gain(context: Context, variants: Iterable[Variant], least: float = LEAST_GAIN) -> Variant | None:
     """The variant of least predicted time, where that is known to gain ``least`` or more."""
     best = cheapest(context, variants)
     expected = gain(context, best) if best is not None else None
