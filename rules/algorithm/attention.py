@@ -109,7 +109,7 @@ def _first_product(step: Step) -> _Scores | None:
     if isinstance(step, TorchOp):
         if step.kind != "matmul" or len(step.reads) < 2 or len(step.writes) != 1:
             return None
-        out, (a, b) = step.writes[0], step.reads[:2]
+        out, a = step.writes[0], step.reads[0]
         if out.shape is None or len(out.shape) < 2 or a.shape is None:
             return None
         return _Scores(out, out.shape[-2], out.shape[-1], a, a.shape[-1], (step,), (out,))
