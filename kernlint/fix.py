@@ -153,6 +153,8 @@ class _Version:
         self.asked = asked
         self.judgement = judgement
         self.text = reading.task.kernel.text
+        #: Why ways to write kernels anew, by identity, came to nothing whatever the candidate.
+        self.missed: dict[int, CannotRewrite] = {}
 
     def found(self) -> Iterator[_Found]:
         """What there is to change: what the verdict says to mend first, and its change; or what the rules that were named find
@@ -335,14 +337,18 @@ def _refusal(candidate: Candidate, reason: str, unsafe: bool = False) -> Refused
     return Refused(finding.rule.code, finding.rule.name, finding.span.line, reason, plan, unsafe)
 
 
+class _StillFound(CannotRewrite):
+    """A way was taken, and the finding is there all the same."""
+
+
 def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | Refused:
     """The program with the change of ``candidate`` made in the first way that there is consent to and that comes to what was promised,
     and read again. Raises :class:`CannotRewrite` where none does."""
     asked, refused, why = version.asked, None, None
     for way in candidate.ways():
         try:
-            if way.rewriting is None:
-                raise CannotRewrite(way.reason)
+            if way.rewriting is None or id(way) in version.missed:
+                raise version.missed.get(id(way)) or CannotRewrite(way.reason)
             if way.anew and _is_anew(asked):
                 raise CannotRewrite("its kernels are written anew already")
             needed = _without_consent(candidate, way.rewriting.effects, asked)
@@ -353,6 +359,8 @@ def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | 
             gain = _checked(version, found, candidate, way, after)
         except CannotRewrite as error:
             why = why or error
+            if way.anew and not isinstance(error, _StillFound):
+                version.missed[id(way)] = error
             continue
         asked.done.append(_applied(version, candidate, way, way.rewriting, gain))
         return after
@@ -413,7 +421,7 @@ def _checked(before: _Version, found: _Found, candidate: Candidate, way: Attempt
     count = sum(_alike(one, candidate, scope, least) for one in candidates)
     left = sum(_alike(one, candidate, scope, least) for one in price(after.context(rewritten), [rule]))
     if left >= max(count, 1):
-        raise CannotRewrite(f"{rule.code} would still be found in the rewritten source")
+        raise _StillFound(f"{rule.code} would still be found in the rewritten source")
     return gain
 
 
