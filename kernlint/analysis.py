@@ -233,7 +233,7 @@ def judged(reading: Reading, autotune: bool = False, assume: bool = True) -> Ana
 
 
 def with_what_is_wrong(judgement: Judgement, reading: Reading) -> Judgement:
-    """``judgement`` with the errors that the verdict says to mend first."""
+    """``judgement`` with the errors that the verdict says to mend first, none of which rests on anything assumed."""
     rules = [rule for rule in all_rules() if rule.default and rule.category in NOT_ABOUT_SPEED]
     return with_errors(judgement, reading.program, reading.device, rules)
 
@@ -305,12 +305,13 @@ class _Judge:
         if len(self._plans) >= _MOST_ASSUMED:
             return replace(base, certainty="unknown", undecided=wanted)
         gpu = self.reading.device
-        sites = of_entry(self._calls(), workload.entry)
+        sites = of_entry(self._calls(), workload.entry, self.reading.program)
         planner = Planner(self.reading.program, workload, gpu, target_for(None, gpu), sites)
         plans = self._plans[workload.entry] = planner.plans()
         if not plans:
             return replace(base, certainty="unknown", undecided=wanted)
         plan = plans[0]
+        wanted = tuple(undecided(workload, base.before.missing, plan.workload))
         found = self(plan.program, plan.workload, Allowance(_SCENARIO_WORK))
         scenario = _scenario(plan.name, plan.facts + tuple(AssumedFact(*f) for f in _guessed(plan.workload)), found)
         # What is wrong at every size does not rest on any.
@@ -345,10 +346,10 @@ class _Judge:
 
 
 def _seen(judgement: Judgement) -> Judgement:
-    """``judgement``, but that nothing is decided where it finds nothing to gain in kernels whose memory nobody sees."""
-    if judgement.worth or not judgement.behind_addresses:
+    """``judgement``, but that nothing is decided about kernels whose memory nobody sees but what pays for certain."""
+    if (judgement.worth and judgement.certainty == "proven") or not judgement.behind_addresses:
         return judgement
-    return replace(judgement, certainty="unknown", scenarios=(), base=None)
+    return replace(judgement, certainty="unknown", scenarios=(), base=None, chosen=None)
 
 
 def _scenario(name: str, facts: tuple[AssumedFact, ...], judgement: Judgement) -> Scenario:

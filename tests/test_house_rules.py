@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from kernlint.links import REPOSITORY
 
 ROOT = Path(__file__).parents[1]
 
@@ -239,17 +243,34 @@ def test_dataclasses_are_made_by_the_house() -> None:
                     assert "dataclass" not in [alias.name for alias in node.names], path
 
 
-def test_everything_is_packaged() -> None:
-    """Packages are listed by hand, since two of them lie beside `kernlint`; one that is missing is missed only by who installs a wheel."""
+def _setup(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What setup.py tells of the distribution."""
+    setuptools = pytest.importorskip("setuptools")
+    said: dict[str, Any] = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **told: said.update(told))
+    monkeypatch.chdir(ROOT)
+    runpy.run_path("setup.py")
+    return said
+
+
+def test_everything_is_packaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing from a wheel is missed only by who installs it."""
     tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     folders = {path.parent.relative_to(ROOT) for top in ("kernlint", "rules", "schema") for path in _sources(top)}
     names = {".".join(folder.parts) for folder in folders}
-    assert {name if name.startswith("kernlint") else f"kernlint.{name}" for name in names} == set(
-        setuptools["packages"]
-    )
+    packages = _setup(monkeypatch)["packages"]
+    assert {name if name.startswith("kernlint") else f"kernlint.{name}" for name in names} == set(packages)
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     data = [pattern for patterns in setuptools["package-data"].values() for pattern in patterns]
     for top in ("kernlint", "rules", "schema"):
         for path in (ROOT / top).rglob("*.*"):
             if path.suffix not in (".py", ".pyc") and path.is_file():
                 assert any(path.match(pattern) for pattern in data), path
+
+
+def test_links_of_the_readme_work_outside_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = re.compile(r"\]\(([^)]*)\)")
+    there = links.findall(_setup(monkeypatch)["long_description"])
+    here = links.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [link for link in there if not link.startswith("https://")] == []
+    assert [link.removeprefix(f"{REPOSITORY}/blob/main/") for link in there] == here

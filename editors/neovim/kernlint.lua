@@ -12,12 +12,11 @@ return {
   },
   on_attach = function(client, buffer)
     if client:supports_method("textDocument/codeLens") then
-      vim.api.nvim_create_autocmd({ "BufEnter", "InsertLeave", "BufWritePost" }, {
-        buffer = buffer,
-        callback = function()
-          vim.lsp.codelens.refresh({ bufnr = buffer })
-        end,
-      })
+      local function refresh()
+        vim.lsp.codelens.refresh({ bufnr = buffer })
+      end
+      refresh()
+      vim.api.nvim_create_autocmd({ "BufEnter", "InsertLeave", "BufWritePost" }, { buffer = buffer, callback = refresh })
     end
   end,
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from kernlint.compare.columns import NotCompared
-from kernlint.compare.functions import FUNCTIONS, places_of_extremes
 from kernlint.compare.launches import Launched
 from kernlint.generate.calls.reader import Reader
+from kernlint.generate.calls.table import FUNCTIONS
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.layouts import index_of
 from kernlint.generate.values import CannotGenerate, Value, View, identity
@@ -21,11 +22,36 @@ _PARAMETER = ("uniform", -1.0, 1.0)
 _SILENT = (HostSync, Event)
 
 
+def _draw(kind: str, *limits: float) -> Callable[[Writer], Value]:
+    def make(w: Writer) -> Value:
+        return Value("draw", w.shape, w.dtype, attributes={"draw": (kind, *limits), "key": w.out.storage.id})
+
+    return make
+
+
+def _draw_integers(w: Writer) -> Value:
+    numbers = [one for one in w.args if isinstance(one, int)]
+    low, high = w.kwargs.get("low", 0), w.kwargs.get("high")
+    if high is None and numbers:
+        low, high = (numbers[0], numbers[1]) if len(numbers) > 1 else (low, numbers[0])
+    if not isinstance(low, int) or not isinstance(high, int) or high <= low:
+        raise CannotGenerate("random integers between what is not known")
+    return Value("draw", w.shape, w.dtype, attributes={"draw": ("integers", low, high), "key": w.out.storage.id})
+
+
+#: What makes numbers by chance: they are of the same kind.
+_DRAWN: Mapping[str, Callable[[Writer], Value]] = {
+    **dict.fromkeys(("rand", "rand_like"), _draw("uniform", 0.0, 1.0)),
+    **dict.fromkeys(("randn", "randn_like"), _draw("normal", 0.0, 1.0)),
+    "randint": _draw_integers,
+}
+
+
 class CallReader(Reader):
     """Reads ``workload``. What an input holds is what the steps ``made`` say that make it. ``keys`` name the inputs by path; those with
     a name in ``sources`` hold these. What has none of all this, and random numbers without a name, is not known."""
 
-    functions = FUNCTIONS
+    functions: Mapping[str, Callable[[Writer], Value]] = MappingProxyType({**FUNCTIONS, **_DRAWN})
 
     def __init__(
         self, workload: Workload, made: Sequence[Step], keys: Mapping[str, str], sources: Mapping[str, Value]
@@ -89,11 +115,6 @@ class CallReader(Reader):
                 if out.shape is None or out.dtype is None:
                     raise NotCompared("a tensor of unknown shape")
                 self.holds[out.storage.id] = Value("undefined", out.shape, out.dtype), out
-        elif step.call is not None and len(step.writes) == 2 and step.call.function in ("max", "min"):
-            for out, value in zip(
-                step.writes, places_of_extremes(Writer(self.view, self.sizes, step.writes[0], step.call))
-            ):
-                self.holds[out.storage.id] = value, out
         else:
             super().read(step)
 

@@ -53,6 +53,7 @@ class Elements:
 
     def at(self, value: Value, points: Points) -> Column:
         """The elements of ``value`` at ``points`` of its axes."""
+        value = value.attributes.get("plain", value)
         key = id(value), id(points)
         if key not in self._known:
             self.effort.spend(_OF_A_VALUE)
@@ -166,6 +167,9 @@ class Elements:
         return points.expanded(list(range(rank, rank + len(over))), over), size
 
     def _reduce(self, value: Value, points: Points) -> Column:
+        if value.attributes["kind"] == "last":
+            (length,) = extents(value.attributes["over"])
+            return self.view(value.operands[0], Points([*points.axes, length - 1], points.count))
         wide, size = self._wide(value, points)
         column = listed(self.view(value.operands[0], wide), wide.count)
         made = [_REDUCED[value.attributes["kind"]](part) for part in chunks(column, size)]
@@ -178,10 +182,25 @@ class Elements:
         made = [sum(part) for part in chunks(column, size)]
         return made if points.count > 1 else made[0]
 
-    def _attention(self, value: Value, points: Points) -> Column:
-        if "product" not in value.attributes:
-            raise NotCompared("attention by groups of heads")
-        return self.at(value.attributes["product"], points)
+    def _scan(self, value: Value, points: Points) -> Column:
+        """The state of a recurrence at places along its last axis, from its beginning on."""
+        states, own = value.attributes["carried"], value.attributes["state"]
+        *axes, time = points.axes
+        (length,) = extents(value.shape[-1:])
+        wanted = listed(time, points.count)
+        order = range(length - 1, min(wanted) - 1, -1) if value.attributes["backwards"] else range(max(wanted) + 1)
+        self.effort.spend(len(order) * points.count * len(states))
+        columns = [self.view(view, points) for view in value.operands[: len(states)]]
+        found: list[Any] = [None] * points.count
+        for step in order:
+            here = Points([*axes, step], points.count)
+            for state, column in zip(states, columns):
+                self._known[id(state), id(here)] = state, here, column
+            columns = [self.view(view, here) for view in value.operands[len(states) :]]
+            for i, at in enumerate(wanted):
+                if at == step:
+                    found[i] = columns[own][i] if type(columns[own]) is list else columns[own]
+        return found if points.count > 1 else found[0]
 
     def _choose(self, value: Value, points: Points) -> Column:
         made: list[Any] = [math.nan] * points.count
@@ -286,7 +305,6 @@ _REDUCED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "min": lambda part: extreme("min", part),
     "m2": _m2,
     "expsum": _expsum,
-    "prod": math.prod,
     "argmax": _place_of("max"),
     "argmin": _place_of("min"),
 }

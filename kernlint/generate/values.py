@@ -72,7 +72,8 @@ class Value:
     (operand 0 at a place that the other operands tell), ``added`` (zero, and what is added of the elements of operand 0 over
     ``attributes["space"]`` at the places ``attributes["at"]``, which the other operands tell), ``partial`` (the
     ``attributes["state"]`` of the reduction that is its operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along
-    a last axis) or the name of an elementwise function of torch's. ``dtype`` is torch's for it.
+    a last axis) or the name of an elementwise function of torch's. ``dtype`` is torch's for it. ``attributes["plain"]``, where it is there,
+    has the same elements, made in a way that no kernel would go but that is shorter for one of them alone.
     """
 
     op: str

@@ -55,13 +55,13 @@ def _sums(terms: Terms, term: Term) -> Term | None:
         return None
     seen: set[int] = set()
     before = [t for t in term.operands[0].walk(seen) if t.op == "reduce" and t.over == term.over]
-    found = [t for t in before if t.kind == "expsum"]
-    if len(found) != 1 or not {t.kind for t in before} <= {"expsum", "max"}:
+    if not {t.kind for t in before} <= {"expsum", "max"}:
         return None
-    products = _Expansion(terms, found[0]).of(term.operands[0])
-    if products is None or not all(product.exponential for product in products):
-        return None
-    return _added(terms, [_reduced(terms, found[0], product) for product in products])
+    for total in (t for t in before if t.kind == "expsum"):
+        products = _Expansion(terms, total).of(term.operands[0])
+        if products is not None and all(product.exponential for product in products):
+            return _added(terms, [_reduced(terms, total, product) for product in products])
+    return None
 
 
 def _reduced(terms: Terms, total: Term, product: _Product) -> Term:
@@ -149,7 +149,8 @@ class _Expansion:
 
     def _negative(self, product: _Product) -> _Product:
         row = product.row or self.terms.new("number", dt.FLOAT32, number=1.0)
-        return _Product(self.terms.new("neg", dt.FLOAT32, (row,)), product.column, product.exponential)
+        negative = row.operands[0] if row.op == "neg" else self.terms.new("neg", dt.FLOAT32, (row,))
+        return _Product(negative, product.column, product.exponential)
 
     def _times(self, one: _Product, other: _Product) -> _Product:
         return _Product(

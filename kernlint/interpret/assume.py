@@ -12,7 +12,8 @@ from kernlint.errors import UsageError
 from kernlint.interpret.question import Fact
 from kernlint.workload import dtype as dt
 
-_NAME = r"(?:(?P<function>[A-Za-z_][\w.]*)\.)?(?P<name>[A-Za-z_]\w*)"
+#: An argument, or a part of one that is a sequence: ``x``, ``pairs[][0]`` (the first of each pair).
+_NAME = r"(?:(?P<function>[A-Za-z_][\w.]*)\.)?(?P<name>[A-Za-z_]\w*(?:\[\d*\])*)"
 _TENSOR = re.compile(_NAME + r"\s*:\s*(?:torch\.|tl\.)?(?P<dtype>\w+)\s*(?:\[(?P<dims>[^\]]*)\])?")
 #: What is asked of a tensor, in the ways that people write it.
 _SIZE = re.compile(
@@ -20,6 +21,7 @@ _SIZE = re.compile(
     + r"\.(?:(?P<numel>numel)(?:\(\))?|(?:shape\[|size\()\s*(?P<axis>-?\d+)\s*[\])]|stride\(\s*(?P<step>-?\d+)\s*\))"
     r"\s*=\s*(?P<value>-?\d+)"
 )
+_LENGTH = re.compile(r"len\(\s*" + _NAME + r"\s*\)\s*=\s*(?P<value>\d+)")
 _GRID = re.compile(r"grid\[(?P<axis>[0-2])\]\s*=\s*(?P<value>\d+)")
 _DTYPE = re.compile(_NAME + r"\.dtype\s*=\s*(?:torch\.|tl\.)?(?P<dtype>[A-Za-z]\w*)")
 _VALUE = re.compile(_NAME + r"\s*=\s*(?P<value>[^=].*)")
@@ -47,6 +49,9 @@ def parse_fact(text: str) -> Fact:
     grid = _GRID.fullmatch(bare)
     if grid is not None:
         return Fact(f"grid[{grid['axis']}]", size=_extent(text, grid["value"]))
+    length = _LENGTH.fullmatch(bare)
+    if length is not None:
+        return Fact(f"len({length['name']})", length["function"] or "", size=_extent(text, length["value"]))
     size = _SIZE.fullmatch(bare)
     if size is not None:
         what = "numel" if size["numel"] else f"stride({size['step']})" if size["step"] else f"shape[{size['axis']}]"
@@ -82,10 +87,10 @@ def sweep(texts: Iterable[str]) -> list[tuple[dict[str, str], list[str]]]:
         if len(parts) > 1:
             choices.append([(f"{name.strip()}={part}", name.strip(), part) for part in dict.fromkeys(parts)])
         elif "|" in text:
-            head, _, dims = text.partition("[")
+            owner, _, told = text.rpartition(":")
+            kinds, _, dims = told.partition("[")
             axes = [[one.strip() for one in axis.split("|")] for axis in dims.rstrip("] ").split(",")]
-            types = [one.strip() for one in head.rpartition(":")[2].split("|")]
-            owner = head.rpartition(":")[0]
+            types = [one.strip() for one in kinds.split("|")]
             combined = itertools.product(types, *axes) if dims else ((one,) for one in types)
             made = [(one[0] + (f"[{','.join(one[1:])}]" if dims else "")) for one in combined]
             choices.append([(f"{owner}:{one}", owner, one) for one in made])

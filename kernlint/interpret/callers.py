@@ -5,8 +5,9 @@ Callers are followed like any program, not run: fixtures, helpers and constants 
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.host.objects import class_attribute
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import mentioning, module_of, origin
+from kernlint.interpret.project import interest, mentioning, module_of, origin
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
@@ -29,28 +30,51 @@ from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
-from kernlint.workload import Tensor, Workload, concrete
+from kernlint.workload import Dtype, Tensor, Workload, concrete
 
-#: Files that are followed, and calls that are kept of each function.
-_MOST_CALLERS, _MOST_CALLS = 12, 12
+#: Files that are read and followed, calls that are kept of each function, and functions that a call may pass through on its way to one.
+_MOST_READ, _MOST_CALLERS, _MOST_CALLS, _MOST_WAYS = 32, 12, 12, 3
 #: Nodes that one function of a caller, and one file, may take.
 _BUDGET, _FILE_BUDGET = 30_000, 120_000
+#: Items of a list that a call may give.
+_MOST_ITEMS = 64
 #: Sets of arguments of a parametrized test, or a benchmark, that are tried.
 _MOST_CASES = 4
 
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call of a function in another file: what each parameter gets, as far as it can be followed."""
+    """A call of a function: what each parameter gets, as far as it can be followed. ``tried`` where that shows or tests the
+    function and nobody measures it, so that its sizes may be any."""
 
     function: str
     path: str
     line: int
     arguments: Mapping[str, Any]
+    tried: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The function, or the class of the method, whose arguments these are."""
+        return self.function.partition(".")[0]
 
     @property
     def place(self) -> str:
         return f"{self.path}:{self.line}"
+
+    def types_of(self, name: str) -> list[Dtype]:
+        """The element types of what the call gives for ``name``, an argument or a part of one (``x[][0]``)."""
+        argument, *keys = name.replace("]", "").split("[")
+        found = [self.arguments.get(argument)]
+        for key in keys:
+            lists = [value.known for value in found if isinstance(value, Items)]
+            found = [item for items in lists for item in (items if key == "" else items[int(key) : int(key) + 1])]
+        return [value[0] for value in found if isinstance(value, tuple) and value[0] is not None]
+
+    @property
+    def largest(self) -> int:
+        """The elements of its largest tensor, as far as they are known."""
+        return max(map(_elements, self.arguments.values()), default=0)
 
 
 def sites_in(program: Program, workloads: Iterable[Workload], project: bool) -> list[CallSite]:
@@ -59,10 +83,10 @@ def sites_in(program: Program, workloads: Iterable[Workload], project: bool) -> 
     return call_sites(program.kernel, entries, may_launch(program.kernel), program.question.host, project)
 
 
-def of_entry(sites: Iterable[CallSite], entry: str) -> list[CallSite]:
-    """Those of ``sites`` that call ``entry``, or another method of its class."""
-    owner = entry.partition(".")[0]
-    return [site for site in sites if site.function.partition(".")[0] == owner]
+def of_entry(sites: Iterable[CallSite], entry: str, program: Program) -> list[CallSite]:
+    """Those of ``sites`` that call ``entry``, another method of its class, or the function that a backward pass is behind."""
+    owner = program.called_by(entry).partition(".")[0]
+    return [site for site in sites if site.owner == owner]
 
 
 def call_sites(
@@ -74,22 +98,77 @@ def call_sites(
     names = {name.partition(".")[0] for name in functions} | set(ways)
     path = module.path
     found = _calls_in(module, path, frozenset(functions), frozenset(names), host)
-    callers = 0
-    for file in mentioning(path, names) if project else ():
-        callers += 1
-        if callers > _MOST_CALLERS:
+    callers, ways = _callers(path, names) if project else ([], frozenset(names))
+    # Functions that are only called with what others give them tell at least what they cast that to.
+    for tensors_given in (False, True):
+        if tensors_given and any(map(_tells, found)):
             break
-        try:
-            other = parse_module(read_source(str(file)).text, str(file))
-        except (SourceError, RecursionError):
-            continue
-        found += _calls_in(other, path, frozenset(functions), frozenset(names), host)
+        for other in callers:
+            if tensors_given != any(_starts(node) for node in _using(other, ways)):
+                found += _calls_in(other, path, frozenset(functions), ways, host)
     kept: dict[str, list[CallSite]] = {}
     for site in found:
         same = kept.setdefault(site.function, [])
         if len(same) < _MOST_CALLS and all(site.arguments != other.arguments for other in same):
             same.append(site)
     return [site for sites in kept.values() for site in sites]
+
+
+def _callers(path: str, names: Iterable[str]) -> tuple[list[Module], frozenset[str]]:
+    """The files of the project that may call functions of the one at ``path`` by their ``names``, or by those of functions and classes
+    that pass on what they are given, tests and benchmarks first; and all those names."""
+    known = set(names)
+    sought: dict[str, set[str]] = {path: known.copy()}
+    read: dict[Path, Module | None] = {}
+    for _ in range(_MOST_WAYS):
+        through: dict[str, set[str]] = {}
+        for file in mentioning(sought):
+            if file not in read and len(read) < _MOST_READ:
+                try:
+                    read[file] = parse_module(read_source(str(file)).text, str(file))
+                except (SourceError, RecursionError):
+                    read[file] = None
+            module = read.get(file)
+            passing = _passing(module, known) if module is not None else set()
+            if passing:
+                through[str(file)] = passing
+        if not through:
+            break
+        known.update(*through.values())
+        sought = through
+    ways = frozenset(known)
+    calling = [file for file, module in read.items() if module is not None and _using(module, ways)]
+    calling.sort(key=lambda file: interest(str(file.parent), file.name))
+    return [module for file in calling[:_MOST_CALLERS] if (module := read[file]) is not None], ways
+
+
+def _passing(module: Module, names: Set[str]) -> set[str]:
+    """The functions and classes of ``module`` that pass on what they are given to those called ``names``, by one another too."""
+    found: set[str] = set()
+    for _ in range(_MOST_WAYS):
+        using = _using(module, frozenset(names | found))
+        more = {node.name.value for node in using if _passes_on(node)} - names  # type: ignore[attr-defined]
+        if more <= found:
+            break
+        found |= more
+    return found
+
+
+def _using(module: Module, names: frozenset[str]) -> list[cst.CSTNode]:
+    """The statements of ``module`` that may call functions of those ``names``."""
+    aliases = _aliases(module, names)
+    return [node for node in module.tree.body if _uses(node, aliases, module)] if aliases else []
+
+
+def _passes_on(statement: cst.CSTNode) -> bool:
+    """Whether a statement defines what others call with tensors of theirs."""
+    defines = isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not _starts(statement)
+    return defines and not statement.name.value.startswith(("test", "bench"))  # type: ignore[attr-defined]
+
+
+def _tells(site: CallSite) -> bool:
+    """Whether a call tells the type of anything."""
+    return any(isinstance(value, Items) or (isinstance(value, tuple) and value[0]) for value in site.arguments.values())
 
 
 class _Watching(HostEvaluator):
@@ -127,9 +206,10 @@ class _Watching(HostEvaluator):
             return Unknown("result")
         return super().invoke(function, args, kwargs)
 
-    #: The last call outside that file.
+    #: The last call outside that file, and whether calls are tries now.
     line = 0
     caller = ""
+    tries = False
 
     def eval_Call(self, node: cst.Call, scope: Scope) -> Any:
         if self.own or os.path.realpath(self.module.path) != self.about:
@@ -153,12 +233,19 @@ class _Watching(HostEvaluator):
         given = {**dict(zip(names, args)), **{name: value for name, value in kwargs.items() if isinstance(name, str)}}
         plain = {name: known for name, value in given.items() if (known := _plain(self, value)) is not None}
         if any(not isinstance(value, Nothing) for value in plain.values()):
-            self.sites.append(CallSite(function.symbol, _shown(self.caller), line, plain))
+            self.sites.append(CallSite(function.symbol, _shown(self.caller), line, plain, self.tries))
 
 
 @dataclass(frozen=True)
 class Nothing:
     """``None`` as an argument."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list or a tuple as an argument: what is known of each item."""
+
+    known: tuple[Any, ...]
 
 
 def _plain(host: HostEvaluator, value: Any) -> Any:
@@ -169,9 +256,19 @@ def _plain(host: HostEvaluator, value: Any) -> Any:
         value = host.current(value)
         shape = tuple(concrete(extent) for extent in value.shape) if value.shape is not None else None
         return (value.dtype, shape) if value.dtype is not None or shape is not None else None
+    if type(value) in (list, tuple):
+        known = tuple(_plain(host, item) for item in value[: _MOST_ITEMS + 1])
+        return Items(known) if 0 < len(known) <= _MOST_ITEMS and None not in known else None
     if isinstance(value, Presumed):
         return None
     return value if isinstance(value, (bool, int, float, str)) and not isinstance(value, Unknown) else None
+
+
+def _elements(value: Any) -> int:
+    if isinstance(value, Items):
+        return max(map(_elements, value.known), default=0)
+    sized = isinstance(value, tuple) and value[1] is not None and None not in value[1]
+    return math.prod(value[1]) if sized else 0
 
 
 def _shown(path: str) -> str:
@@ -186,6 +283,7 @@ class _CallerReading(Reading):
     """A caller, whose imports are looked for in the whole project."""
 
     evaluator: ClassVar[type[HostEvaluator]] = _Watching
+    follows_any = True
 
     def _find(self, importer: Module, package: str, level: int) -> Callable[[str], Any] | None:
         path = module_of(importer.path, package, level)
@@ -206,10 +304,8 @@ def _calls_in(
     """The calls of ``functions`` of the file ``target`` that ``module``, which may be that file, makes."""
     sites: list[CallSite] = []
     own = module.path == target
-    aliases = names if own else _aliases(module, names)
-    if not aliases:
-        return []
-    starting = [node for node in module.tree.body if _uses(node, aliases, module) and (not own or _starts(node))]
+    using = [node for node in module.tree.body if _uses(node, names, module)] if own else _using(module, names)
+    starting = [node for node in using if _starts(node)] if own else using
     if not starting:
         return []
     program = Program(module, None, Question(host=host))
@@ -221,6 +317,7 @@ def _calls_in(
         watching.called, watching.own = names, own
         watching.budget = min(watching.budget, _FILE_BUDGET)
         for statement in starting:
+            watching.tries = _only_tries(statement, module, own)
             _try(reading, statement)
     finally:
         program.close()
@@ -231,24 +328,44 @@ def _aliases(module: Module, names: frozenset[str]) -> frozenset[str]:
     """What ``module`` may call functions of those ``names``."""
     found = {name for name, path in module.imports.items() if path.split(".")[-1] in names}
     used = {node.attr.value for node in module.of(cst.Attribute)}
-    return frozenset(found | (names & used))
+    written = {node.raw_value for node in module.of(cst.SimpleString)}  # `getattr(package, "name")`
+    defined = {node.name.value for node in module.tree.body if isinstance(node, (cst.FunctionDef, cst.ClassDef))}
+    return frozenset(found | (names & (used | written | defined)))
 
 
 def _uses(statement: cst.CSTNode, aliases: frozenset[str], module: Module) -> bool:
     """Whether one of ``aliases`` may be called in a statement of ``module``, once that is run or what it defines is called."""
-    nodes = (*module.within(statement, cst.Name), *(a.attr for a in module.within(statement, cst.Attribute)))
+    words = {node.value for node in module.within(statement, cst.Name)}
+    words |= {node.attr.value for node in module.within(statement, cst.Attribute)}
+    words |= {node.raw_value for node in module.within(statement, cst.SimpleString)}
     kinds = (cst.FunctionDef, cst.ClassDef, cst.For, cst.With)
     runs = isinstance(statement, kinds) or is_guarded_main(statement) or bool(module.own(statement, cst.Call))
-    return runs and any(node.value in aliases for node in nodes)
+    return runs and not words.isdisjoint(aliases)
 
 
 def _starts(statement: cst.CSTNode) -> bool:
     """Whether a statement calls others on tensors that it makes itself, and is not there to be called with some."""
+    if isinstance(statement, cst.ClassDef):
+        return statement.name.value.startswith("Test")
     if not isinstance(statement, cst.FunctionDef):
-        return not isinstance(statement, cst.ClassDef)
+        return True
     params = statement.params
     needed = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is None]
     return not needed or any(_tries(decorator) for decorator in statement.decorators)
+
+
+#: What is called to measure, beside whatever has "bench" in its name.
+_MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapsed_time", "profile"})
+
+
+def _only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
+    """Whether calls in a ``statement`` of ``module`` show or test what it does (that file's ``own``, most of them), not how fast."""
+    nodes = (*module.within(statement, cst.Name), *module.within(statement, cst.Attribute))
+    called = {node.value if isinstance(node, cst.Name) else node.attr.value for node in nodes}
+    file = os.path.basename(module.path).lower()
+    if "bench" in file or called & _MEASURING or any("bench" in name.lower() for name in called):
+        return False
+    return own or is_guarded_main(statement) or "test" in file
 
 
 def _tries(decorator: cst.Decorator) -> str:

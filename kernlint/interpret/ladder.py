@@ -65,8 +65,8 @@ _AXES: Mapping[int, tuple[str, ...]] = {
 #: Letters that mean one thing in an image and another in a sequence, by what they are in an image.
 _IMAGE = {"n": "batch", "b": "batch", "c": "channels", "h": "pixels", "w": "pixels"}
 
-_SHAPE = re.compile(r"(?P<tensor>\w+)\.shape\[(?P<axis>-?\d+)\]")
-_STRIDE = re.compile(r"(?P<tensor>\w+)\.stride\((?P<axis>-?\d+)\)")
+_SHAPE = re.compile(r"(?P<tensor>[\w\[\]]+)\.shape\[(?P<axis>-?\d+)\]")
+_STRIDE = re.compile(r"(?P<tensor>[\w\[\]]+)\.stride\((?P<axis>-?\d+)\)")
 
 
 def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]] | None:
@@ -100,6 +100,22 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
     return found
 
 
+def ranks(workload: Workload, names: Sequence[str]) -> dict[str, int]:
+    """The fewest axes that those arguments of unknown rank have of which the open sizes ``names`` are asked: two where any axis is, and
+    as many as others of them have where only the number of elements is."""
+    found: dict[str, int] = {}
+    unranked = {tensor.name for tensor in workload.inputs if tensor.shape is None}
+    for name in names:
+        asked = _SHAPE.fullmatch(name)
+        tensor = asked["tensor"] if asked is not None else name.removesuffix(".numel")
+        if tensor in unranked:
+            axis = int(asked["axis"]) if asked is not None else None
+            least = 1 if axis is None else max(2, axis + 1, -axis)
+            found[tensor] = max(least, found.get(tensor, 1))
+    most = max(found.values(), default=1)
+    return {name: most if rank == 1 else rank for name, rank in found.items() if most > 1}
+
+
 def _looped(workload: Workload) -> set[str]:
     """The sizes that loops of the host run over."""
     counts = (step.count for step, _ in workload.first_call().walk() if isinstance(step, Repeat))
@@ -111,9 +127,14 @@ def _role(name: str, called: Sequence[str], ranks: Mapping[str, int]) -> str | N
     """What an open size is; None where nothing tells."""
     if name.endswith(".numel"):
         return "elements"
+    if name.startswith("len("):
+        return "few"
     shape = _SHAPE.fullmatch(name)
     names = [one.lower() for one in called]
-    if shape is None:
+    if shape is not None:
+        # The stride of a kernel may be a size of a dense tensor, which that says nothing of.
+        names = [one for one in names if not set(_by_name(one)) & {"one", "none"}]
+    else:
         names.insert(0, name.lower())
         if not re.fullmatch(r"[a-z_]\w*", names[0]):
             return None
@@ -172,7 +193,7 @@ def _dense(workload: Workload, sizes: Mapping[Symbol, Size], usual: int) -> dict
 def _within(sizes: dict[Symbol, Size], workload: Workload, fixed: frozenset[str]) -> bool:
     """Halve and double ``sizes`` until the bounds of the program's checks hold; whether they do. ``fixed`` sizes stay."""
     for _ in range(64):
-        broken = next((bound for bound in workload.bounds if _violated(bound, sizes)), None)
+        broken = next((b for b in workload.bounds if b not in workload.hints.ways and _violated(b, sizes)), None)
         if broken is None:
             return True
         left, right = (

@@ -265,6 +265,11 @@ class Program:
             other._kernels = self._kernels  # which see the same constants
         return other
 
+    def called_by(self, entry: str) -> str:
+        """What people call to get to ``entry``: the function that applies a private autograd function where it is the backward pass of
+        that, else itself."""
+        return self._callers.get(entry, entry)
+
     def close(self) -> None:
         """Let go of all that was read; nothing can be asked of this program and its variants any more.
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Fact:
     """One ``--assume``: the argument ``function.name`` is a tensor of this ``dtype`` and ``shape`` (None for what stays open); or it,
-    or a local size, ``is_value``; or the size called ``name`` (``x.shape[0]``, ``grid[0]``) is ``size``."""
+    or a local size, ``is_value``; or it is a list of what ``items`` say, one by one; or the size called ``name`` (``x.shape[0]``,
+    ``len(x)``, ``grid[0]``) is ``size``."""
 
     name: str
     function: str = ""
@@ -27,6 +28,7 @@ class Fact:
     value: Any = None
     is_value: bool = False
     size: int | None = None
+    items: tuple[Fact, ...] | None = None
     #: Whether nothing else that is known of the argument counts, so that its sizes are open.
     opens: bool = False
 

@@ -5,27 +5,29 @@ The first of :func:`plans` is the one that an answer is given for; the others sh
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.api import Target
-from kernlint.interpret.callers import CallSite, Nothing
+from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
-from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder
+from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
+from kernlint.workload import dtype as dt
 
 #: How often sizes may show up only once others are given.
 _ROUNDS = 3
 #: Calls of the project that are judged.
 _MOST_SITES = 3
+#: Elements of its largest tensor below which a call that only tries a function says nothing of ordinary sizes.
+_ORDINARY = 1 << 20
 #: Other types than the likeliest that are tried.
 _MOST_TYPES = 2
 
@@ -45,17 +47,46 @@ def is_open(workload: Workload, missing: Sequence[str]) -> bool:
     return bool(missing) or bool(untyped(workload))
 
 
-def undecided(workload: Workload, missing: Sequence[str]) -> list[str]:
-    """What to give with ``--assume`` so that an answer rests on nothing that was assumed: a way to write each fact."""
+#: What stands for a size, and for a type, of which nothing at all tells.
+_ANY_SIZE, _ANY_TYPE = 1024, dt.FLOAT16
+
+
+def undecided(workload: Workload, missing: Sequence[str], like: Workload | None = None) -> list[str]:
+    """What to give with ``--assume`` so that an answer rests on nothing that was assumed, each fact as it can be typed: with the types
+    and sizes of ``like``, a call of the same function, else with plausible ones."""
     function = workload.entry.rpartition(".")[0] or workload.entry
     owner = workload.entry if "." in workload.entry else function
-    found = []
-    typed = {tensor.name: tensor for tensor in untyped(workload)}
-    for name, tensor in typed.items():
-        dims = ",".join("?" for _ in tensor.shape) if tensor.shape is not None else None
-        found.append(f"{owner}.{name}:dtype" + (f"[{dims}]" if dims is not None else ""))
-    shaped = {f"{name}.shape[{axis}]" for name, tensor in typed.items() for axis in range(len(tensor.shape or ()))}
-    return found + [f"{name}=INT" for name in open_names(workload, missing) if name not in shaped and "(" not in name]
+    known = {tensor.name: tensor for tensor in like.inputs} if like is not None else {}
+    names = open_names(workload, missing)
+    rungs = ladder(workload, names)
+    sizes = rungs[MIDDLE] if rungs is not None else {}
+    found, told = [], set()
+    for tensor in untyped(workload):
+        twin = known.get(tensor.name) or known.get(tensor.name.replace("[]", "[0]")) or tensor
+        shape = [
+            concrete(one if one is not None else _ANY_SIZE) or sizes.get(Symbol(str(one)), _ANY_SIZE)
+            for one in twin.shape or ()
+        ]
+        dims = f"[{','.join(map(str, shape))}]" if twin.shape is not None else ""
+        found.append(f"{owner}.{tensor.name}:{twin.dtype or _ANY_TYPE}{dims}")
+        told.update(name for name in names if dims and name.startswith(f"{tensor.name}."))
+    for name in names:
+        if name not in told and ".stride(" not in name:
+            found.append(f"{name}={_size_of(name, known) or sizes.get(Symbol(name), _ANY_SIZE)}")
+    return found
+
+
+def _size_of(name: str, known: Mapping[str, Tensor]) -> int | None:
+    """The size called ``name`` of one of the ``known`` tensors."""
+    tensor, _, asked = name.partition(".")
+    shape = known[tensor].shape if tensor in known else None
+    if shape is None:
+        return None
+    if asked == "numel":
+        return concrete(known[tensor].numel)
+    axis = asked.removeprefix("shape[").removesuffix("]")
+    valid = axis.removeprefix("-").isdigit() and -len(shape) <= int(axis) < len(shape)
+    return concrete(shape[int(axis)]) if valid else None
 
 
 class Planner:
@@ -105,18 +136,17 @@ class Planner:
         """What calls in the project say of the type of ``tensor``."""
         seen: dict[Dtype, str] = {}
         for site in self.sites:
-            value = site.arguments.get(tensor.name)
-            if isinstance(value, tuple) and value[0] is not None:
-                seen.setdefault(value[0], site.place)
+            for dtype in site.types_of(tensor.name):
+                seen.setdefault(dtype, site.place)
         if seen:
             dtype, place = next(iter(seen.items()))
             yield Clue(tuple(seen), "call", f"{place} calls it with {dtype}")
 
     def _of_site(self, site: CallSite) -> Plan | None:
         """The call at ``site``; what it does not tell is taken as elsewhere."""
-        question, owner = self.program.question, self.workload.entry.partition(".")[0]
+        question = self.program.question
         given = {fact.name for fact in question.facts}
-        facts = [_fact(name, owner, value) for name, value in site.arguments.items() if name not in given]
+        facts = [_fact(name, site.owner, value) for name, value in site.arguments.items() if name not in given]
         called = self.program.variant(
             self.program.kernel, replace(question, facts=(*question.facts, *facts), strict=False)
         )
@@ -127,7 +157,8 @@ class Planner:
         plan = rest._plan(MIDDLE, {name: clue.dtypes[0] for name, clue in rest.clues.items()})
         if plan is None:
             return None
-        told = [AssumedFact(fact.name, _said(fact), "call", f"the call at {site.place}") for fact in facts]
+        what = "the call at {}, a demonstration or a test" if site.tried else "the call at {}"
+        told = [AssumedFact(fact.name, _said(fact), "call", what.format(site.place)) for fact in facts]
         return replace(plan, name=f"call at {site.place}", facts=(*told, *plan.facts))
 
     def called(self) -> Plan | None:
@@ -180,9 +211,34 @@ class Planner:
 
     def plans(self) -> list[Plan]:
         """The calls to judge, the one that answers are about first; empty where the sizes cannot be told by any evidence."""
-        called = [plan for site in self.sites[:_MOST_SITES] if (plan := self._of_site(site)) is not None]
-        if called:
+        telling = [site for site in self.sites if not _is_small(site)]
+        called = [plan for site in telling[:_MOST_SITES] if (plan := self._of_site(site)) is not None]
+        if called and not telling[0].tried:
             return called
+        # What only tries the function says what it may be given, not how much of it.
+        tried = [plan for site in self.sites if _is_small(site) and (plan := self._of_site(site)) is not None][:1]
+        return [*called[:1], *self._settled()._laddered(), *tried]
+
+    def _settled(self) -> Planner:
+        """The planner of the call with what nobody sizes: those arguments of a call in view that are neither tensors nor sizes, and the
+        fewest axes that tensors of unknown rank may have."""
+        question = self.program.question
+        given = {fact.name for fact in question.facts}
+        called = [(site.owner, *one) for site in self.sites[:1] for one in site.arguments.items()]
+        told = [_fact(name, owner, value) for owner, name, value in called if name not in given]
+        facts = [fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, type(None)))]
+        names = open_names(self.workload, estimate(self.workload, self.device).missing)
+        facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names).items()]
+        if not facts:
+            return self
+        asked = replace(question, facts=(*question.facts, *facts), strict=False)
+        program = self.program.variant(self.program.kernel, asked)
+        workload = program.workload(self.workload.entry, NO_EDITS)
+        followed = workload is not None and workload.first_call().launches()
+        return Planner(program, workload, self.device, self.target, self.sites) if followed and workload else self
+
+    def _laddered(self) -> list[Plan]:
+        """Calls at plausible sizes, and with other types than the likeliest."""
         types = self.assignments()
         found = [self._plan(rung, types[0]) for rung in (MIDDLE, *(r for r in range(len(RUNGS)) if r != MIDDLE))]
         if found[0] is None:
@@ -239,23 +295,34 @@ class Planner:
                 yield AssumedFact(name, str(dtype), clue.source, clue.because)
 
 
+def _is_small(site: CallSite) -> bool:
+    """Whether the sizes of ``site`` are those of a demonstration or a test."""
+    return site.tried and site.largest < _ORDINARY
+
+
 def _weight(site: CallSite) -> tuple[bool, int]:
-    """What makes a call say more of those that matter: it is measured, and it is large."""
-    total = 0
-    for value in site.arguments.values():
-        if isinstance(value, tuple) and value[1] is not None and None not in value[1]:
-            total += math.prod(value[1])
-    return "bench" in site.path.lower(), total
+    """What makes a call say more of those that matter: it is more than a try, and it is large."""
+    return not site.tried, site.largest
 
 
 def _fact(name: str, function: str, value: Any) -> Fact:
     """What a call gives an argument, as a user would say it."""
+    if isinstance(value, Items):
+        items = tuple(_fact(f"{name}[{place}]", function, item) for place, item in enumerate(value.known))
+        return Fact(name, function, items=items)
     if isinstance(value, tuple):
         return Fact(name, function, value[0], value[1])
     return Fact(name, function, value=None if isinstance(value, Nothing) else value, is_value=True)
 
 
+#: Items of a list that are spelt out.
+_MOST_SAID = 3
+
+
 def _said(fact: Fact) -> str | int:
+    if fact.items is not None:
+        said = [str(_said(item)) for item in fact.items[:_MOST_SAID]]
+        return f"[{', '.join((*said, *(['...'] if len(fact.items) > _MOST_SAID else [])))}]"
     if fact.is_value:
         whole = isinstance(fact.value, int) and not isinstance(fact.value, bool)
         return int(fact.value) if whole else str(fact.value)

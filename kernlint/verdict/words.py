@@ -9,6 +9,7 @@ from kernlint.cost.device import Device
 from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom, described
+from kernlint.interpret.ladder import RUNGS
 from kernlint.rules.finding import Finding
 from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement
@@ -161,7 +162,8 @@ def _flip(first: Scenario, other: Scenario) -> str:
         if isinstance(fact.value, str) and fact.source != "guess" and before.get(fact.name) != fact.value:
             types.setdefault(fact.value, []).append(f"`{fact.name}`")
     sizes = [str(f) for f in other.facts if isinstance(f.value, int) and before.get(f.name) != f.value]
-    what = " and ".join(f"{_listed(names)} {value}" for value, names in types.items())
+    sized = other.name in RUNGS
+    what = "" if sized else " and ".join(f"{_listed(names)} {value}" for value, names in types.items())
     if other.name.startswith("call at "):
         return f"{other.speedup if other.worth else 'no'} for the {other.name}"
     where = f"if {what}" if what else f"at {other.name} sizes ({', '.join(sizes[:4])})"

@@ -65,20 +65,36 @@ def test_scripts_are_valid(shell, tmp_path):
         subprocess.run([program, "-n", str(script)], check=True)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
-def test_bash_is_given_the_words(tmp_path):
-    program = tmp_path / "kernlint"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m kernlint "$@"\n')
-    program.chmod(0o755)
-    asked = """
+#: A shell is given a line to complete, and prints what came of it.
+_TYPED = {
+    "bash": """
         eval "$(kernlint completion bash)"
         COMP_WORDS=(kernlint exp) COMP_CWORD=1
         _kernlint_completion kernlint exp kernlint
         echo "${COMPREPLY[@]}"
-    """
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-c", asked], env={**os.environ, "PATH": path}, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("explain\n", "")
+    """,
+    "fish": "kernlint completion fish | source; complete -C 'kernlint exp'",
+    "zsh": """
+        zmodload zsh/zpty
+        zpty shell zsh -f -i
+        zpty -w shell 'autoload -Uz compinit && compinit -u -D; eval "$(kernlint completion zsh)"; echo REA""DY'
+        zpty -r -m shell shown '*READY*'
+        zpty -w -n shell $'kernlint exp\t'
+        zpty -r -m shell shown '*kernlint explain*' && echo explain
+    """,
+}
+
+
+@pytest.mark.parametrize("shell", sorted(_TYPED))
+def test_a_shell_completes(shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell}")
+    program = tmp_path / "kernlint"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m kernlint "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([shell, "-c", _TYPED[shell]], env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.stdout.split()[0], done.stderr) == ("explain", "")
 
 
 def test_another_shell_is_refused():

@@ -30,7 +30,8 @@ def _read_too_early(text: str) -> set[str]:
     for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
         given = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
         names = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id not in given]
-        bound = {node.id: node.lineno for node in reversed(names) if isinstance(node.ctx, ast.Store)}
+        stores = sorted((node.lineno, node.id) for node in names if isinstance(node.ctx, ast.Store))
+        bound = {name: line for line, name in reversed(stores)}
         found |= {node.id for node in names if isinstance(node.ctx, ast.Load) and node.lineno < bound.get(node.id, 0)}
     return found
 
@@ -142,7 +143,7 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("x = x.clone()\nfor t in range(2, T):\n    x[:, t] = x[:, t] + x[:, t - 2]\nreturn x", "elsewhere"),
         ("y = x.t().contiguous()\nx.copy_(y.t().flip(0))\nreturn x", "other elements"),
         ("for t in range(T):\n    x[:, t] = x[:, t] + t\nreturn x", "in place"),
-        ("return x.cummax(-1).values", "cummax"),
+        ("return x.cummax(-1).indices", "bits"),
         (
             "h = x[:, 0]\no = []\nfor t in range(T):\n    h = h + x[:, t]\n    o.append(h)\nreturn torch.stack(o[1:]).sum(0)",
             "not known",

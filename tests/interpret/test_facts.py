@@ -159,8 +159,8 @@ def test_lists_of_tensors_that_nobody_knows_are_gone_through(loop):
             sizes = torch.tensor(sizes, dtype=torch.int32, device="cuda")
             k[(len(xs),)](sizes, sizes, len(xs), 2.0, BLOCK=1024)
         """)
-    assert argument(found) == "sizes: int32[2*xs.shape[0]]"
-    assert str(found.first_call().launches()[0].grid[0]) == "xs.shape[0]"
+    assert argument(found) == "sizes: int32[2*len(xs)]"
+    assert str(found.first_call().launches()[0].grid[0]) == "len(xs)"
 
 
 def test_the_sum_over_a_list_that_nobody_knows_is_not_that_of_one_of_it():

@@ -696,6 +696,84 @@ CASES = {
         },
         4,
     ),
+    "images of other sizes": (
+        {
+            "forward": (
+                "a = F.interpolate(x, scale_factor=2), F.interpolate(x, size=(7, 30)), F.interpolate(x[0], size=9)\n"
+                "b = F.interpolate(x, scale_factor=(2.0, 1.5), mode='bilinear'), self.up(x)\n"
+                "return *a, *b, F.interpolate(x, (5, 40), mode='bilinear', align_corners=True), F.unfold(x, 3, padding=1, stride=(2, 1))"
+            ),
+            "inputs": "torch.randn(2, 3, H, 20)",
+            "init": "self.up = nn.Upsample(size=(33, 8), mode='bilinear')",
+            "constants": "H = 21",
+        },
+        7,
+    ),
+    "bags and buckets": (
+        {
+            "forward": (
+                "a = F.embedding_bag(i, w), F.embedding_bag(i, w, mode='max'), self.bag(i)\n"
+                "e = torch.tensor([-1.5, -0.25, 0.0, 0.25, 2.0], device=x.device)\ny = torch.where(x > 2.5, x / 0.0 * 0.0, x)\n"
+                "return *a, torch.searchsorted(e, y), torch.bucketize(y, e, right=True), torch.eye(5) + e, i % (-7), torch.diff(x)"
+            ),
+            "inputs": "torch.randn(B, T).round(decimals=1), torch.randint(0, B, (7, 5)), torch.randn(B, 3)",
+            "init": "self.bag = nn.EmbeddingBag(n, 3, mode='sum')",
+            "parameters": "n",
+            "given": "B",
+            "arguments": "x, i, w",
+        },
+        5,
+    ),
+    "elements put elsewhere": (
+        {
+            "forward": (
+                "a = x.scatter(1, i, y), torch.zeros_like(x).scatter_(1, i, 1.0)\nd = i[:, :1].expand(-1, 3) % 9\n"
+                "b = torch.full((9, 3), -0.5).scatter_reduce(0, d, x[:, :3], 'amax')\n"
+                "c = torch.zeros(9, 3).scatter_reduce(0, d, x[:, :3], 'amin', include_self=False)\n"
+                "return *a, b, c, torch.cross(x[:, :3], y[:, :3], dim=1), torch.diag(x[0, :4])"
+            ),
+            "inputs": "torch.randn(B, T), torch.randint(0, T, (B, 6)), torch.randn(B, 6)",
+            "arguments": "x, i, y",
+        },
+        4,
+    ),
+    "losses of three": (
+        {
+            "forward": (
+                "a = F.margin_ranking_loss(x, y, x.sign(), margin=0.3), self.loss(x, y, y * y), F.soft_margin_loss(x, y.sign())\n"
+                "b = F.poisson_nll_loss(x, y), F.hinge_embedding_loss(x, torch.where(y > 0, 1.0, -1.0), reduction='sum')\n"
+                "return *a, *b"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "init": "self.loss = nn.GaussianNLLLoss()",
+            "arguments": "x, y",
+        },
+        1,
+    ),
+    "running extremes": (
+        {
+            "forward": (
+                "y = torch.where(x > 2.0, x / 0.0, x)\nb = torch.bilinear(x, x, w)\np = (x * 0.1 + 1.0).prod(1)\n"
+                "return y.cummax(1)[0], x.cummin(0).values, y.logcumsumexp(1), p, torch.tensordot(x, x, ([0], [0])), b"
+            ),
+            "inputs": "torch.randn(B, 12), torch.randn(5, 12, 12)",
+            "arguments": "x, w",
+        },
+        5,
+    ),
+    "divergence of logarithms": (
+        {
+            "forward": (
+                "s, t = torch.log_softmax(x, -1), torch.log_softmax(y * 3.0 + 20.0, -1)\n"
+                "return F.kl_div(s, t, log_target=True, reduction='batchmean'), F.kl_div(s, t.exp(), reduction='none').sum(-1)"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "constants": "B = 600\nT = 40000",
+            "arguments": "x, y",
+        },
+        2,
+    ),
+    "wide pools": ({"forward": "return F.max_pool2d(x, 9, 3, 4) - F.avg_pool2d(x, 9, 3, 4)", "inputs": "torch.randn(2, 3, B, 31)"}, 1),
     "parameter": (
         {
             "forward": "return x * self.w + self.shift",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from functools import cache
 
@@ -79,7 +80,7 @@ def test_an_open_call_is_answered_by_its_first_scenario():
     assert details.estimate.gpu.before_us == pytest.approx(details.scenarios[0].before_us, abs=0.01)
     assert types(found)["x"] == ("float32", "usual")
     assert "`x` float32 (nothing in view tells it)" in found.verdict.reason and "x.numel=" in found.verdict.reason
-    assert "--assume 'apply.x:dtype'" in found.verdict.reason
+    assert "--assume 'apply.x:float32' --assume 'x.numel=4194304'" in found.verdict.reason
     jsonschema.validate(found.verdict.to_json(), load("verdict"))
 
 
@@ -192,8 +193,8 @@ def test_times_behind_loaded_addresses_are_not_decided():
         def apply(xs):
             table = torch.tensor([x.data_ptr() for x in xs], dtype=torch.int64, device="cuda")
             for x in xs:
-                assert x.numel() == 4096
-            double[(len(xs),)](table, 4096, BLOCK=64)
+                assert x.numel() == 1048576
+            double[(len(xs),)](table, 1048576, BLOCK=64)
     """)
     (launch,) = found.judgement.workload.launches()
     assert [str(operand.dtype) for dot in launch.kernel.dots() for operand in (dot.a, dot.b)] == ["float16"] * 2
@@ -207,7 +208,10 @@ def test_nothing_to_go_by_is_not_decided():
     )
     verdict = ask(source).verdict
     assert verdict.details.certainty == "unknown" and not verdict.worth_optimizing
-    assert verdict.reason.startswith("Not decided:") and "apply.x:dtype" in verdict.reason
+    assert (
+        verdict.reason.startswith("Not decided:")
+        and "--assume 'apply.x:float16' --assume 'grid[0]=1024'" in verdict.reason
+    )
 
 
 def test_loops_between_loaded_bounds_are_listed():
@@ -269,3 +273,89 @@ def test_types_in_prose_belong_to_the_name_before_them(text, name, expected):
 )  # fmt: skip
 def test_roles_of_sizes(symbol, names, rank, role):
     assert _role(symbol, names, {"x": rank, "q": rank}) == role
+
+
+LISTED = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def double(x, y, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + at, tl.load(x + at, mask=at < n).to(tl.float32) * 2, mask=at < n)
+
+    def each({parameters}):
+        outs = []
+        for {target} in {items}:
+            assert x.dtype in (torch.float16, torch.bfloat16)
+            rows, columns = x.shape
+            y = torch.empty_like(x)
+            double[(triton.cdiv(rows * columns, 1024),)](x, y, rows * columns, BLOCK=1024)
+            outs.append(y)
+        return outs
+"""
+DEMO = """
+    if __name__ == "__main__":
+        sizes = [(2, 3), (4, 5)]
+        each([(torch.randn(m, n, device="cuda", dtype=torch.bfloat16), 1.0) for m, n in sizes])
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "target", "items", "name"),
+    [
+        ("pairs", "x, s", "pairs", "pairs[][0]"),
+        ("pairs", "i, (x, s)", "enumerate(pairs)", "pairs[][0]"),
+        ("pairs: list[tuple[torch.Tensor, float]]", "x, s", "pairs", "pairs[][0]"),
+        ("xs", "x", "xs", "xs[]"),
+        ("xs: 'Sequence[Tensor]'", "x", "xs", "xs[]"),
+        ("xs, ss", "x, s", "zip(xs, ss)", "xs[]"),
+        ("xs", "x", "[xs[i] for i in range(len(xs))]", "xs[]"),
+    ],
+)
+def test_items_of_a_list_have_names_that_facts_can_be_given_of(parameters, target, items, name):
+    source = LISTED.format(parameters=parameters, target=target, items=items)
+    found = ask(source)
+    listed = name.partition("[")[0]
+    assert found.judgement.certainty == "assumed" and types(found)[name] == ("float16", "check")
+    sizes = {fact.name: fact.value for fact in found.verdict.details.scenarios[0].facts}
+    assert sizes[f"len({listed})"] == 8 and sizes[f"{name}.shape[0]"] == 4096
+    # What would decide it can be typed as it stands.
+    given = re.findall(r"--assume '([^']*)'", found.verdict.reason)
+    assert f"each.{name}:float16[4096,4096]" in given and f"len({listed})=8" in given
+    told = ask(source, *given)
+    assert told.judgement.certainty == "proven" and told.judgement.before.total_us("gpu") == pytest.approx(
+        found.judgement.before.total_us("gpu")
+    )
+
+
+def test_a_demonstration_tells_types_and_its_small_sizes_stand_beside_ordinary_ones():
+    found = ask(LISTED.format(parameters="pairs", target="x, s", items="pairs") + DEMO)
+    scenarios = found.verdict.details.scenarios
+    assert types(found)["pairs[][0]"] == ("bfloat16", "call")
+    assert [one.name for one in scenarios[:3]] == ["medium", "decode", "large"]
+    assert scenarios[-1].name.startswith("call at") and scenarios[-1].before_us < scenarios[0].before_us
+    (fact,) = scenarios[-1].facts
+    assert fact.value == "[[bfloat16[2,3], 1.0], [bfloat16[4,5], 1.0]]" and "a demonstration" in fact.evidence
+
+
+def test_a_demonstration_of_ordinary_size_comes_first():
+    found = ask(
+        LISTED.format(parameters="pairs", target="x, s", items="pairs") + DEMO.replace("(2, 3)", "(4096, 4096)")
+    )
+    assert found.verdict.details.scenarios[0].name.startswith("call at")
+    assert [one.name for one in found.verdict.details.scenarios[1:4]] == ["medium", "decode", "large"]
+
+
+@pytest.mark.parametrize("elements", ["x.reshape(-1, x.shape[-1])", "x.view(-1, x.size(-1))", "x.flatten(0, -2)"])
+def test_a_tensor_of_unknown_rank_is_taken_to_have_as_many_axes_as_are_asked_for(elements):
+    found = ask(LISTED.format(parameters="x", target="x", items=f"({elements},)"))
+    sizes = {fact.name: fact.value for fact in found.verdict.details.scenarios[0].facts}
+    assert (sizes["x.shape[0]"], sizes["x.shape[1]"]) == (4096, 4096)
+
+
+def test_what_is_wrong_at_assumed_sizes_alone_is_not_said_to_be_wrong():
+    source = STREAM.format(kernel="copy", value="x", annotation="", check="pass").replace("x.numel()", "65 * 1024")
+    found = ask(source.replace("(triton.cdiv(n, 1024),)", "(len(x),)"))
+    assert found.judgement.certainty == "assumed" and not found.judgement.errors

@@ -75,9 +75,51 @@ def _indexed(w: Writer) -> Value:
     return _picked(w, x, places, views, True)
 
 
+def _bag(w: Writer) -> Value:
+    """``embedding_bag`` of bags that are rows."""
+    ids, table = w.tensor(0, "input"), w.tensor(1, "weight")
+    mode, weights = w.argument(6, "mode", "mean"), w.argument(8, "per_sample_weights")
+    others = ((2, "offsets"), (3, "max_norm"), (10, "padding_idx"))
+    if (
+        len(ids.shape or ()) != 2
+        or mode not in ("sum", "mean", "max")
+        or any(w.argument(i, n) is not None for i, n in others)
+    ):
+        raise CannotGenerate("bags that are no rows, or with a padding")
+    places, length = (lane(0), lane(2)), (ids.shape or (0, 0))[1]
+    space, at, own = (*w.shape, length), w.operand(ids), w.operand(table)
+    told = View(at.value, looked_through(at.index, places))
+    body = Value("pick", space, own.value.dtype, (View(own.value, looked_through(own.index, (element(1), lane(1)))), told),
+                 {"wraps": False})  # fmt: skip
+    if isinstance(weights, Tensor):
+        view = w.operand(weights)
+        factor = View(view.value, looked_through(view.index, places))
+        body = Value("mul", space, w.dtype, (View(body, identity(space)), factor))
+    made = w.reduce("max" if mode == "max" else "sum", body, [2], False)
+    return w.map("div", made, length) if mode == "mean" else made
+
+
+def _place_among(w: Writer) -> Value:
+    """``searchsorted`` and ``bucketize``: how many of the sorted numbers lie before each element."""
+    bucketed = w.call.function == "bucketize"
+    x, numbers = (w.tensor(at, name) for at, name in ((1 - bucketed, "input"), (int(bucketed), "boundaries")))
+    right = bool(w.kwargs.get("right", False)) or w.kwargs.get("side") == "right"
+    if len(numbers.shape or ()) != 1 or w.kwargs.get("sorter") is not None:
+        raise CannotGenerate("places among numbers that are no single row")
+    (count,) = numbers.shape or (0,)
+    space, view, rank = (*w.shape, count), w.operand(x), len(w.shape)
+    own = View(view.value, looked_through(view.index, identity(w.shape)))
+    other = View(w.operand(numbers).value, looked_through(w.operand(numbers).index, [lane(rank)]))
+    beyond = Value("gt" if right else "ge", space, dt.BOOL, (other, own))
+    before = Value("logical_not", space, dt.BOOL, (View(beyond, identity(space)),))  # what is no number lies behind all
+    return w.reduce("sum", Value("cast", space, dt.INT64, (View(before, identity(space)),)), [rank], False)
+
+
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "embedding": _embedding,
     "index_select": _index_select,
     "gather": _gather,
     "index": _indexed,
+    "embedding_bag": _bag,
+    **dict.fromkeys(("searchsorted", "bucketize"), _place_among),
 }

@@ -15,7 +15,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret.torch.layers import LOSS_SETTINGS
+from kernlint.interpret.torch.layers import LOSS_SETTINGS, LOSSES_OF_THREE
 from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Size, Tensor
 from kernlint.workload import dtype as dt
@@ -24,7 +24,7 @@ from kernlint.workload import dtype as dt
 def loss_settings(w: Writer) -> Mapping[str, Any]:
     """What a loss is told beside its tensors, by name, wherever it stands in the call."""
     names = LOSS_SETTINGS[w.call.function]
-    tensors = 3 if w.call.function == "triplet_margin_loss" else 2
+    tensors = 3 if w.call.function in LOSSES_OF_THREE else 2
     given = {**dict(zip(names, w.args[tensors:])), **w.kwargs}
     for name in ("size_average", "reduce", "weight"):
         if given.get(name) is not None:
@@ -119,11 +119,14 @@ def _huber(scaled: bool) -> Callable[[Writer, Tensor, Tensor, tuple[Size, ...]],
 def _kl_div(w: Writer) -> Value:
     x, y = w.tensor(0, "input"), w.tensor(1, "target")
     shape, given = x.shape or (), loss_settings(w)
-    if shape != y.shape or given.get("log_target", False) is not False:
-        raise CannotGenerate("a divergence of other tensors")
-    entropy = w.map("mul", y, w.map("log", y, shape=shape), shape=shape)
-    known = w.map("where", w.map("eq", y, 0.0, shape=shape), 0.0, entropy, shape=shape)
-    known = w.map("sub", known, w.map("mul", y, x, shape=shape), shape=shape)
+    if shape != y.shape:
+        raise CannotGenerate("a divergence of tensors of two shapes")
+    if given.get("log_target", False):
+        known = w.map("mul", w.map("exp", y, shape=shape), w.map("sub", y, x, shape=shape), shape=shape)
+    else:
+        entropy = w.map("mul", y, w.map("log", y, shape=shape), shape=shape)
+        known = w.map("where", w.map("eq", y, 0.0, shape=shape), 0.0, entropy, shape=shape)
+        known = w.map("sub", known, w.map("mul", y, x, shape=shape), shape=shape)
     if given.get("reduction") == "batchmean":
         return w.map("div", w.reduce("sum", known, list(range(len(shape))), False), shape[0])
     return reduced_loss(w, known)
@@ -176,6 +179,51 @@ def _triplet(w: Writer) -> Value:
     return reduced_loss(w, w.map("maximum", w.map("add", apart, margin, shape=shape[:1]), 0.0, shape=shape[:1]))
 
 
+def _of_a_margin(w: Writer) -> Value:
+    """``margin_ranking_loss``: how far the first is from being larger than the second, or smaller, as the target says."""
+    x, y, target = (w.tensor(i, n) for i, n in enumerate(("input1", "input2", "target")))
+    if x.shape != y.shape or x.shape != target.shape or x.shape is None:
+        raise CannotGenerate("a ranking of tensors of several shapes")
+    apart = w.map("mul", w.map("neg", target, shape=x.shape), w.map("sub", x, y, shape=x.shape), shape=x.shape)
+    lost = w.map("add", apart, loss_settings(w).get("margin", 0.0), shape=x.shape)
+    return reduced_loss(w, w.map("maximum", lost, 0.0, shape=x.shape))
+
+
+def _soft_margin(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+    return w.map(
+        "log1p", w.map("exp", w.map("mul", w.map("neg", y, shape=shape), x, shape=shape), shape=shape), shape=shape
+    )
+
+
+def _hinge_embedding(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+    margin = loss_settings(w).get("margin", 1.0)
+    far = w.map("maximum", w.map("sub", margin, x, shape=shape), 0.0, shape=shape)
+    lost = w.map("where", w.map("eq", y, -1.0, shape=shape), far, 0.0, shape=shape)
+    return w.map("where", w.map("eq", y, 1.0, shape=shape), x, lost, shape=shape)
+
+
+def _poisson(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+    given = loss_settings(w)
+    if given.get("full"):
+        raise CannotGenerate("a Poisson loss with Stirling's terms")
+    if given.get("log_input", True):
+        return w.map("sub", w.map("exp", x, shape=shape), w.map("mul", y, x, shape=shape), shape=shape)
+    log = w.map("log", w.map("add", x, given.get("eps", 1e-8), shape=shape), shape=shape)
+    return w.map("sub", x, w.map("mul", y, log, shape=shape), shape=shape)
+
+
+def _gaussian(w: Writer) -> Value:
+    x, y, variance = (w.tensor(i, n) for i, n in enumerate(("input", "target", "var")))
+    given, shape = loss_settings(w), x.shape
+    if shape != y.shape or shape != variance.shape or shape is None or given.get("full"):
+        raise CannotGenerate("a Gaussian loss of tensors of several shapes")
+    spread = w.map("maximum", variance, given.get("eps", 1e-6), shape=shape)
+    far = w.map("div", _squared_error(w, x, y, shape), spread, shape=shape)
+    return reduced_loss(
+        w, w.map("mul", w.map("add", w.map("log", spread, shape=shape), far, shape=shape), 0.5, shape=shape)
+    )
+
+
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "cross_entropy": _cross_entropy,
     "mse_loss": _loss(_squared_error),
@@ -185,6 +233,11 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "kl_div": _kl_div,
     "triplet_margin_loss": _triplet,
     "nll_loss": _picked_loss,
+    "margin_ranking_loss": _of_a_margin,
+    "soft_margin_loss": _loss(_soft_margin),
+    "hinge_embedding_loss": _loss(_hinge_embedding),
+    "poisson_nll_loss": _loss(_poisson),
+    "gaussian_nll_loss": _gaussian,
     "binary_cross_entropy": _loss(_binary),
     "binary_cross_entropy_with_logits": _loss(_binary_with_logits),
 }

@@ -100,9 +100,12 @@ def _instance_norm(w: Writer) -> Value:
 
 def _batch_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
-    if w.argument(5, "training", False):
-        raise CannotGenerate("a batch norm that is being trained")
     rank = len(x.shape or ())
+    if w.argument(5, "training", False):
+        if isinstance(w.argument(1, "running_mean"), Tensor):
+            raise CannotGenerate("a batch norm that keeps statistics")
+        made = standardised(w, x, [d for d in range(rank) if d != 1], w.argument(7, "eps", 1e-5))
+        return affine(w, made, *(per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias"))))
     mean, variance = (per_channel(w, w.tensor(i, n), rank) for i, n in ((1, "running_mean"), (2, "running_var")))
     eps = w.argument(7, "eps", 1e-5)
     root = w.map("rsqrt", w.map("add", variance, eps, shape=variance.shape), shape=variance.shape)

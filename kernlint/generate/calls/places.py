@@ -31,9 +31,16 @@ def _place_of(kind: str) -> Callable[[Writer], Value]:
         if isinstance(dim, (Tensor, tuple)):
             raise CannotGenerate(f"torch function {w.call.function} with an argument that is not known")
         axes = w.axes(x, dim)
-        return _place(w, w.reduce(kind, _keys(w, x, kind, axes), axes, keep, dt.INT64), kind)
+        return _among(w, x, kind, axes, keep)
 
     return make
+
+
+def _among(w: Writer, x: Tensor, kind: str, axes: Sequence[int], keep: bool) -> Value:
+    """Where along ``axes`` the extreme of ``x`` lies."""
+    made = _place(w, w.reduce(kind, _keys(w, x, kind, axes), axes, keep, dt.INT64), kind)
+    plain = w.reduce(f"arg{kind}", x, axes, keep, dt.INT64)
+    return Value(made.op, made.shape, made.dtype, made.operands, {**made.attributes, "plain": plain})
 
 
 def extremes(w: Writer) -> tuple[Value, Value | None]:
@@ -42,7 +49,7 @@ def extremes(w: Writer) -> tuple[Value, Value | None]:
     axes, keep = [w.axis(w.argument(1, "dim"), len(x.shape or ()))], bool(w.argument(2, "keepdim", False))
     best = w.reduce(kind, x, axes, keep)
     try:
-        return best, _place(w, w.reduce(kind, _keys(w, x, kind, axes), axes, keep, dt.INT64), kind)
+        return best, _among(w, x, kind, axes, keep)
     except CannotGenerate:
         return best, None
 

@@ -1,17 +1,22 @@
-"""Pooling over small windows, element by element of the window."""
+"""Pooling: over small windows element by element, over larger ones as a reduction."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.calls.convolutions import MOST_TAPS, per_axis
 from kernlint.generate.calls.writer import Writer
-from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Value, View, lane, looked_through
 from kernlint.interpret.torch.shapes import product
+from kernlint.workload import Size
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
+
+#: What puts two elements of a window together.
+_JOINED = {"sum": "add", "max": "maximum"}
 
 
 def _pool(rank: int, largest: bool) -> Callable[[Writer], Value]:
@@ -23,26 +28,33 @@ def _pool(rank: int, largest: bool) -> Callable[[Writer], Value]:
         steps = window if stride is None or stride == () else per_axis(stride, rank)
         pads = per_axis(w.argument(3, "padding", 0), rank)
         gaps = per_axis(w.argument(4, "dilation", 1), rank) if largest else [1] * rank
-        if window is None or steps is None or pads is None or gaps is None or not 0 < math.prod(window) <= MOST_TAPS:
-            raise CannotGenerate("pooling over a window that is large or not known")
+        if window is None or steps is None or pads is None or gaps is None or math.prod(window) <= 0:
+            raise CannotGenerate("pooling over a window that is not known")
         whole = w.argument(5, "count_include_pad", True) if not largest else True
         if w.argument(5 if largest else 4, "ceil_mode", False) or (not whole and any(pads)):
             raise CannotGenerate("pooling over windows that reach out of the image")
         if not largest and w.argument(6, "divisor_override") is not None:
             raise CannotGenerate("pooling with a divisor of its own")
-        view, filler = w.operand(x), w.operand(-math.inf if largest else 0.0)
-        total: Value | None = None
-        for at in itertools.product(*(range(n) for n in window)):
-            places = [lane(lead + d) * steps[d] + at[d] * gaps[d] - pads[d] for d in range(rank)]
+        filler = w.operand(-math.inf if largest else 0.0)
+
+        def tap(at: Sequence[Size], space: tuple[Size, ...]) -> Value:
+            """What lies at the place ``at`` of each window, looked at from ``space``."""
+            places = [lane(lead + d) * steps[d] + lift(at[d]) * gaps[d] - pads[d] for d in range(rank)]
             bounds = tuple(
                 (lift(pads[d]), places[d] + pads[d], lift(shape[lead + d]) + pads[d]) for d in range(rank) if pads[d]
             )
+            view = w.operand(x)
             look = View(view.value, looked_through(view.index, [*(lane(d) for d in range(lead)), *places]))
-            cases = {"cases": (bounds, ())}
-            tap = Value("choose", w.shape, w.dtype, (look, filler), cases) if bounds else w.cast(look, w.dtype)
-            one = View(tap, identity(w.shape))
-            total = tap if total is None else w.map("maximum" if largest else "add", total, one)
-        assert total is not None
+            return Value("choose", space, w.dtype, (look, filler) if bounds else (look,), {"cases": (bounds, ())})
+
+        kind = "max" if largest else "sum"
+        if math.prod(window) > MOST_TAPS:
+            space = (*w.shape, *window)
+            body = View(tap([lane(len(w.shape) + d) for d in range(rank)], space), tuple(map(lane, range(len(space)))))
+            total = Value("reduce", w.shape, w.dtype, (body,), {"kind": kind, "over": tuple(window)})
+        else:
+            taps = [tap(at, w.shape) for at in itertools.product(*(range(n) for n in window))]
+            total = functools.reduce(lambda a, b: w.map(_JOINED[kind], a, b), taps)
         return total if largest else w.map("div", total, float(math.prod(window)), dtype=w.dtype)
 
     return make

@@ -3,6 +3,7 @@ are added to them one by one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -163,8 +164,71 @@ def _one(view: View) -> View | None:
     return View(Value("number", (), view.value.dtype, attributes={"value": 1}), ()) if _constant(view) == 1 else None
 
 
+def _scatter(w: Writer) -> Value:
+    """``self[index[i, j], j] = source[i, j]`` along the axis ``dim``, for few ``i``: of those that meet in a place the last one counts."""
+    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.argument(3, "src", w.kwargs.get("value"))
+    axis, shape = w.axis(w.argument(1, "dim"), len(w.shape)), index.shape or ()
+    if w.kwargs.get("reduce") is not None or not isinstance(source, (Tensor, int, float)):
+        raise CannotGenerate("a scatter of what is not known")
+    if len(shape) != len(w.shape) or any(
+        lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
+    ):
+        raise CannotGenerate("a scatter of an index that is smaller than what it changes")
+    if (lift(shape[axis]).evaluate(w.sizes) or math.inf) > _FEW_SUMS:
+        raise CannotGenerate("a scatter of many elements")
+    space, places = (*w.shape, shape[axis]), [lane(d) for d in range(len(shape))]
+    places[axis] = lane(len(shape))
+    at = w.operand(index)
+    here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
+    hit = Value("eq", space, dt.BOOL, (View(at.value, looked_through(at.index, places)), View(here, identity(space))))
+    number = Value("place", space, dt.INT32, attributes={"at": lane(len(shape))})
+    met = Value("where", space, dt.INT32, (View(hit, identity(space)), View(number, identity(space)), w.operand(-1)))
+    last = w.reduce("max", met, [len(shape)], False, dt.INT32)
+    new: Any = source
+    if isinstance(source, Tensor):
+        view, told = w.operand(source), w.map("maximum", last, 0, dtype=dt.INT32)
+        own = [element(1) if d == axis else lane(d) for d in range(len(shape))]
+        table = View(view.value, looked_through(view.index, own))
+        new = Value("pick", w.shape, w.dtype, (table, View(told, identity(w.shape))), {"wraps": False})
+    return w.map("where", w.map("ge", last, 0, dtype=dt.BOOL), new, given)
+
+
+def _scatter_reduce(w: Writer) -> Value:
+    """Sums and extremes by destination, for few places; what was there counts too."""
+    how = w.argument(4, "reduce")
+    if how == "sum" and w.argument(5, "include_self", True):
+        return _scatter_add(w)
+    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.tensor(3, "src")
+    axis, shape = w.axis(w.argument(1, "dim"), len(w.shape)), index.shape or ()
+    if how not in ("amax", "amin") or shape != source.shape or not w.dtype.is_float:
+        raise CannotGenerate(f"a scatter that makes the {how}")
+    if len(shape) != len(w.shape) or any(
+        lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
+    ):
+        raise CannotGenerate("a scatter of an index that is smaller than what it changes")
+    if (lift(w.shape[axis]).evaluate(w.sizes) or math.inf) > _FEW_SUMS:
+        raise CannotGenerate("extremes by destination, of which there are many")
+    kind, nothing = ("max", -math.inf) if how == "amax" else ("min", math.inf)
+    places = [lane(d) for d in range(len(shape))]
+    places[axis] = lane(len(shape))
+    space, at, of = (*w.shape, shape[axis]), w.operand(index), w.operand(source)
+    here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
+    own = identity(space)
+    hit = Value("eq", space, dt.BOOL, (View(at.value, looked_through(at.index, places)), View(here, own)))
+    mine = Value(
+        "where", space, w.dtype, (View(hit, own), View(of.value, looked_through(of.index, places)), w.operand(nothing))
+    )
+    found = w.reduce(kind, mine, [len(shape)], False)
+    if w.argument(5, "include_self", True):
+        return w.map(f"{kind}imum", found, given)
+    count = w.reduce("max", Value("cast", space, dt.INT32, (View(hit, own),)), [len(shape)], False, dt.INT32)
+    return w.map("where", w.map("gt", count, 0, dtype=dt.BOOL), found, given)
+
+
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "scatter_add": _scatter_add,
     "index_add": _index_add,
+    "scatter": _scatter,
+    "scatter_reduce": _scatter_reduce,
     "bincount": _bincount,
 }

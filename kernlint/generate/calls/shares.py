@@ -36,7 +36,7 @@ def attention(made: Value, sizes: Mapping[Atom, float]) -> Value:
     The operands of attention are the scores before the softmax, made of ``attributes["scores"]`` in the place of the inner product;
     what is added up; and both operands of the inner product, queries first. Behind the axes of the result come the summed one and
     the one of the inner product. Where it is ``guarded``, a row that looks at nothing is zero.
-    ``attributes["product"]`` is ``made``, where the axes are the same."""
+    ``attributes["plain"]`` is ``made``, where the axes are the same."""
     for number, view in enumerate(made.operands):
         found = _softmax(view, made) if len(made.attributes["over"]) == 1 else None
         if found is not None:
@@ -101,7 +101,7 @@ def _attention(
     attributes = {"over": over, "scores": place, "weights": weights.value.dtype, "guarded": guarded}
     operands = (held, values, query, keys)
     if _has_rows(made.shape, operands):
-        built = Value("attention", made.shape, made.dtype, operands, {**attributes, "product": made}, made.name)
+        built = Value("attention", made.shape, made.dtype, operands, {**attributes, "plain": made}, made.name)
         return built if _fits(built, sizes) else None
     return _by_groups(made, operands, attributes, sizes)
 

@@ -8,6 +8,7 @@ from kernlint.generate.calls import (
     attention,
     convolutions,
     elementwise,
+    images,
     indexing,
     losses,
     norms,
@@ -23,7 +24,10 @@ from kernlint.generate.calls.writer import Writer
 from kernlint.generate.values import Value
 
 #: What makes two results.
-PAIRS: Mapping[str, Callable[[Writer], tuple[Value, Value | None]]] = {**places.PAIRS, **reductions.PAIRS}
+PAIRS: Mapping[str, Callable[[Writer], tuple[Value, Value | None]]] = {
+    **places.PAIRS,
+    **reductions.PAIRS,
+}
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     name: make
@@ -31,6 +35,7 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
         attention,
         convolutions,
         elementwise,
+        images,
         indexing,
         losses,
         norms,

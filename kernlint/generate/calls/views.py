@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.writer import Writer, fixed
@@ -14,7 +14,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.workload import Expr, Lane, Size
+from kernlint.workload import Expr, Lane, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
@@ -226,6 +226,76 @@ def _one_hot(w: Writer) -> Value:
     return w.map("cast", Value("eq", w.shape, dt.BOOL, (own, w.operand(place(w, lane(rank))))))
 
 
+def _diagonal(w: Writer) -> Value:
+    """``diag`` of a vector: zero beside it."""
+    x = w.tensor(0, "input")
+    if len(x.shape or ()) != 1 or w.argument(1, "diagonal", 0) != 0:
+        raise CannotGenerate("a part of a diagonal")
+    view = w.operand(x)
+    look = View(view.value, looked_through(view.index, [lane(0)]))
+    own = ((lane(1), lane(0), lane(1) + 1),)
+    return Value("choose", w.shape, w.dtype, (look, w.operand(0.0)), {"cases": (own, ())})
+
+
+def _unit(w: Writer) -> Value:
+    """``eye``."""
+    return w.map("cast", w.map("eq", place(w, lane(0)), place(w, lane(1)), dtype=dt.BOOL))
+
+
+#: Numbers of a list that are written out.
+_MOST_NUMBERS = 64
+
+
+def _listed(w: Writer) -> Value:
+    """A tensor made of a number, or of few in lists."""
+    numbers = list(_leaves(w.argument(0, "data")))
+    if not all(isinstance(one, (int, float, Expr)) for _, one in numbers) or not 0 < len(numbers) <= _MOST_NUMBERS:
+        raise CannotGenerate("a tensor of numbers that are not known, or many")
+    if len(numbers) == 1:
+        return w.map("cast", numbers[0][1])
+    views = tuple(w.operand(fixed(one)) for _, one in numbers)
+    bounds = [tuple((lift(i), lane(d), lift(i + 1)) for d, i in enumerate(at)) for at, _ in numbers]
+    return Value("choose", w.shape, w.dtype, views, {"cases": (*bounds[:-1], ())})
+
+
+def _leaves(given: Any, at: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    if not isinstance(given, (tuple, list)):
+        yield at, given
+        return
+    for number, one in enumerate(given):
+        yield from _leaves(one, (*at, number))
+
+
+def _differences(w: Writer) -> Value:
+    """``diff``: each element less the one before it."""
+    x = w.tensor(0, "input")
+    if w.argument(1, "n", 1) != 1 or any(
+        w.argument(i, name) is not None for i, name in ((3, "prepend"), (4, "append"))
+    ):
+        raise CannotGenerate("differences of differences, or with further elements")
+    axis, view = w.axis(w.argument(2, "dim", -1), len(w.shape)), w.operand(x)
+    later = [lane(d) + (d == axis) for d in range(len(w.shape))]
+    first, second = (View(view.value, looked_through(view.index, at)) for at in (identity(w.shape), later))
+    return Value("sub", w.shape, w.dtype, (second, first))
+
+
+def _cross(w: Writer) -> Value:
+    """The cross product of vectors of three along an axis."""
+    x, y = w.tensor(0, "input"), w.tensor(1, "other")
+    dim = w.argument(2, "dim", -1 if "linalg" in w.call.function else None)
+    shape = w.shape
+    axis = next((d for d, n in enumerate(shape) if n == 3), None) if dim is None else w.axis(dim, len(shape))
+    if axis is None or shape[axis] != 3 or x.shape != shape or y.shape != shape:
+        raise CannotGenerate("a cross product of other than vectors of three")
+
+    def turned(given: Tensor, by: int) -> Value:
+        view, at = w.operand(given), list(identity(shape))
+        at[axis] = lift(ex.mod(lane(axis) + by, 3))
+        return w.cast(View(view.value, looked_through(view.index, at)), given.dtype or w.dtype)
+
+    return w.map("sub", w.map("mul", turned(x, 1), turned(y, 2)), w.map("mul", turned(x, 2), turned(y, 1)))
+
+
 def _halves(w: Writer) -> Value:
     """``glu``: the first half of an axis, by the sigmoid of the second."""
     x = w.tensor(0, "input")
@@ -277,6 +347,11 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "pixel_shuffle": _pixels(True),
     "pixel_unshuffle": _pixels(False),
     "one_hot": _one_hot,
+    "diag": _diagonal,
+    "eye": _unit,
+    **dict.fromkeys(("tensor", "as_tensor", "scalar_tensor"), _listed),
+    "diff": _differences,
+    "cross": _cross,
     "glu": _halves,
     "repeat": _repeat,
     "tile": _repeat,

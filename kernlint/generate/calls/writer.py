@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kernlint.generate.calls.canonical import canonical
+from kernlint.generate.calls.canonical import canonical, through
 from kernlint.generate.values import (
     CannotGenerate,
     Unbound,
@@ -16,6 +16,7 @@ from kernlint.generate.values import (
     broadcast_index,
     identity,
     lane,
+    lanes_of,
     looked_through,
 )
 from kernlint.workload import Call, Dtype, Expr, Size, Symbol, Tensor
@@ -46,6 +47,8 @@ ELEMENTWISE = {
 #: What puts two results of a reduction together, and elements of a pair (coordinates of points) that are gone through one by one.
 _JOINED = {"sum": "add", "max": "maximum", "min": "minimum"}
 _COORDINATES = 4
+#: Values that are looked at to find out what a reduction goes over again.
+_MOST_LOOKED_AT = 200
 
 
 #: What torch makes of arithmetic on booleans, which in registers would wrap around.
@@ -125,18 +128,24 @@ class Writer:
     def reduce(self, kind: str, given: Operand, axes: Sequence[int], keep: bool, dtype: Dtype | None = None) -> Value:
         """``given`` reduced over ``axes``."""
         shape = self.shape_of(given)
+        columns = self._columns(given, axes) if kind in _JOINED else []
+        if columns:
+            inner = self.reduce(kind, given, columns, True, dtype)
+            return self.reduce(kind, inner, axes, keep, dtype)
         left = tuple(1 if d in axes else n for d, n in enumerate(shape) if keep or d not in axes)
+        # Axes of one element are only gone through where there are no others.
+        summed = [d for d in sorted(axes) if lift(shape[d]).value != 1] or sorted(axes)
         places: list[Expr] = []
         at = 0
         for d, extent in enumerate(shape):
             if d in axes:
-                places.append(lane(len(left) + sorted(axes).index(d)))
+                places.append(lane(len(left) + summed.index(d)) if d in summed else lift(0))
                 at += int(keep)
             else:
                 places.append(lane(at) if lift(extent).value != 1 else lift(0))
                 at += 1
         view = self.operand(given)
-        over = tuple(shape[d] for d in sorted(axes))
+        over = tuple(shape[d] for d in summed)
         attributes = {"kind": kind, "over": over}
         body = View(view.value, looked_through(view.index, places))
         if kind in _JOINED and self._is_of_pairs(view.value, shape):
@@ -144,6 +153,24 @@ class Writer:
             if 1 < math.prod(extent or math.inf for extent in apart) <= _COORDINATES:
                 return self._one_by_one(kind, body, left, [extent or 1 for extent in apart], dtype or self.dtype)
         return canonical(Value("reduce", left, dtype or self.dtype, (body,), attributes))
+
+    def _columns(self, given: Operand, axes: Sequence[int]) -> list[int]:
+        """Those of ``axes`` over which ``given`` holds reductions already, one for each place along the others: both are done row by
+        row then."""
+        view = self.operand(given)
+        waiting, seen, found = [View(view.value, view.index)], set[tuple[int, tuple[Expr, ...]]](), list[set[int]]()
+        while waiting and len(seen) < _MOST_LOOKED_AT:
+            one = waiting.pop()
+            if (id(one.value), one.index) in seen:
+                continue
+            seen.add((id(one.value), one.index))
+            if one.value.op == "reduce":
+                found.append(lanes_of(one.index))
+            elif one.value.op not in ("product", "attention", "scan", "added", "partial"):
+                waiting += [through(one, inner) for inner in one.value.operands]
+        rows = set().union(*found) & set(axes)
+        columns = [d for d in axes if d not in rows and lift(self.shape_of(given)[d]).value != 1]
+        return columns if rows and columns else []
 
     def _is_of_pairs(self, value: Value, shape: tuple[Size, ...]) -> bool:
         """Whether ``value`` has many more elements than what it is made of: each is one of a pair, and not kept in memory."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.host.sequences import length, open_sequence, part
+from kernlint.interpret.host.values import OpenItems
 from kernlint.interpret.values import OpenFloat, Presumed, Unknown
 from kernlint.records import replace
 from kernlint.syntax.guard import check_depth
@@ -33,6 +35,8 @@ _TENSORS = {
     "BoolTensor": dt.BOOL,
 }  # fmt: skip
 _WRAPPERS = frozenset({"Optional", "Annotated", "Union", "Final", "Required"})
+_LISTS = frozenset({"list", "List", "Sequence", "Iterable"})
+_TUPLES = frozenset({"tuple", "Tuple"})
 _LONGEST = 400
 
 
@@ -52,7 +56,9 @@ def argument(h: HostState, name: str, annotation: cst.BaseExpression | None, int
     if last in _TENSORS:
         return h.unknown_tensor(name, _TENSORS[last])
     if isinstance(kind, cst.Subscript):
-        return _jaxtyped(h, name, kind) or h.unknown_tensor(name)
+        return _sequence(h, name, kind) or _jaxtyped(h, name, kind) or h.unknown_tensor(name)
+    if last in _LISTS:
+        return open_sequence(h, name)
     return h.unknown_tensor(name)
 
 
@@ -90,6 +96,18 @@ def _is_none(node: cst.BaseExpression) -> bool:
 
 def _last(node: cst.BaseExpression) -> str:
     return (dotted_name(node) or "").split(".")[-1]
+
+
+def _sequence(h: HostState, name: str, kind: cst.Subscript) -> Any:
+    """A list or a tuple as ``kind`` describes it; None where that is something else."""
+    inner = [e.slice.value for e in kind.slice if isinstance(e.slice, cst.Index)]
+    last = _last(kind.value)
+    if last in _LISTS or (last in _TUPLES and len(inner) == 2 and isinstance(inner[1], cst.Ellipsis)):
+        item = part(h, name, "", argument(h, f"{name}[]", inner[0], False)) if inner else None
+        return OpenItems(item, length(h, name), name) if inner else None
+    if last in _TUPLES and len(inner) == len(kind.slice):
+        return tuple(part(h, name, i, argument(h, f"{name}[{i}]", one, False)) for i, one in enumerate(inner))
+    return None
 
 
 def _jaxtyped(h: HostState, name: str, kind: cst.Subscript) -> Any:

@@ -52,7 +52,9 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
     if len(outcomes) > 1 and (weight[0] or weight[1]):
         taken = "holds" if best == 0 else "does not hold"
         h.assume(f"line {h.span(node.test).line}: `{h.code(node.test)}` {taken}")
+        known = len(h.bounds)
         checks.delimit(h, node.test, scope, best == 0)
+        h.ways += h.bounds[known:]
     elif first and leaves is None and isinstance(outcomes[1 - best][2] if len(outcomes) > 1 else None, Return):
         # What returns before anything is launched is no call that launches.
         (checks.holds if best == 0 else checks.fails)(h, node.test, scope)

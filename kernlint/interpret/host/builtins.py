@@ -61,6 +61,8 @@ def _type_test(h: HostEvaluator, name: str, args: list[Any]) -> Any:
         names = {k.path.rsplit(".", 1)[-1] if isinstance(k, Namespace) else getattr(k, "name", "") for k in kinds}
         if isinstance(value, Tensor):
             return bool(names & {"Tensor", "Parameter"})
+        if isinstance(value, OpenItems):
+            return bool(names & {"list", "tuple", "Sequence", "Iterable"})
         if isinstance(value, (bool, int, float, str, tuple, list, dict)):
             return type(value).__name__ in names or (isinstance(value, int) and "int" in names)
         if isinstance(value, Instance) and value.cls is not None:
@@ -82,7 +84,7 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
     if not args:
         return () if name == "tuple" else []
     if (name == "tuple" and isinstance(args[0], ShapeOf)) or (
-        name in ("list", "tuple") and isinstance(args[0], LongList)
+        name in ("list", "tuple") and isinstance(args[0], (LongList, OpenItems))
     ):
         return args[0]
     if name in ("map", "filter"):
@@ -205,6 +207,8 @@ def _len(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Ca
         return h.subscript(h.shape(value), 0, node)
     if isinstance(value, ShapeOf):
         return Unknown("rank")
+    if isinstance(value, OpenItems):
+        return value.length
     items = h.iterate(value)
     length = h.list_length(value) if isinstance(value, LongList) else len(items) if items is not None else None
     return length if length is not None else Unknown("length")

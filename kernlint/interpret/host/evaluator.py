@@ -14,7 +14,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import Literal
-from kernlint.interpret.host import checks, releases
+from kernlint.interpret.host import checks, releases, sequences
 from kernlint.interpret.host.branches import follow_branches
 from kernlint.interpret.host.journal import Entry
 from kernlint.interpret.host.launches import launch, warm_up
@@ -31,7 +31,7 @@ from kernlint.interpret.host.objects import (
     super_attribute,
 )
 from kernlint.interpret.host.operators import HostOperators
-from kernlint.interpret.host.values import LongList, ShapeOf, Tuner, computed_from_read
+from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, Tuner, computed_from_read
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
 from kernlint.interpret.torch.arguments import tensors_in
@@ -180,6 +180,9 @@ class HostEvaluator(HostOperators):
         super()._unpack(elements, value, scope)
 
     def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:
+        found = None if starred else sequences.parts(self, value, count)
+        if found is not None:
+            return found
         if isinstance(value, ShapeOf) and not starred:
             x = self.rank(value.tensor, count)
             found = self.shape(x) if value.what == "shape" else self.strides(x)
@@ -265,6 +268,10 @@ class HostEvaluator(HostOperators):
             return GridLauncher(value, index)
         if isinstance(value, ReadValue):
             return value  # one of those that tolist() gave
+        if isinstance(value, OpenItems):
+            return Unknown("some items") if isinstance(index, slice) else value.item
+        if isinstance(index, int) and sequences.is_item(self, value):
+            return sequences.part(self, value.name, index)
         if self.detailed and isinstance(value, LongList) and index != -1:
             return Unknown("a part of a list that a loop filled")
         if isinstance(value, Tensor):

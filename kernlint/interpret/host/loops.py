@@ -275,7 +275,8 @@ def _lengthen(scope: Scope, before: dict[str, int], count: Size | None, initial:
         if isinstance(value, list) and name in before and len(value) > before[name]:
             grown = ex.lift(count) * (len(value) - before[name]) if count is not None else None
             length = ex.simplify(grown + initial.get(name, 0)) if grown is not None else None
-            scope.vars[name] = LongList(value, length)
+            # What a round before the last has appended comes from steps that the loop stands for.
+            scope.vars[name] = LongList([*value[: initial.get(name, 0)], *value[before[name] :]], length)
 
 
 def _forward(

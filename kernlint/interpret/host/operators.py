@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.host.state import HostState
-from kernlint.interpret.host.values import ShapeOf, computed_from_read
+from kernlint.interpret.host.values import OpenItems, ShapeOf, computed_from_read
 from kernlint.interpret.python.methods import extend
 from kernlint.interpret.python.operators import python_compare, same
 from kernlint.interpret.torch.elementwise import elementwise
@@ -54,8 +54,8 @@ class HostOperators(HostState):
     """Python's operators, down to the torch functions that they stand for."""
 
     def truth(self, value: Any) -> bool | None:
-        if isinstance(value, (Dtype, Config)):
-            return True
+        if isinstance(value, (Dtype, Config, OpenItems)):
+            return True  # a call on an empty list does nothing that anybody asks about
         return super().truth(value)
 
     def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -125,7 +125,7 @@ class HostOperators(HostState):
             return b
         if isinstance(b, Unknown) or b is None:
             return a
-        if isinstance(a, Jit) and isinstance(b, Jit):
+        if isinstance(a, (Function, Jit)) and isinstance(b, type(a)):
             return replace(a, either=True)
         if isinstance(a, (Namespace, Function, Jit, Class)):
             return a  # two ways to import one thing

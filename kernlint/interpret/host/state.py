@@ -75,6 +75,9 @@ class HostState(Recording):
         self.axes: dict[str, Size] = {}
         #: The sizes that were asked for and open, by name.
         self.asked: set[str] = set()
+        #: The parts of arguments that are sequences, by name, and what the user says of one over what is known of it.
+        self.parts: dict[str, Any] = {}
+        self.as_said: Callable[[str, Any], Any] = lambda name, known: known
         self.annotated: set[str] = set()
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
@@ -97,6 +100,8 @@ class HostState(Recording):
         #: What holds wherever the call gets to its launches: ``left < right``, and what is zero.
         self.bounds: list[tuple[Expr, Expr]] = []
         self.zeros: list[Expr] = []
+        #: Those of the bounds that hold only on the way that a condition nobody can decide is taken to go.
+        self.ways: list[tuple[Expr, Expr]] = []
         #: Storages that a branch which was not followed writes.
         self.untaken: set[int] = set()
         #: Arguments of unknown type that turn out to be integers, with the ``owner`` that they are of.
@@ -289,7 +294,8 @@ class HostState(Recording):
     ) -> None:
         if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
             self.hosted.update(t.storage.id for t in writes)
-            return
+            if not self.detailed:
+                return
         if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
         if self.sinks:
@@ -336,6 +342,8 @@ class HostState(Recording):
     def open_items(self, value: Any) -> OpenItems | None:
         """What a loop goes through that is given an argument of which nothing is known, or a list that another loop filled; None
         for anything else."""
+        if isinstance(value, OpenItems):
+            return value
         if isinstance(value, LongList):
             return OpenItems(value[-1], value.length) if value and value.length is not None else None
         if not isinstance(value, Tensor) or not self.perhaps_number(value):

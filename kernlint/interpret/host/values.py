@@ -44,10 +44,12 @@ class LongList(list[Any]):
 
 @dataclass(frozen=True)
 class OpenItems:
-    """What a loop over arguments of which nothing is known goes through: ``length`` times something like ``item``."""
+    """What a loop over arguments of which nothing is known goes through: ``length`` times something like ``item``; ``name`` is that of
+    the argument, where it is one."""
 
     item: Any
     length: Size
+    name: str = ""
 
 
 @dataclass(frozen=True)

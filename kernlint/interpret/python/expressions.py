@@ -215,7 +215,7 @@ class Expressions(Environment):
             value = self.limited(self.eval(arg.value, scope))
             if arg.star == "*":
                 items = self.iterate(value)
-                args.extend(items if items is not None else [Rest()])
+                args.extend(items if items is not None else [Rest(of=value)])
             elif arg.star == "**":
                 if isinstance(value, dict):
                     kwargs.update({str(k): v for k, v in value.items()})

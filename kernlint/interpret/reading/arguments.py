@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import libcst as cst
 
 from kernlint.errors import UsageError
 from kernlint.interpret.host.annotations import argument
+from kernlint.interpret.host.sequences import holds_items, open_sequence
 from kernlint.interpret.question import Fact
 from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.torch.shapes import contiguous_strides
@@ -42,39 +44,60 @@ class ArgumentReading(ModuleReading):
         """The arguments of the entry: those of ``get_inputs``, else what annotations and the user tell."""
         host = self.host
         host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
-        host.axes, host.annotated = {}, set()
+        host.axes, host.annotated, host.parts = {}, set(), {}
         node = function.node
         assert isinstance(node, cst.FunctionDef)
         params = [*node.params.posonly_params, *node.params.params][skip:]
-        facts = {
-            f.name: f
-            for f in self.question.facts
-            if f.size is None and f.function in ("", function.name, function.symbol, function.symbol.partition(".")[0])
-        }
+        facts: dict[str, Fact] = {}
+        for fact in self.question.facts:
+            owners = ("", function.name, function.symbol, function.symbol.partition(".")[0])
+            if fact.size is None and fact.function in owners:
+                before = facts.get(fact.name, fact)
+                dtype, shape = fact.dtype or before.dtype, before.shape if fact.shape is None else fact.shape
+                facts[fact.name] = replace(fact, dtype=dtype, shape=shape)
+        host.as_said = partial(self._as_said, facts)
         result: list[Any] = []
         for i, param in enumerate(params):
             name = param.name.value
-            fact = facts.get(name)
+            said = facts.get(name)
             self.parameters.append(name)
-            if fact is not None and fact.is_value:
+            if said is not None and (said.is_value or said.items is not None):
                 self.used_facts.add(name)
-                result.append(fact.value)
+                result.append(self._given(said))
                 continue
             if values is not None and i < len(values):
                 value = values[i]
                 if isinstance(value, Tensor):
                     value = replace(value, name=name, storage=replace(value.storage, origin="input"))
-            elif param.default is not None and fact is None and (function.symbol, name) not in self.program._needed:
+            elif param.default is not None and said is None and (function.symbol, name) not in self.program._needed:
                 value = self._guard(partial(self.host.default, param, function), Unknown(name))
             else:
-                value = self._from_annotation(param)
-            if fact is not None:
+                value = self._from_annotation(param, function)
+            if said is not None:
                 self.used_facts.add(name)
-                value = self._with_fact(name, value, fact)
+                value = self._with_fact(name, value, said)
             result.append(value)
         if values is not None and isinstance(node.params.star_arg, cst.Param):
             result += values[len(params) :]  # what `*args` takes
         return result
+
+    def _as_said(self, facts: Mapping[str, Fact], name: str, known: Any) -> Any:
+        """The part ``name`` of an argument as ``facts`` tell it, over what is ``known`` of it."""
+        fact = facts.get(name)
+        self.parameters.append(name)
+        if fact is None:
+            return known
+        self.used_facts.add(name)
+        return fact.value if fact.is_value else self._with_fact(name, known, fact)
+
+    def _given(self, fact: Fact) -> Any:
+        """The value that ``fact`` alone tells."""
+        if fact.is_value:
+            return fact.value
+        if fact.items is not None:
+            return [self._given(item) for item in fact.items]
+        known = self._with_fact(fact.name, self.host.unknown_tensor(fact.name), fact)
+        return self.host.parts.setdefault(fact.name, known)
 
     def _with_fact(self, name: str, value: Any, fact: Fact) -> Tensor:
         """The argument ``name`` as the user says, over what is known of it. Raises ``UsageError`` where that contradicts."""
@@ -102,10 +125,13 @@ class ArgumentReading(ModuleReading):
                 host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
         return replace(known, shape=shape, strides=contiguous_strides(shape))
 
-    def _from_annotation(self, param: cst.Param) -> Any:
+    def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
         annotation = param.annotation.annotation if param.annotation is not None else None
-        return argument(self.host, name, annotation, (self.host.owner, name) in self.program._integers)
+        integer = (self.host.owner, name) in self.program._integers
+        if annotation is None and not integer and holds_items(function.node, function.module, name):  # type: ignore[arg-type]
+            return open_sequence(self.host, name)
+        return argument(self.host, name, annotation, integer)
 
     def check_used(self) -> None:
         """Complain of names the user gave that nothing has, and of facts that contradict the code."""

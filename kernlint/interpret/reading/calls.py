@@ -24,7 +24,7 @@ class CallReading(ArgumentReading):
         host = self.host
         host.kept = []
         host.escapes = False
-        host.bounds, host.zeros, host.untaken = [], [], set()
+        host.bounds, host.zeros, host.ways, host.untaken = [], [], [], set()
         host.open_choices = 0
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
@@ -43,7 +43,7 @@ class CallReading(ArgumentReading):
             host.journal.following = ""
         host.seen = None
         later, first = later_steps(steps), first_steps(steps)
-        inputs = tuple(a for a in given if isinstance(a, Tensor))
+        inputs = (*(a for a in given if isinstance(a, Tensor)), *tensors_in(host.parts.values()))
         outputs = tensors_in([result, host.kept])
         host.escapes |= bool(tensors_in([result]))
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
@@ -66,6 +66,7 @@ class CallReading(ArgumentReading):
                 dict(host.dtype_choices),
                 tuple(frozenset({one.name, other.name}) for one, other in host.alike),
                 frozenset(host.annotated),
+                frozenset(host.ways),
             ),
             first_steps=first if first != later else None,
             result=_returned(result),

@@ -147,6 +147,8 @@ def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     result = h.allocate(dtype_given(kwargs, default), whole, "constant", node)
     device = kwargs.get("device")
     if device is None or on_cpu(kwargs):
+        if h.detailed:
+            h.torch_op("tensor", "fill", (), (result,), node)
         return h.host_tensor(result) if h.sinks else result
     if isinstance(data, (list, tuple)) and result.numel != 0:
         # Pageable memory: the copy waits for all work that is queued, and the host for the copy.

@@ -212,6 +212,45 @@ def _embedding(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     return h.result_of("embedding", "gather", (ids, table), table.dtype, shape, node)
 
 
+def _embedding_bag(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    names = ("input", "weight", "offsets")
+    ids, table, offsets = (argument(args, kwargs, i, name) for i, name in enumerate(names))
+    if not isinstance(ids, Tensor) or not isinstance(table, Tensor):
+        return Unknown("embedding_bag")
+    bags = (offsets if isinstance(offsets, Tensor) else ids).shape
+    shape = (bags[0], table.shape[-1]) if bags and table.shape and not kwargs.get("include_last_offset") else None
+    return h.result_of("embedding_bag", "gather", tensors_in([ids, table, offsets]), table.dtype, shape, node)
+
+
+def _place_among(name: str) -> Handler:
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        first, second = (argument(args, kwargs, i, *n) for i, n in enumerate(_PLACES_AMONG[name]))
+        x = second if name == "searchsorted" else first
+        if not isinstance(x, Tensor):
+            return Unknown(name)
+        dtype = dt.INT32 if kwargs.get("out_int32") is True else dt.INT64
+        return h.result_of(name, "gather", tensors_in([first, second]), dtype, x.shape, node)
+
+    return handler
+
+
+_PLACES_AMONG = {
+    "searchsorted": (("sorted_sequence",), ("input", "values")),
+    "bucketize": (("input",), ("boundaries",)),
+}
+
+
+def _differences(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, times, dim = (
+        argument(args, kwargs, i, n, default=o) for i, n, o in ((0, "input", None), (1, "n", 1), (2, "dim", -1))
+    )
+    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+    shape = None
+    if axis is not None and times == 1 and not {"prepend", "append"} & kwargs.keys():
+        shape = (*x.shape[:axis], ex.simplify(ex.lift(x.shape[axis]) - 1), *x.shape[axis + 1 :])
+    return h.result_of("diff", "elementwise", tensors_in([x]), x.dtype if isinstance(x, Tensor) else None, shape, node)
+
+
 def _gather(name: str) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         tensors = tensors_in(args) + tensors_in(kwargs.values())
@@ -277,6 +316,9 @@ TABLE: dict[str, Handler] = {
     "split": _split,
     "unbind": _unbind,
     "embedding": _embedding,
+    "embedding_bag": _embedding_bag,
+    **{name: _place_among(name) for name in _PLACES_AMONG},
+    "diff": _differences,
     **{
         name: _gather(name)
         for name in (

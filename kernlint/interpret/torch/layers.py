@@ -56,6 +56,11 @@ _LOSSES = {
     "BCELoss": "binary_cross_entropy",
     "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
     "TripletMarginLoss": "triplet_margin_loss",
+    "MarginRankingLoss": "margin_ranking_loss",
+    "SoftMarginLoss": "soft_margin_loss",
+    "HingeEmbeddingLoss": "hinge_embedding_loss",
+    "PoissonNLLLoss": "poisson_nll_loss",
+    "GaussianNLLLoss": "gaussian_nll_loss",
 }
 _REDUCED = ("size_average", "reduce", "reduction")
 #: What losses take behind their tensors, by place; the constructors of their layers take the same.
@@ -70,8 +75,20 @@ LOSS_SETTINGS: dict[str, tuple[str, ...]] = {
     "binary_cross_entropy": ("weight", *_REDUCED),
     "binary_cross_entropy_with_logits": ("weight", *_REDUCED, "pos_weight"),
     "triplet_margin_loss": ("margin", "p", "eps", "swap", *_REDUCED),
+    "margin_ranking_loss": ("margin", *_REDUCED),
+    "soft_margin_loss": _REDUCED,
+    "hinge_embedding_loss": ("margin", *_REDUCED),
+    "poisson_nll_loss": ("log_input", "full", "size_average", "eps", "reduce", "reduction"),
+    "gaussian_nll_loss": ("full", "eps", "reduction"),
 }
+#: Losses that compare three tensors.
+LOSSES_OF_THREE = frozenset({"triplet_margin_loss", "margin_ranking_loss", "gaussian_nll_loss"})
 _GEOMETRY = frozenset({"kernel_size", "stride", "padding", "dilation", "output_padding"})
+_UPSAMPLED: dict[str, dict[str, Any]] = {
+    "Upsample": {},
+    "UpsamplingNearest2d": {},
+    "UpsamplingBilinear2d": {"mode": "bilinear", "align_corners": True},
+}
 _METHODS_THAT_RETURN_SELF = frozenset("cuda to eval train requires_grad_ cpu".split())
 _CASTS = {"half": dt.FLOAT16, "float": dt.FLOAT32, "double": dt.FLOAT64, "bfloat16": dt.BFLOAT16}
 
@@ -221,8 +238,9 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
             if isinstance(layer, (Instance, Function)):
                 x = h.call(layer, [x], {}, node)
         return x
-    if name in _ACTIVATIONS:
-        return torch_function(h, _ACTIVATIONS[name], [x], _settings(_ACTIVATIONS[name], attrs), node)
+    function = _ACTIVATIONS.get(name) or _LOSSES.get(name)
+    if function is not None:
+        return torch_function(h, function, args if name in _LOSSES else [x], _settings(function, attrs), node)
     if name == "Identity":
         return x
     if name.startswith("Dropout"):
@@ -232,18 +250,7 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
     if name == "Linear":
         return torch_function(h, "linear", [x, attrs.get("weight"), attrs.get("bias")], {}, node)
     if name in ("Conv1d", "Conv2d", "Conv3d"):
-        padding, mode = attrs.get("padding"), _given(attrs, 8, "padding_mode")
-        if mode not in (None, "zeros"):
-            if not isinstance(padding, tuple):
-                h.unknown(f"{name} with padding {padding!r}")
-                return Unknown(name)
-            around = [width for width in reversed(padding) for _ in range(2)]
-            x, padding = torch_function(h, "pad", [x, around], {"mode": mode}, node), 0
-        given = (
-            padding if k == "padding" else attrs.get(k)
-            for k in ("weight", "bias", "stride", "padding", "dilation", "groups")
-        )
-        return torch_function(h, name.lower(), [x, *given], {}, node)
+        return _convolution(h, name, x, attrs, node)
     if name.startswith("ConvTranspose"):
         given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"))
         return torch_function(h, f"conv_transpose{name[-2:].lower()}", [x, *given], {}, node)
@@ -254,6 +261,13 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
         return _normalised(h, name, x, attrs, node)
     if name == "Embedding" and _given(attrs, 3, "max_norm") is None:
         return torch_function(h, "embedding", [x, attrs.get("weight")], {}, node)
+    if name == "EmbeddingBag":
+        given = {k: attrs.get(k) for k in ("max_norm", "mode", "padding_idx") if attrs.get(k) is not None}
+        return torch_function(h, "embedding_bag", [x, attrs.get("weight"), *args[1:2]], {**given, **kwargs}, node)
+    if name in _UPSAMPLED:
+        names = ("size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
+        options = {**dict(zip(names, attrs["_args"] or ())), **(attrs["_kwargs"] or {})} | _UPSAMPLED[name]
+        return torch_function(h, "interpolate", [x], options, node)
     if name == "Unfold":
         return torch_function(h, "unfold", [x, *attrs["_args"]], attrs["_kwargs"], node)
     if name.startswith(("MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")):
@@ -268,10 +282,24 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
         )
     if name in ("GRU", "LSTM", "RNN"):
         return _recurrent(h, name, instance, x, node)
-    if name in _LOSSES:
-        return torch_function(h, _LOSSES[name], args, _settings(_LOSSES[name], attrs), node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
     return Unknown(name)
+
+
+def _convolution(h: HostState, name: str, x: Any, attrs: dict[str, Any], node: Any) -> Any:
+    """A convolution, whose edges may be padded otherwise than with zeros."""
+    padding, mode = attrs.get("padding"), _given(attrs, 8, "padding_mode")
+    if mode not in (None, "zeros"):
+        if not isinstance(padding, tuple):
+            h.unknown(f"{name} with padding {padding!r}")
+            return Unknown(name)
+        around = [width for width in reversed(padding) for _ in range(2)]
+        x, padding = torch_function(h, "pad", [x, around], {"mode": mode}, node), 0
+    given = (
+        padding if k == "padding" else attrs.get(k)
+        for k in ("weight", "bias", "stride", "padding", "dilation", "groups")
+    )
+    return torch_function(h, name.lower(), [x, *given], {}, node)
 
 
 def _normalised(h: HostState, name: str, x: Any, attrs: dict[str, Any], node: Any) -> Any:
@@ -325,6 +353,18 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
     "GroupNorm": ("num_groups", "num_channels", "eps", "affine"),
     "Embedding": ("num_embeddings", "embedding_dim"),
+    "EmbeddingBag": (
+        "num_embeddings",
+        "embedding_dim",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "mode",
+        "sparse",
+        "_weight",
+        "include_last_offset",
+        "padding_idx",
+    ),
     **{
         f"{kind}Norm{d}d": ("num_features", "eps", "momentum", "affine", "track_running_stats")
         for kind in ("Batch", "Instance")
@@ -420,6 +460,8 @@ _PARAMETERS: dict[str, Any] = {
     "LayerNorm": _norm_parameters("normalized_shape"),
     "RMSNorm": _norm_parameters("normalized_shape", False),
     "GroupNorm": _norm_parameters("num_channels"),
-    "Embedding": lambda a: {"weight": (a.get("num_embeddings"), a.get("embedding_dim"))},
+    **dict.fromkeys(
+        ("Embedding", "EmbeddingBag"), lambda a: {"weight": (a.get("num_embeddings"), a.get("embedding_dim"))}
+    ),
     **{f"{kind}Norm{d}d": _batch_norm_parameters for kind in ("Batch", "Instance") for d in (1, 2, 3)},
 }

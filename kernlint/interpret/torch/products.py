@@ -198,7 +198,42 @@ def _cdist(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return h.result_of("cdist", "elementwise", (a, b), a.dtype, shape, node, flops=flops)
 
 
+def _as_einsum(h: HostState, equation: str, tensors: list[Any], node: cst.CSTNode) -> Any:
+    """What is a sum of products of letters, as the function that says so."""
+    args = [equation, *tensors]
+    with h.inside("einsum", args, {}):
+        return _einsum(h, args, {}, node)
+
+
+def _tensordot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b, dims = (
+        argument(args, kwargs, 0, "a"),
+        argument(args, kwargs, 1, "b"),
+        argument(args, kwargs, 2, "dims", default=2),
+    )
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.shape is None or b.shape is None:
+        return Unknown("tensordot")
+    m, n = len(a.shape), len(b.shape)
+    pairs = (list(range(m - dims, m)), list(range(dims))) if isinstance(dims, int) else dims
+    first, second = ([axis % rank for axis in part] for part, rank in zip(pairs, (m, n)))
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    left, right = list(letters[:m]), list(letters[m : m + n])
+    for i, j in zip(first, second, strict=True):
+        right[j] = left[i]
+    kept = [c for d, c in enumerate(left) if d not in first] + [c for d, c in enumerate(right) if d not in second]
+    return _as_einsum(h, f"{''.join(left)},{''.join(right)}->{''.join(kept)}", [a, b], node)
+
+
+def _bilinear(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    names = ("input1", "input2", "weight", "bias")
+    x, y, weight, bias = (argument(args, kwargs, i, name) for i, name in enumerate(names))
+    made = _as_einsum(h, "...i,oij,...j->...o", [x, weight, y], node)
+    return elementwise(h, "add", [made, bias], node) if isinstance(bias, Tensor) else made
+
+
 TABLE: dict[str, Handler] = {
+    "tensordot": _tensordot,
+    "bilinear": _bilinear,
     **{name: _matmul(name) for name in ("matmul", "mm", "bmm", "mv", "dot", "_int_mm", "_scaled_mm")},
     **dict.fromkeys(("addmm", "baddbmm"), _addmm),
     "linear": _linear,

@@ -96,6 +96,20 @@ def _counted(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     return result
 
 
+def _searched(among: int, values: int, name: str) -> Handler:
+    """Where each of the values would stand among sorted ones: a walk down the halves for each."""
+
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        row = argument(args, kwargs, among, "sorted_sequence", "boundaries")
+        x = argument(args, kwargs, values, "input", "values")
+        if not isinstance(row, Tensor) or not isinstance(x, Tensor):
+            return Unknown(name)
+        dtype = dt.INT32 if kwargs.get("out_int32") is True else dt.INT64
+        return h.result_of(name, "gather", (row, x), dtype, x.shape, node)
+
+    return handler
+
+
 def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         x = argument(args, kwargs, 0, "input")
@@ -178,13 +192,15 @@ TABLE: dict[str, Handler] = {
         name: _rowwise(name, "norm")
         for name in "layer_norm rms_norm group_norm batch_norm instance_norm normalize".split()
     },
-    **{name: _rowwise(name, "scan", 1) for name in ("cumsum", "cumprod")},
+    **{name: _rowwise(name, "scan", 1) for name in ("cumsum", "cumprod", "logcumsumexp")},
     **{name: _rowwise(name, "copy", 0) for name in ("flip", "roll")},
     **{name: _rowwise(name, "elementwise", 1) for name in ("tril", "triu")},
     **{name: _with_places(name) for name in ("cummax", "cummin", "sort")},
     "cosine_similarity": _compared("cosine_similarity", 1),
     "pairwise_distance": _compared("pairwise_distance", -1),
     "bincount": _counted,
+    "searchsorted": _searched(0, 1, "searchsorted"),
+    "bucketize": _searched(1, 0, "bucketize"),
     "argsort": _argsort,
     "topk": _topk,
     "cross_entropy": _cross_entropy,
@@ -193,7 +209,8 @@ TABLE: dict[str, Handler] = {
         name: _loss(name, "reduce")
         for name in (
             "mse_loss l1_loss smooth_l1_loss kl_div huber_loss triplet_margin_loss binary_cross_entropy "
-            "binary_cross_entropy_with_logits"
+            "binary_cross_entropy_with_logits margin_ranking_loss soft_margin_loss hinge_embedding_loss poisson_nll_loss "
+            "gaussian_nll_loss"
         ).split()
     },
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -164,8 +165,37 @@ def _unfold(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result
 
 
+def _interpolate(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """An image of another size: by that size, or by how many times it is larger."""
+    x, size, factor = (argument(args, kwargs, i, n) for i, n in enumerate(("input", "size", "scale_factor")))
+    if not isinstance(x, Tensor):
+        return Unknown("interpolate")
+    shape = None
+    if x.shape is not None and len(x.shape) > 2:
+        given = size if size is not None else factor
+        spatial = x.shape[2:]
+        along = list(given) if isinstance(given, (tuple, list)) else [given] * len(spatial)
+        if size is not None and all(isinstance(one, (int, Expr)) for one in along) and len(along) == len(spatial):
+            shape = (*x.shape[:2], *along)
+        elif size is None and len(along) == len(spatial):
+            shape = (*x.shape[:2], *map(_times, spatial, along))
+    known = shape if shape is not None and None not in shape else None
+    return h.result_of("interpolate", "gather", (x,), x.dtype, known, node)
+
+
+def _times(extent: Size, factor: Any) -> Size | None:
+    """``extent`` made ``factor`` times larger, rounded down."""
+    if isinstance(factor, (int, Expr)):
+        return ex.simplify(ex.lift(extent) * factor)
+    number = ex.concrete(extent)
+    if not isinstance(factor, float) or number is None:
+        return ex.simplify(ex.lift(extent) * int(factor)) if isinstance(factor, float) and factor.is_integer() else None
+    return math.floor(number * factor)
+
+
 TABLE: dict[str, Handler] = {
     **{name: _convolution(name) for name in ("conv1d", "conv2d", "conv3d")},
     **{name: _transposed_convolution(name) for name in ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")},
     "unfold": _unfold,
+    **dict.fromkeys(("interpolate", "upsample"), _interpolate),
 }
