@@ -346,6 +346,8 @@ def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | 
     and read again. Raises :class:`CannotRewrite` where none does."""
     asked, refused, why = version.asked, None, None
     for way in candidate.ways():
+        if way.anew and asked.rules and not candidate.anew:
+            break  # who names a rule asks for its own change
         try:
             if way.rewriting is None or id(way) in version.missed:
                 raise version.missed.get(id(way)) or CannotRewrite(way.reason)
