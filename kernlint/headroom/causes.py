@@ -235,8 +235,9 @@ _REDUCED = 0.25
 
 def _is_barrier(maker: Node, reader: Node) -> bool:
     """Whether ``reader`` needs what all, or several, programs of ``maker`` have made: no kernel can hand that on on chip."""
-    made = sum(one.bytes for one in maker.writes)
-    reduced = made <= _REDUCED * sum(one.bytes for one in maker.reads)
+    taken = {use.value for use in reader.reads}
+    handed = sum(one.bytes for one in maker.writes if one.value in taken)
+    reduced = handed <= _REDUCED * sum(one.bytes for one in maker.reads)
     if maker.form in (COLUMN, TOTAL) and reduced:
         return True
     if isinstance(maker.step, Launch) and reduced:

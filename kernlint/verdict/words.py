@@ -149,7 +149,7 @@ def _resting(judgement: Judgement) -> str:
     if flips:
         text += f" {_sentence('; '.join(flips))}."
     if judgement.certainty == "assumed" and judgement.undecided:
-        given = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:3])
+        given = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
         text += f" To decide it give the facts, such as {given}."
     return text
 
@@ -220,7 +220,7 @@ def _why_not(judgement: Judgement, device: Device) -> str:
             "than guesses; measured ones, given with --perf, would decide it."
         )
     if before is None or judgement.certainty == "unknown":
-        wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:6])
+        wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
         missing = ", ".join(judgement.before.missing[:4])
         open_ones = f"sizes are open ({missing})" if missing else "types are open"
         how = f"what would decide it: {wanted}" if wanted else "give them with --set or --assume"
