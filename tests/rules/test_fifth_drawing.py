@@ -164,3 +164,21 @@ HALVES = """
 @pytest.mark.parametrize(("distance", "expected"), [("WIDTH", []), ("64", ["error"])])
 def test_a_distance_of_open_size(distance: str, expected: list[str]) -> None:
     assert severities("KL760", HALVES.format(distance=distance)) == expected
+
+
+@pytest.mark.parametrize(("end", "expected"), [("register('copy', space, copy)", []), ("register('copy')", ["error"])])
+def test_a_kernel_that_is_handed_to_a_registry(end: str, expected: list[str]) -> None:
+    source = f"""
+    from elsewhere import register, space
+
+    @triton.jit
+    def copy(x, o, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i))
+
+    def run(x, o):
+        copy[lambda meta: (x.numel() // meta["B"],)](x, o)
+
+    {end}
+    """
+    assert told("KL703", source) == expected
