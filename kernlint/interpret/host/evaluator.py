@@ -56,6 +56,7 @@ from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
+from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 
 #: The attributes of a triton.Config, of every release from 3.2 on.
@@ -292,12 +293,22 @@ class HostEvaluator(HostOperators):
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, Tensor):
+            masked = isinstance(index, Tensor) and index.dtype == dt.BOOL and index.shape == container.shape
+            if masked and isinstance(value, (bool, int, float)):
+                # Which needs no places, and so waits for none.
+                with self.inside("masked_fill_", [container, index, value], {}):
+                    self.torch_op(
+                        "masked_fill_", "elementwise", (container, index), (container,), node, container.numel
+                    )
+                return
             target = indexing.index(self, container, index, node)
             if isinstance(target, Tensor):
                 reads = (value,) if isinstance(value, Tensor) else ()
                 if isinstance(value, Unknown):
                     self.unknown(f"line {self.span(node).line}: what `{self.code(node)}` is set to")
-                with self.inside("setitem", [target, value], {}):
+                viewed = target.storage.id == container.storage.id
+                call = ("setitem", [target, value]) if viewed else ("index_put", [container, index, value])
+                with self.inside(*call, {}):
                     self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
             return
         self.changes()
