@@ -26,15 +26,15 @@ from pathlib import Path
 
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
-from kernlint.interpret.callers import CallSite, Nothing, of_entry, sites_in
+from kernlint.interpret.callers import CallSite, Items, of_entry, sites_in
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
-from kernlint.interpret.question import Fact, Question, host_facts, target_for
+from kernlint.interpret.question import Question, host_facts, target_for
 from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import parse_module
-from kernlint.verdict.scenarios import Planner
+from kernlint.verdict.scenarios import Planner, _fact
 from kernlint.workload import Access, Dot, Expr, Launch, Symbol, Tensor, Workload
 
 DEVICE = find_device("h100-sxm")
@@ -101,7 +101,7 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     sites = sites_in(program, workloads, project) if workloads else []
     for workload in workloads:
         here = facts_of(workload)
-        own = of_entry(sites, workload.entry)
+        own = of_entry(sites, workload.entry, program)
         if all(all(known) for known in here.values()):
             versions = [here] * len(WAYS)
         else:
@@ -135,18 +135,19 @@ def _add(count: Count, kind: str, versions: Sequence[list[bool]]) -> None:
 
 
 def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:
-    """The call with the types that the project's calls give."""
-    facts: dict[str, Fact] = {}
-    for site in sites:
-        for name, value in site.arguments.items():
-            if isinstance(value, tuple) and value[0] is not None:
-                facts.setdefault(name, Fact(name, workload.entry.partition(".")[0], value[0]))
-            elif not isinstance(value, (tuple, Nothing)):
-                facts.setdefault(name, Fact(name, workload.entry.partition(".")[0], value=value, is_value=True))
-    if not facts:
-        return None
-    question = Question(facts=tuple(facts.values()), host=program.question.host, strict=False)
-    return program.variant(program.kernel, question).workload(workload.entry, NO_EDITS)
+    """The call with the types and values of that one of ``sites`` of which most is known: of the three that tell most types."""
+    telling = sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values()))
+    found: list[Workload] = []
+    for site in telling[:3]:
+        facts = [_fact(name, site.owner, value) for name, value in site.arguments.items()]
+        question = Question(facts=facts, host=program.question.host, strict=False)
+        called = program.variant(program.kernel, question).workload(workload.entry, NO_EDITS)
+        found += [called] if called is not None else []
+    return max(found, key=lambda one: sum(facts_of(one)["launches"]), default=None)
+
+
+def _is_typed(value: object) -> bool:
+    return isinstance(value, Items) or (isinstance(value, tuple) and value[0] is not None)
 
 
 def _assumed(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:

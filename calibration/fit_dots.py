@@ -1,11 +1,11 @@
 """Fit the constants of ``kernlint/cost/dot_model.py`` to timed ``tl.dot`` kernels; publish them with their residuals.
 
-    python calibration/fit_dots.py [--check] [CSV ...]
+    python calibration/fit_dots.py [--dry-run] [CSV ...]
 
 Reads the products, attention-like and recurrent kernels of ``calibration/facts`` (or the CSV files named), fits their
 warm times, writes ``kernlint/cost/data/h100-dots.json`` and prints a report: residuals by mode, shape, tile, warps and
 stages from leaving shapes and tiles out, errors of ratios by kind of change, and the seed's kernels
-(``calibration/facts/h100-seed.txt``), which the fit has not seen. ``--check`` reports
+(``calibration/facts/h100-seed.txt``), which the fit has not seen. ``--dry-run`` reports
 without writing. Takes two minutes.
 
 The model is the product's own code: ``cycles_of_step`` and ``terms_of_loop`` run here on columns instead of floats.
@@ -166,7 +166,7 @@ class Fit:
         for table, keys in TABLES.items():
             self.names[table] = sorted({getattr(s, key) for slot in slots for s in slot for key in keys} - {"none"})
         self.labels = [(t, key) for t in self.names for key in self.names[t]]
-        self.labels += [(f.name, "") for f in fields(Constants) if f.name not in TABLES]
+        self.labels += [(f.name, "") for f in fields(Constants) if f.name not in TABLES and f.name != "native"]
         self.steps = [self._columns(slot, StepCounts) for slot in slots]
         self.loops = self._columns(loops, LoopCounts)
         bounds = [PRIORS.get(f"{table}.{key.split('.')[0]}", PRIORS[table]) for table, key in self.labels]
@@ -200,6 +200,7 @@ class Fit:
             assert not key
             setattr(result, table, float(values[at]))
             at += 1
+        result.native = NATIVE  # chosen, not fitted: no row is of a card without wgmma
         return result
 
     def predict(self, x: Array, index: NDArray[Any] | None = None) -> Array:
@@ -475,7 +476,7 @@ def print_table(title: str, table: dict[str, dict[str, float]]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="fit the constants of the dot model")
     parser.add_argument("csv", nargs="*", type=Path, default=[FACTS / name for name in SOURCES])
-    parser.add_argument("--check", action="store_true", help="report only, write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="report only, write nothing")
     options = parser.parse_args(arguments)
 
     device = find_device("h100-sxm")
@@ -545,7 +546,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         },
     }
     print(json.dumps(document["widening"]))
-    if not options.check:
+    if not options.dry_run:
         OUTPUT.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         print(f"wrote {OUTPUT.relative_to(ROOT)}")
     return 0

@@ -1,6 +1,6 @@
 """Fits ``kernlint/cost/data/gathers.json``: what gathered dot operands cost on top of the dot model.
 
-    python calibration/fit_gathers.py            write the constants and print the residuals
+    python calibration/fit_gathers.py [--dry-run]            write the constants and print the residuals
 
 Reads the ``implicit_gemm_conv`` rows of ``calibration/facts/h100-micro-2.csv`` through the interpreter, and those of ``conv_by_taps`` of
 ``h200-products.csv`` whose images are of a width that leaves no runs of neighbours. The sigma is that of
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,7 +81,8 @@ def main() -> None:
     about = "Constants of kernlint/cost/gathers.py, written by calibration/fit_gathers.py; do not edit."
     values = {"_about": about, "cycles_per_element": round(cycles, 4), "broken_cycles": round(broken, 4)}
     values |= {"sigma": round(sigma, 3), "rows": len(data)}
-    TARGET.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    if "--dry-run" not in sys.argv:
+        TARGET.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

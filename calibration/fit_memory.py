@@ -14,7 +14,6 @@ Needs numpy and scipy, which kernlint itself does not.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import sys
@@ -304,26 +303,6 @@ def torch_correlation() -> float:
     ])  # fmt: skip
 
 
-def host_ratio_sigma() -> float:
-    """Spread of ln(measured / predicted) over the eager calls of ``h100-host.csv`` that launch kernels."""
-    host = json.loads((TARGET.parent / "host.json").read_text(encoding="utf-8"))
-    launch, alloc, tuner = host["triton_launch_us"], host["torch_us"]["alloc"], host["autotune_us"]
-    errors = []
-    with (Path(__file__).parent.parent / "calibration" / "facts" / "h100-host.csv").open(
-        encoding="utf-8", newline=""
-    ) as file:
-        for row in csv.DictReader(file):
-            params = dict(item.split("=", 1) for item in row["params"].split(";"))
-            count = int(params.get("count", params.get("launches", 1)))
-            each = launch + (tuner if params.get("autotuned") else 0.0)
-            if row["term"] in ("empty_and_launch", "module_call"):
-                each += alloc
-            elif row["term"] not in ("launch", "loop_of_launches_on_views"):
-                continue
-            errors.append(math.log(float(row["call_us"]) / (count * each)))
-    return round(float(np.std(errors)), 3)
-
-
 def write_correlations(program: float, errors: list[tuple[Sample, str, float]]) -> None:
     result = {
         "_about": "Errors of speedups in kernlint/cost/comparing.py, written by calibration/fit_memory.py; do not edit.",
@@ -335,11 +314,6 @@ def write_correlations(program: float, errors: list[tuple[Sample, str, float]]) 
         "other_bound_share": 0.5,
         "other_bound_source": "share of the correlation left when the two variants are bound by different terms: a "
         "guess, as the residuals of different regimes hardly correlate",
-        "host_item_sigma": 0.2,
-        "host_item_source": "spread of host_us between ops of one kind (host.json, sigma): what two calls share cancels",
-        "host_ratio_sigma": host_ratio_sigma(),
-        "host_ratio_source": "standard deviation of the ln errors of whole eager calls (h100-host.csv): arguments, wrapper "
-        "code and views differ from call to call; half of it is taken to be common to two versions of one call",
         "clock_sigma": 0.035,
         "clock_source": "repeat spread of the facts, 3 to 5 %",
     }

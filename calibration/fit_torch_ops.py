@@ -15,7 +15,6 @@ import copy
 import csv
 import json
 import math
-import statistics
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -498,43 +497,8 @@ def main() -> None:
         "residuals": report,
         **short,
     }
-    host = host_times(table)
-    print(json.dumps(host, indent=1))
     if not args.dry_run:
         (DATA / "torch_ops.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        (DATA / "host.json").write_text(json.dumps(host, indent=1) + "\n", encoding="utf-8")
-
-
-def host_times(table: list[Row]) -> dict[str, object]:
-    """Host microseconds per kind of step: medians over shapes and dtypes."""
-    by_kind: dict[str, list[float]] = defaultdict(list)
-    for row in table:
-        if row.device is H100:
-            by_kind[row.op.kind].append(row.host_us)
-    overheads = json.loads((FACTS / "h100-overheads.json").read_text(encoding="utf-8"))
-    everything = [host for kind, values in by_kind.items() if kind != "alloc" for host in values]
-    spread = [abs(math.log(h / statistics.median(v))) for k, v in by_kind.items() if k != "alloc" for h in v]
-    return {
-        "_about": "Host microseconds of kernlint/cost/host.py, written by calibration/fit_torch_ops.py; do not edit.",
-        "source": ["calibration/facts/h100-overheads.json", "calibration/facts/h100-torch-ops.csv (host_us, medians)"],
-        "triton_launch_us": round(overheads["triton_launch_host_us"], 1),
-        "autotune_us": 20.0,
-        "autotune_source": "calibration/facts README: about 20 us more host time for an autotuned launch",
-        "sync_us": round(overheads["item_sync_us"], 1),
-        "event_us": 30.0,
-        "events": {"autotune": 100000.0, "jit": 1000.0},
-        "event_source": "not measured: a property query; a jit made per call looks its binary up again, an autotuner "
-        "made per call times all its configurations again (orders of magnitude)",
-        "loop_iteration_us": 0.1,
-        "sigma": round(float(np.quantile(spread, 0.8)) / 1.2816, 3),
-        "torch_us": {
-            **{kind: round(statistics.median(values), 1) for kind, values in sorted(by_kind.items())},
-            "alloc": round(overheads["torch_empty_us"], 1),
-            "random": 12.0,
-            "rnn": 60.0,
-            "unknown": round(statistics.median(everything), 1),
-        },
-    }
 
 
 if __name__ == "__main__":

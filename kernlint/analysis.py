@@ -305,7 +305,7 @@ class _Judge:
         if len(self._plans) >= _MOST_ASSUMED:
             return replace(base, certainty="unknown", undecided=wanted)
         gpu = self.reading.device
-        sites = of_entry(self._calls(), workload.entry)
+        sites = of_entry(self._calls(), workload.entry, self.reading.program)
         planner = Planner(self.reading.program, workload, gpu, target_for(None, gpu), sites)
         plans = self._plans[workload.entry] = planner.plans()
         if not plans:

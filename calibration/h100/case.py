@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 BYTES = {
-    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8
+    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ import rows
 import scatter
 import spilling
 import torch
+import uneven
 from case import Buffer, Case
 from fill import filled
 
@@ -511,7 +512,7 @@ def pairs() -> list[tuple[Case, Reference]]:
     found += [(fma.scan_case(3, 100, "float32", block, 4), running) for block in (0, 32)]
     found.append((recurrent.persistent_case(4, 32, 16, 16, 4, "float32", "ieee"), recur(4, 32, 16)))
     found.append((recurrent.stepwise_case(1, 32, 64, 16, 32), step(32, 64)))
-    return found + scattered() + gridded() + multiplied() + blended()
+    return found + scattered() + gridded() + multiplied() + blended() + unevenly()
 
 
 def gridded() -> list[tuple[Case, Reference]]:
@@ -639,6 +640,40 @@ def blended() -> list[tuple[Case, Reference]]:
             blends.rows_case("sort_rows", 3, 64, "float32", 1),
             lambda x: {"y": x["x"].view(3, 64).sort(1).values.flatten()},
         ),
+    ]
+
+
+def unevenly() -> list[tuple[Case, Reference]]:
+    """The kernels of `uneven.py`."""
+
+    def resized(channels: int) -> Reference:
+        def reference(x: Tensors) -> Tensors:
+            wide = 14
+            image = x["image"].double().view(2, 3, wide, wide) if channels == 1 else (
+                x["image"].double().view(2, wide, wide, 3).permute(0, 3, 1, 2)
+            )  # fmt: skip
+            made = torch.nn.functional.interpolate(image, (7, 7), mode="bilinear", align_corners=False)
+            return {"resized": made.flatten()}
+
+        return reference
+
+    def gathered(x: Tensors) -> Tensors:
+        rows_ = x["features"].double().view(8, 20)[x["source"].long()]
+        return {"summed": x["summed"].double().view(8, 20).index_add(0, x["target"].long(), rows_).flatten()}
+
+    def summed(x: Tensors) -> Tensors:
+        return {"sums": x["features"].double().view(8, 20)[x["source"].long()].view(8, 5, 20).sum(1).flatten()}
+
+    def counted(x: Tensors) -> Tensors:
+        numbers = x["x"].double().view(64, 256).sum(1)[:20]
+        return {"counts": x["counts"].double().index_add(0, torch.arange(20) % 3, numbers)}
+
+    return [
+        (uneven.resample_case("float32", 1, 4, 2.0, 7, 2, 32, 1), resized(1)),
+        (uneven.resample_case("uint8", 3, 4, 2.0, 7, 2, 32, 1), resized(3)),
+        (uneven.message_case("float32", 8, 5, 20, "sorted", (4, 32), 1), gathered),
+        (uneven.segment_case("float32", 8, 5, 20, (4, 32), 1), summed),
+        (uneven.one_case("float32", 20, 3, 1), counted),
     ]
 
 

@@ -21,6 +21,7 @@ POINTER = {
     "float32": "*fp32",
     "float64": "*fp64",
     "int8": "*i8",
+    "uint8": "*u8",
     "int16": "*i16",
     "int32": "*i32",
     "int64": "*i64",

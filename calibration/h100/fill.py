@@ -19,7 +19,7 @@ def filled(buffer: Buffer, device: str) -> torch.Tensor:
     if not below:
         if dtype.is_floating_point:
             return torch.randn(n, device=device).to(dtype)
-        return torch.randint(-127, 128, (n,), device=device, dtype=dtype)
+        return torch.randint(-127 if dtype.is_signed else 0, 128, (n,), device=device, dtype=dtype)
     order = buffer.order
     if order == "segments":
         return torch.arange(n, device=device, dtype=dtype) * below

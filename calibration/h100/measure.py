@@ -39,6 +39,7 @@ import recurrent
 import rows
 import scatter
 import spilling
+import uneven
 import walks
 from case import Buffer, Case, Launch
 
@@ -75,11 +76,20 @@ MICRO_FILES = {
     "blends": ("h200-blends.csv", "h200-blends-binaries.csv"),
     "forms": ("h200-forms.csv", "h200-forms-binaries.csv"),
     "walks": ("h200-walks.csv", "h200-walks-binaries.csv"),
+    "uneven": ("h200-uneven.csv", "h200-uneven-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
 ALONE = {"spilling": spilling, "lanes": lanes, "arithmetic": arithmetic, "scatter": scatter}
-ALONE |= {"grids": grids, "products": products, "blends": blends, "forms": forms, "walks": walks, "again": again}
+ALONE |= {
+    "grids": grids,
+    "products": products,
+    "blends": blends,
+    "forms": forms,
+    "walks": walks,
+    "uneven": uneven,
+    "again": again,
+}
 #: Modules beside which torch operations are timed, and every how many of them.
 TORCH_STEPS = {None: 1, "again": 3}
 TORCH_SECONDS = 40.0  # kept back for the torch operations, which run last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -19,7 +20,12 @@ _NUMBERS = range(3, 8)
 def render(sources: bool = False, look: Look = PLAIN) -> str:
     """All devices as a table: peaks are dense, 10^12 operations per second, fp32 (or int32) accumulate. ``sources`` adds what the
     figures of each are from."""
-    lines = paint(Grid(_HEAD, tuple(map(_row, devices())), frozenset(_NUMBERS), whole=frozenset({0})), look)
+    grid = _grid(range(len(_HEAD)))
+    if look.width is not None and grid.width() > look.width:
+        grid = _grid(
+            [column for column, name in enumerate(_HEAD) if name != "name"]
+        )  # cut short it says less than the id
+    lines = paint(grid, look)
     notes = [
         "",
         "fp16, int8, fp8: dense tensor-core peak, 10^12 operations per second.",
@@ -32,6 +38,13 @@ def render(sources: bool = False, look: Look = PLAIN) -> str:
             notes += ["", *_sources(device)]
     said = [line for note in notes for line in (look.wrapped(note, "", "  ") if note else [""])]
     return "\n".join([*lines, *said]) + "\n"
+
+
+def _grid(columns: Sequence[int]) -> Grid:
+    """The table with these of the columns."""
+    head, *rows = (tuple(row[column] for column in columns) for row in (_HEAD, *map(_row, devices())))
+    numeric = frozenset(place for place, column in enumerate(columns) if column in _NUMBERS)
+    return Grid(head, tuple(rows), numeric, whole=frozenset({0}))
 
 
 def to_json() -> list[dict[str, Any]]:

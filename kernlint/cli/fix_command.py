@@ -107,7 +107,7 @@ def _tell(source: SourceText, result: Fixed, diff: bool) -> None:
         _say(f"kernlint: {source.path}: {_made(applied, diff)}")
     for refused in result.refused:
         _say(f"kernlint: {source.path}: {_not_made(refused)}")
-    if not result.applied and not result.refused:
+    if not result.applied and (result.wanted or not result.refused):
         _say(f"kernlint: {source.path}: {result.nothing}")
 
 

@@ -86,7 +86,7 @@ class _Commands(click.Group):
         formatter.write_usage(ctx.command_path, "PATH [OPTIONS]")
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
         command.format_help_text(ctx, formatter)
-        options = [*command.get_params(ctx), *self.get_params(ctx)]
+        options = [one for one in (*command.get_params(ctx), *self.get_params(ctx)) if isinstance(one, click.Option)]
         records = {record[0]: record for option in options if (record := option.get_help_record(ctx))}
         with formatter.section("Options"):
             formatter.write_dl(list(records.values()))

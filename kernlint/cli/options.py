@@ -147,6 +147,8 @@ def read_task_input(
 
     if path is None:
         raise click.UsageError("a PATH is missing; `kernlint --help` shows what can be given")
+    if os.path.isdir(path):
+        raise UsageError(f"{path}: is a directory; `kernlint check` and `kernlint report` read those")
     if path == reference == "-":
         raise UsageError("kernel and reference cannot both come from standard input")
     if perf == "-" and "-" in (path, reference):

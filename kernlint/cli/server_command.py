@@ -22,7 +22,7 @@ def server(stdio: bool) -> None:
     try:
         from kernlint.server import lsp
     except ModuleNotFoundError as error:
-        raise _missing(error, "lsp", ("pygls", "lsprotocol", "cattrs", "attrs")) from None
+        raise _missing(error, "server", "lsp", ("pygls", "lsprotocol", "cattrs", "attrs")) from None
     lsp.run(folder)
 
 
@@ -36,7 +36,7 @@ def mcp() -> None:
     try:
         from kernlint.server import mcp
     except ModuleNotFoundError as error:
-        raise _missing(error, "mcp", ("mcp", "mcp_types", "anyio", "pydantic")) from None
+        raise _missing(error, "mcp", "mcp", ("mcp", "mcp_types", "anyio", "pydantic")) from None
     mcp.run()
 
 
@@ -53,8 +53,8 @@ def _leave_working_folder() -> str:
     return here
 
 
-def _missing(error: ModuleNotFoundError, extra: str, packages: tuple[str, ...]) -> Exception:
-    """What to say where a package is missing that ``extra`` brings; anything else is a bug."""
+def _missing(error: ModuleNotFoundError, command: str, extra: str, packages: tuple[str, ...]) -> Exception:
+    """What to say where a package is missing that ``extra`` brings for ``command``; anything else is a bug."""
     if (error.name or "").partition(".")[0] not in packages:
         return error
-    return UsageError(f"{error.name} is not installed; it comes with pip install 'kernlint[{extra}]'")
+    return UsageError(f"{command} needs {error.name}: pip install 'kernlint[{extra}]'")

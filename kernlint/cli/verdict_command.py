@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 @click.command()
 @task_options
 @trace_option
-@click.option("--details/--no-details", default=True, help="With or without what the answer rests on.  [default: with]")
-def verdict(device: str | None, settings: tuple[str, ...], details: bool, trace: bool, **given: Any) -> None:
+@click.option(
+    "--details/--no-details",
+    default=None,
+    help="With or without what the answer rests on.  [default: with; without on a terminal]",
+)
+def verdict(device: str | None, settings: tuple[str, ...], details: bool | None, trace: bool, **given: Any) -> None:
     """Say whether a Triton kernel is worth optimizing, how, and by how much.
 
     PATH is a Python file with the kernel and its launcher, a Markdown task file, or - for standard input. Nothing of
@@ -42,7 +46,7 @@ def verdict(device: str | None, settings: tuple[str, ...], details: bool, trace:
 
         request = traced(request)
     result = worker.run_on_task(_answer, request)
-    sys.stdout.write(json_.render(result, details))
+    sys.stdout.write(json_.render(result, not sys.stdout.isatty() if details is None else details))
     sys.stdout.flush()
     if sys.stderr.isatty():
         sys.stderr.write(encodable(_findings(result, task.sources), sys.stderr))

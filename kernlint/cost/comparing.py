@@ -20,7 +20,7 @@ from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dots import ratio_sigma as dot_ratio_sigma
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.fitted import fitted
-from kernlint.cost.host import host_sigma
+from kernlint.cost.host import host_item_sigma, host_ratio_sigma, host_sigma
 from kernlint.cost.programs.constants import INTERVAL_80, regime_sigma
 from kernlint.cost.result import StepTime
 from kernlint.cost.timeline import decided_by_host
@@ -72,7 +72,7 @@ class Comparison:
             device_side = before if host_before < host_after else after
             _, changed_before, changed_after = self._matched
             # Changed code means changed host code too, even where the model sees the same host steps in it.
-            own = float(data["host_ratio_sigma"]) if changed_before or changed_after else 0.0
+            own = host_ratio_sigma() if changed_before or changed_after else 0.0
             variance = (1 - max(host_before, host_after)) ** 2 * variance
             variance += both**2 * (_host_variance(before, after) + own**2)
             variance += apart**2 * (host_sigma() ** 2 + device_side.gpu_sigma**2)
@@ -126,7 +126,7 @@ def _host_variance(before: Estimate, after: Estimate) -> float:
     """Variance of the ln of the ratio of two host times: each kind of action errs as one, shares that agree cancel."""
     old, new = before.host_shares, after.host_shares
     apart = (old.get(kind, 0.0) - new.get(kind, 0.0) for kind in dict.fromkeys((*old, *new)))
-    return sum((share * float(_data()["host_item_sigma"])) ** 2 for share in apart)
+    return sum((share * host_item_sigma()) ** 2 for share in apart)
 
 
 def _device_variance(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.host.objects import class_attribute
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import mentioning, module_of, origin
+from kernlint.interpret.project import interest, mentioning, module_of, origin
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
@@ -32,8 +32,8 @@ from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.workload import Dtype, Tensor, Workload, concrete
 
-#: Files that are followed, and calls that are kept of each function.
-_MOST_CALLERS, _MOST_CALLS = 12, 12
+#: Files that are read and followed, calls that are kept of each function, and functions that a call may pass through on its way to one.
+_MOST_READ, _MOST_CALLERS, _MOST_CALLS, _MOST_WAYS = 32, 12, 12, 3
 #: Nodes that one function of a caller, and one file, may take.
 _BUDGET, _FILE_BUDGET = 30_000, 120_000
 #: Items of a list that a call may give.
@@ -52,6 +52,11 @@ class CallSite:
     line: int
     arguments: Mapping[str, Any]
     tried: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The function, or the class of the method, whose arguments these are."""
+        return self.function.partition(".")[0]
 
     @property
     def place(self) -> str:
@@ -78,10 +83,10 @@ def sites_in(program: Program, workloads: Iterable[Workload], project: bool) -> 
     return call_sites(program.kernel, entries, may_launch(program.kernel), program.question.host, project)
 
 
-def of_entry(sites: Iterable[CallSite], entry: str) -> list[CallSite]:
-    """Those of ``sites`` that call ``entry``, or another method of its class."""
-    owner = entry.partition(".")[0]
-    return [site for site in sites if site.function.partition(".")[0] == owner]
+def of_entry(sites: Iterable[CallSite], entry: str, program: Program) -> list[CallSite]:
+    """Those of ``sites`` that call ``entry``, another method of its class, or the function that a backward pass is behind."""
+    owner = program.called_by(entry).partition(".")[0]
+    return [site for site in sites if site.owner == owner]
 
 
 def call_sites(
@@ -93,22 +98,77 @@ def call_sites(
     names = {name.partition(".")[0] for name in functions} | set(ways)
     path = module.path
     found = _calls_in(module, path, frozenset(functions), frozenset(names), host)
-    callers = 0
-    for file in mentioning(path, names) if project else ():
-        callers += 1
-        if callers > _MOST_CALLERS:
+    callers, ways = _callers(path, names) if project else ([], frozenset(names))
+    # Functions that are only called with what others give them tell at least what they cast that to.
+    for tensors_given in (False, True):
+        if tensors_given and any(map(_tells, found)):
             break
-        try:
-            other = parse_module(read_source(str(file)).text, str(file))
-        except (SourceError, RecursionError):
-            continue
-        found += _calls_in(other, path, frozenset(functions), frozenset(names), host)
+        for other in callers:
+            if tensors_given != any(_starts(node) for node in _using(other, ways)):
+                found += _calls_in(other, path, frozenset(functions), ways, host)
     kept: dict[str, list[CallSite]] = {}
     for site in found:
         same = kept.setdefault(site.function, [])
         if len(same) < _MOST_CALLS and all(site.arguments != other.arguments for other in same):
             same.append(site)
     return [site for sites in kept.values() for site in sites]
+
+
+def _callers(path: str, names: Iterable[str]) -> tuple[list[Module], frozenset[str]]:
+    """The files of the project that may call functions of the one at ``path`` by their ``names``, or by those of functions and classes
+    that pass on what they are given, tests and benchmarks first; and all those names."""
+    known = set(names)
+    sought: dict[str, set[str]] = {path: known.copy()}
+    read: dict[Path, Module | None] = {}
+    for _ in range(_MOST_WAYS):
+        through: dict[str, set[str]] = {}
+        for file in mentioning(sought):
+            if file not in read and len(read) < _MOST_READ:
+                try:
+                    read[file] = parse_module(read_source(str(file)).text, str(file))
+                except (SourceError, RecursionError):
+                    read[file] = None
+            module = read.get(file)
+            passing = _passing(module, known) if module is not None else set()
+            if passing:
+                through[str(file)] = passing
+        if not through:
+            break
+        known.update(*through.values())
+        sought = through
+    ways = frozenset(known)
+    calling = [file for file, module in read.items() if module is not None and _using(module, ways)]
+    calling.sort(key=lambda file: interest(str(file.parent), file.name))
+    return [module for file in calling[:_MOST_CALLERS] if (module := read[file]) is not None], ways
+
+
+def _passing(module: Module, names: Set[str]) -> set[str]:
+    """The functions and classes of ``module`` that pass on what they are given to those called ``names``, by one another too."""
+    found: set[str] = set()
+    for _ in range(_MOST_WAYS):
+        using = _using(module, frozenset(names | found))
+        more = {node.name.value for node in using if _passes_on(node)} - names  # type: ignore[attr-defined]
+        if more <= found:
+            break
+        found |= more
+    return found
+
+
+def _using(module: Module, names: frozenset[str]) -> list[cst.CSTNode]:
+    """The statements of ``module`` that may call functions of those ``names``."""
+    aliases = _aliases(module, names)
+    return [node for node in module.tree.body if _uses(node, aliases, module)] if aliases else []
+
+
+def _passes_on(statement: cst.CSTNode) -> bool:
+    """Whether a statement defines what others call with tensors of theirs."""
+    defines = isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not _starts(statement)
+    return defines and not statement.name.value.startswith(("test", "bench"))  # type: ignore[attr-defined]
+
+
+def _tells(site: CallSite) -> bool:
+    """Whether a call tells the type of anything."""
+    return any(isinstance(value, Items) or (isinstance(value, tuple) and value[0]) for value in site.arguments.values())
 
 
 class _Watching(HostEvaluator):
@@ -223,6 +283,7 @@ class _CallerReading(Reading):
     """A caller, whose imports are looked for in the whole project."""
 
     evaluator: ClassVar[type[HostEvaluator]] = _Watching
+    follows_any = True
 
     def _find(self, importer: Module, package: str, level: int) -> Callable[[str], Any] | None:
         path = module_of(importer.path, package, level)
@@ -243,10 +304,8 @@ def _calls_in(
     """The calls of ``functions`` of the file ``target`` that ``module``, which may be that file, makes."""
     sites: list[CallSite] = []
     own = module.path == target
-    aliases = names if own else _aliases(module, names)
-    if not aliases:
-        return []
-    starting = [node for node in module.tree.body if _uses(node, aliases, module) and (not own or _starts(node))]
+    using = [node for node in module.tree.body if _uses(node, names, module)] if own else _using(module, names)
+    starting = [node for node in using if _starts(node)] if own else using
     if not starting:
         return []
     program = Program(module, None, Question(host=host))
@@ -269,21 +328,27 @@ def _aliases(module: Module, names: frozenset[str]) -> frozenset[str]:
     """What ``module`` may call functions of those ``names``."""
     found = {name for name, path in module.imports.items() if path.split(".")[-1] in names}
     used = {node.attr.value for node in module.of(cst.Attribute)}
-    return frozenset(found | (names & used))
+    written = {node.raw_value for node in module.of(cst.SimpleString)}  # `getattr(package, "name")`
+    defined = {node.name.value for node in module.tree.body if isinstance(node, (cst.FunctionDef, cst.ClassDef))}
+    return frozenset(found | (names & (used | written | defined)))
 
 
 def _uses(statement: cst.CSTNode, aliases: frozenset[str], module: Module) -> bool:
     """Whether one of ``aliases`` may be called in a statement of ``module``, once that is run or what it defines is called."""
-    nodes = (*module.within(statement, cst.Name), *(a.attr for a in module.within(statement, cst.Attribute)))
+    words = {node.value for node in module.within(statement, cst.Name)}
+    words |= {node.attr.value for node in module.within(statement, cst.Attribute)}
+    words |= {node.raw_value for node in module.within(statement, cst.SimpleString)}
     kinds = (cst.FunctionDef, cst.ClassDef, cst.For, cst.With)
     runs = isinstance(statement, kinds) or is_guarded_main(statement) or bool(module.own(statement, cst.Call))
-    return runs and any(node.value in aliases for node in nodes)
+    return runs and not words.isdisjoint(aliases)
 
 
 def _starts(statement: cst.CSTNode) -> bool:
     """Whether a statement calls others on tensors that it makes itself, and is not there to be called with some."""
+    if isinstance(statement, cst.ClassDef):
+        return statement.name.value.startswith("Test")
     if not isinstance(statement, cst.FunctionDef):
-        return not isinstance(statement, cst.ClassDef)
+        return True
     params = statement.params
     needed = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is None]
     return not needed or any(_tries(decorator) for decorator in statement.decorators)

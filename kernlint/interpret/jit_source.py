@@ -91,16 +91,16 @@ def plain_global(module: Module, name: str) -> bool:
                 targets, value = [part.target], part.value
             if value is None or not any(isinstance(t, cst.Name) and t.value == name for t in targets):
                 continue
-            if _may_be_constexpr(value):
+            if may_be_constexpr(value):
                 return False
             found = True
     return found
 
 
-def _may_be_constexpr(value: cst.BaseExpression) -> bool:
+def may_be_constexpr(value: cst.BaseExpression) -> bool:
     """Whether ``value`` is ``tl.constexpr(...)``, or a choice that may come out as that."""
     if isinstance(value, cst.IfExp):
-        return _may_be_constexpr(value.body) or _may_be_constexpr(value.orelse)
+        return may_be_constexpr(value.body) or may_be_constexpr(value.orelse)
     maker = dotted_name(value.func) if isinstance(value, cst.Call) else None
     return maker is not None and maker.split(".")[-1] == "constexpr"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,11 +18,17 @@ _NAMED = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "*.dis
 _TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _HIGHEST, _LONGEST, _MOST = 8, 200_000, 8
 
-#: A requirement (``triton==2.1``, ``triton>=3,<3.2``), and how Poetry writes one (``triton = "^2.1"``).
+#: Releases of torch and the Triton that each is built with; the last stands for all that are newer.
+_BUILT_WITH = {
+    **{(2, minor): (2, minor) for minor in range(4)},
+    **{(2, minor): (3, minor - 4) for minor in range(4, 11)},
+}
+
+#: A requirement (``triton==2.1``, ``torch>=2,<2.4``), and how Poetry writes one (``triton = "^2.1"``).
 _REQUIRED = re.compile(
-    r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?triton\s*\(?((?:[<>=!~]=?=?\s*[\d.*]+[\w.]*\s*,?\s*)+)""", re.I
+    r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?(triton|torch)\s*\(?((?:[<>=!~]=?=?\s*[\d.*]+[\w.]*\s*,?\s*)+)""", re.I
 )
-_POETRY = re.compile(r"""^\s*triton\s*=\s*["'](\^?)\s*(\d[\d.*]*)""", re.I)
+_POETRY = re.compile(r"""^\s*(triton|torch)\s*=\s*["'](\^?)\s*(\d[\d.*]*)""", re.I)
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
 
 
@@ -30,15 +36,25 @@ def pinned(path: str, target: Target) -> Target:
     """``target`` of the newest release that the project of the module at ``path`` allows. Of one that is older than all that are
     known, ``asked`` says so."""
     for file in requirement_files(path):
-        asked = _asked(file)
-        if not asked:
+        wanted = min(_releases(_asked(file)), default=None)
+        if wanted is None:
             continue
-        for name in reversed(supported()):
-            release = parse_version(name)
-            if any(_allows(requirement, release) for requirement in asked):
-                return target if release == target.version else replace(target, version=release, named=True)
-        return replace(target, version=parse_version(supported()[0]), asked=f"triton{asked[0]}")
+        release, text = wanted
+        oldest = parse_version(supported()[0])
+        if release < oldest:
+            return replace(target, version=oldest, asked=text)
+        return target if release == target.version else replace(target, version=release, named=True)
     return target
+
+
+def _releases(asked: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[int, int], str]]:
+    """The newest release of Triton that the requirements on each package allow, with the first of them."""
+    known = {release: release for release in map(parse_version, supported())}
+    for package, texts in asked.items():
+        releases = _BUILT_WITH if package == "torch" else known
+        newest = max((one for one in releases if any(_allows(text, one) for text in texts)), default=(0, 0))
+        if package == "triton" or newest not in ((0, 0), max(releases)):  # another torch says nothing
+            yield releases.get(newest, newest), f"{package}{texts[0]}"
 
 
 def requirement_files(path: str) -> Iterator[Path]:
@@ -64,24 +80,25 @@ def _files_in(folder: Path, mtime_ns: int) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _asked(file: Path) -> tuple[str, ...]:
+def _asked(file: Path) -> Mapping[str, Sequence[str]]:
     try:
         status = file.stat()
-        return _asked_at(str(file), status.st_mtime_ns, status.st_size) if status.st_size <= _LONGEST else ()
+        return _asked_at(str(file), status.st_mtime_ns, status.st_size) if status.st_size <= _LONGEST else {}
     except OSError:
-        return ()
+        return {}
 
 
 @lru_cache(maxsize=256)
-def _asked_at(path: str, mtime_ns: int, size: int) -> tuple[str, ...]:
-    """The requirements on Triton of a file, one a line; time and size tell apart what is not the same file any more."""
-    found = []
+def _asked_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]]:
+    """The requirements on Triton and torch of a file, one a line; time and size tell apart what is not the same file any more."""
+    found: dict[str, list[str]] = {}
     for line in Path(path).read_text("utf-8", "replace").splitlines():
         if required := _REQUIRED.match(line):
-            found.append(required[1].strip(" ,"))
+            found.setdefault(required[1].lower(), []).append("".join(required[2].split()).strip(","))
         elif poetry := _POETRY.match(line):
-            found.append(("~=" if poetry[1] else "==") + (f"{poetry[2]}.0"[:3] if poetry[1] else poetry[2]))
-    return tuple(found)
+            text = ("~=" if poetry[2] else "==") + (f"{poetry[3]}.0"[:3] if poetry[2] else poetry[3])
+            found.setdefault(poetry[1].lower(), []).append(text)
+    return found
 
 
 def _allows(requirement: str, release: tuple[int, int]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -54,37 +54,40 @@ def python_files(root: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
         found += [
-            (_interest(folder, name), os.path.join(folder, name)) for name in sorted(names) if name.endswith(".py")
+            (interest(folder, name), os.path.join(folder, name)) for name in sorted(names) if name.endswith(".py")
         ]
         if len(found) > _MOST_FILES:
             break
     return (Path(path) for _, path in sorted(found))
 
 
-def _interest(folder: str, name: str) -> int:
+def interest(folder: str, name: str) -> int:
+    """The place of a file among those of a project that may call a function: benchmarks, tests, the others."""
     words = f"{folder}/{name}".lower()
     return 0 if "bench" in words else 1 if "test" in words else 2
 
 
-def mentioning(path: str, words: Iterable[str]) -> Iterator[Path]:
-    """The files of the project around ``path``, itself left out, that have one of ``words`` and the name of its module or package."""
-    root = project_root(path)
+def mentioning(sought: Mapping[str, Iterable[str]]) -> Iterator[Path]:
+    """The files of one project, but for those of ``sought``, that have the name of a module of that, or of its package, and one of the
+    words that are sought of it."""
+    root = project_root(next(iter(sought)))
     if root is None:
         return
-    own = Path(os.path.realpath(path))
-    module = (own.parent.name if own.name == "__init__.py" else own.stem).encode()
-    package = own.parent.name.encode()
-    wanted = [word.encode() for word in words]
+    wanted = []
+    for path, words in sought.items():
+        own = Path(os.path.realpath(path))
+        module = (own.parent.name if own.name == "__init__.py" else own.stem).encode()
+        wanted.append((own, (module, own.parent.name.encode()), [word.encode() for word in words]))
     for file in python_files(root):
         try:
-            if file == own or file.is_symlink():
+            if any(file == own for own, _, _ in wanted) or file.is_symlink():
                 continue
             data = read_regular(str(file), _LONGEST + 1)
         except (OSError, ValueError):
             continue
         if len(data) > _LONGEST:
             continue
-        if any(word in data for word in wanted) and (module in data or package in data):
+        if any(any(w in data for w in words) and any(p in data for p in places) for _, places, words in wanted):
             yield file
 
 
@@ -94,7 +97,7 @@ def is_left(module: Module, function: str) -> bool:
         return False
     defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
     mentions = sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"')
-    return mentions <= defined and not any(mentioning(module.path, [function]))
+    return mentions <= defined and not any(mentioning({module.path: [function]}))
 
 
 #: Folders of a project that packages stand in.
@@ -171,7 +174,7 @@ def _statements_of(path: str) -> list[ast.stmt]:
 def launchers(path: str, kernels: Sequence[str]) -> Iterator[Module]:
     """The modules of the project that import one of the ``kernels`` of the module at ``path`` and may launch it."""
     own = os.path.realpath(path)
-    for file in mentioning(path, kernels):
+    for file in mentioning({path: kernels}):
         try:
             module = parse_module(read_source(str(file)).text, str(file))
         except (SourceError, RecursionError):

@@ -158,7 +158,8 @@ class Scope:
 
 @dataclass(eq=False)
 class Function:
-    """A ``def`` or ``lambda`` with its closure; ``memoised`` where a decorator in view keeps what it returns."""
+    """A ``def`` or ``lambda`` with its closure; ``memoised`` where a decorator in view keeps what it returns, ``either`` where it is
+    one of two, under a condition that could not be decided."""
 
     name: str
     node: cst.FunctionDef | cst.Lambda
@@ -166,6 +167,7 @@ class Function:
     closure: Scope
     owner: str = ""
     memoised: bool = False
+    either: bool = False
 
     @property
     def symbol(self) -> str:

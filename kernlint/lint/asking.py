@@ -159,7 +159,7 @@ class Asking(Told):
         if self.sites is None:
             self.sites = sites_in(program, program.workloads(), project)
             self.repeatable = self.repeatable and not project  # other files may change
-        sites = of_entry(self.sites, workload.entry)
+        sites = of_entry(self.sites, workload.entry, program)
         return Planner(program, workload, device, target_for(None, device), sites).called() if sites else None
 
     def _of_workload(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kernlint.links import rule_url
 from kernlint.report.look import PLAIN, Look, printable
+from kernlint.report.text_findings import headline
 from kernlint.verdict.model import EstimateReport, FindingReport, Verdict
 from kernlint.verdict.speedup import faster, format_speedup
 
@@ -25,15 +25,15 @@ def render_verdict(verdict: Verdict, sources: Mapping[str, Sequence[str]], look:
     for line in verdict.reason.splitlines():
         lines += look.wrapped(printable(line))
     for follow_up in verdict.details.follow_ups:
-        lines += look.wrapped(printable(f"then: {follow_up.change}{_gain(follow_up.estimate)}"))
+        gain = _gain(follow_up.estimate)
+        lines += look.wrapped(printable(f"then: {follow_up.change}{f' [{gain}]' if gain else ''}"))
     return "\n".join(lines) + "\n"
 
 
 def _finding(finding: FindingReport, source: Sequence[str], look: Look) -> Iterator[str]:
     place, rule = finding.location, finding.rule
-    where = look.styled(f"{printable(place.file)}:{place.line}:{place.column}", "bold")
-    name = look.styled(f"{rule.code} {rule.name}", "bold", rule_url(rule.code))
-    yield f"{where}: {look.styled(finding.severity, finding.severity)} {name}{_gain(finding.estimate)}"
+    where = f"{printable(place.file)}:{place.line}:{place.column}"
+    yield from headline(where, finding.severity, rule.code, rule.name, _gain(finding.estimate), look)
     yield from look.wrapped(printable(finding.message), "  ")
     marked = source[place.line - 1 : place.end_line] if place.line >= 1 else ()
     yield from look.excerpt(marked, (place.line, place.column), (place.end_line, place.end_column), _EXCERPT_LINES)
@@ -43,4 +43,4 @@ def _finding(finding: FindingReport, source: Sequence[str], look: Look) -> Itera
 
 def _gain(estimate: EstimateReport | None) -> str:
     interval = "" if estimate is None else format_speedup(estimate.chosen.low, estimate.chosen.high)
-    return f" [{interval} {faster(estimate.scope)}]" if interval and estimate is not None else ""
+    return f"{interval} {faster(estimate.scope)}" if interval and estimate is not None else ""

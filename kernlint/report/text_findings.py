@@ -37,7 +37,9 @@ def _together(alike: list[Finding], look: Look) -> str:
     first = alike[0]
     lines = list(dict.fromkeys(finding.place.line for finding in alike[1:]))
     others = ", ".join(map(str, lines[:_LINES_TOLD])) + (", ..." if len(lines) > _LINES_TOLD else "")
-    return f"{_head(first, look)}: {printable(first.message)} (and {len(alike) - 1} more in `{first.kernel}`, lines {others})"
+    told = f"{printable(first.message)} (and {len(alike) - 1} more in `{first.kernel}`, lines {others})"
+    head = _head(first, look)
+    return f"{head[0]}: {told}" if look.width is None else "\n".join([*head, *look.wrapped(told, "  ")])
 
 
 def where(finding: Finding) -> str:
@@ -47,19 +49,22 @@ def where(finding: Finding) -> str:
     return f"{printable(finding.file)}:{cell}{place.line}:{place.column}"
 
 
-def _head(finding: Finding, look: Look) -> str:
-    """Place, severity, rule and gain."""
-    gain = gain_text(finding)
-    name = look.styled(f"{finding.code} {finding.name}", "bold", rule_url(finding.code))
-    return (
-        f"{look.styled(where(finding), 'bold')}: {look.styled(finding.severity, finding.severity)} {name}"
-        f"{f' [{gain}]' if gain else ''}"
-    )
+def headline(place: str, severity: str, code: str, name: str, gain: str, look: Look) -> list[str]:
+    """The head of a finding; its gain has a line of its own where there is no room beside the rest."""
+    head = f"{look.styled(place, 'bold')}: {look.styled(severity, severity)} {look.styled(f'{code} {name}', 'bold', rule_url(code))}"
+    if not gain:
+        return [head]
+    fits = look.width is None or len(f"{place}: {severity} {code} {name} [{gain}]") <= look.width
+    return [f"{head} [{gain}]"] if fits else [head, f"  [{gain}]"]
+
+
+def _head(finding: Finding, look: Look) -> list[str]:
+    return headline(where(finding), finding.severity, finding.code, finding.name, gain_text(finding), look)
 
 
 def _lines(finding: Finding, look: Look) -> list[str]:
     place = finding.place
-    lines = [_head(finding, look), *look.wrapped(printable(finding.message), "  ")]
+    lines = [*_head(finding, look), *look.wrapped(printable(finding.message), "  ")]
     lines += look.excerpt(
         finding.lines, (place.line, place.column), (place.end_line, place.end_column), len(finding.lines)
     )

@@ -12,6 +12,8 @@ _ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_availabl
 #: Those that say whether two tensors agree, and the origins of what asserts or calls tests by itself.
 _AGREEMENTS = frozenset("allclose array_equal equal isclose".split())
 _ASSERTING = ("pytest.", "torch.testing.assert", "triton.testing.assert", "numpy.testing.assert")
+#: The modules whose classes call the methods of those derived from them as tests.
+_CASES = ("unittest.", "torch.testing.")
 
 
 def is_test(node: cst.FunctionDef, module: Module) -> bool:
@@ -24,6 +26,11 @@ def is_test(node: cst.FunctionDef, module: Module) -> bool:
         return True
     named = [*(one.decorator for one in node.decorators), *module.own(node.body, cst.Call)]
     return any((origin_of(one, module.imports) or "").startswith(_ASSERTING) for one in named)
+
+
+def is_test_case(node: cst.ClassDef, module: Module) -> bool:
+    """Whether the methods of the class are called as tests, by a library that it is derived from."""
+    return any((origin_of(base.value, module.imports) or "").startswith(_CASES) for base in node.bases)
 
 
 def is_benchmark(node: cst.FunctionDef, module: Module) -> bool:

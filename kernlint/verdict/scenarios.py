@@ -144,9 +144,9 @@ class Planner:
 
     def _of_site(self, site: CallSite) -> Plan | None:
         """The call at ``site``; what it does not tell is taken as elsewhere."""
-        question, owner = self.program.question, self.workload.entry.partition(".")[0]
+        question = self.program.question
         given = {fact.name for fact in question.facts}
-        facts = [_fact(name, owner, value) for name, value in site.arguments.items() if name not in given]
+        facts = [_fact(name, site.owner, value) for name, value in site.arguments.items() if name not in given]
         called = self.program.variant(
             self.program.kernel, replace(question, facts=(*question.facts, *facts), strict=False)
         )
@@ -222,10 +222,10 @@ class Planner:
     def _settled(self) -> Planner:
         """The planner of the call with what nobody sizes: those arguments of a call in view that are neither tensors nor sizes, and the
         fewest axes that tensors of unknown rank may have."""
-        question, owner = self.program.question, self.workload.entry.partition(".")[0]
+        question = self.program.question
         given = {fact.name for fact in question.facts}
-        called = self.sites[0].arguments.items() if self.sites else ()
-        told = [_fact(name, owner, value) for name, value in called if name not in given]
+        called = [(site.owner, *one) for site in self.sites[:1] for one in site.arguments.items()]
+        told = [_fact(name, owner, value) for owner, name, value in called if name not in given]
         facts = [fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, type(None)))]
         names = open_names(self.workload, estimate(self.workload, self.device).missing)
         facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names).items()]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import FaultRule
 
 
-class UnsignedDifference(RefusalRule):
+class UnsignedDifference(FaultRule):
     code = "KL723"
     name = "unsigned-difference"
     category = "correctness"

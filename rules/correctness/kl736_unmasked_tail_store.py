@@ -102,8 +102,14 @@ def _masked_twins(launch: Launch) -> dict[Span, tuple[Access, Access]]:
     for site in sites(launch.kernel, Store):
         store, tensor = site.access, launch.tensor(site.access.base)
         twin = masked.get((store.offset, store.shape))
-        if twin is None or store.mask is not None or store.checked or site.guards:
+        if twin is None or store.mask is not None or store.checked or site.guards or _is_full(twin):
             continue
         if tensor is None or last_element(tensor) is None:
             found[store.span] = store, twin
     return found
+
+
+def _is_full(access: Access) -> bool:
+    """Whether the mask holds for each lane of a tile or for none: its bounds are numbers, and tiles divide them."""
+    limits = [right.value for _, right in access.mask or ()]
+    return bool(limits) and all(limit is not None and limit % access.elements == 0 for limit in limits)

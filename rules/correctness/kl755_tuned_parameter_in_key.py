@@ -78,13 +78,13 @@ class TunedParameterInKey(Rule):
                 continue
             seen.add(tuning.span)
             names = ", ".join(f"`{name}`" for name in both)
-            # With other names in the key only a part of it is void.
-            constant = len(both) == len(tuning.key)
+            # With other names in the key only a part of it is void; a single configuration is not tuned for any key.
+            constant = len(both) == len(tuning.key) and len(launch.configurations) > 1
             yield Finding(
                 self,
                 self.severity if constant else "info",
                 f"the autotune key names {names}, which the configurations set: "
-                + ("it never changes" if constant else "that part never changes"),
+                + ("it never changes" if len(both) == len(tuning.key) else "that part never changes"),
                 tuning.span,
                 launch.kernel.name,
                 launch.kernel.name,

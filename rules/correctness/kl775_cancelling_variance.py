@@ -22,7 +22,7 @@ class CancellingVariance(FaultRule):
         """
     when_not = """
         Values that are known to be centred. Two passes over the values, Welford's update, or its combination of
-        partial results.
+        partial results. A remark where a maximum keeps the difference from falling below zero: only digits are lost there.
         """
     fix_safety = """
         No automatic fix: subtracting the mean first costs a second pass where the row does not stay in registers;

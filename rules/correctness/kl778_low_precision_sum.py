@@ -22,8 +22,8 @@ class LowPrecisionSum(FaultRule):
         values stops growing. float32 additions cost the same.
         """
     when_not = """
-        Maxima and minima, which are exact. Integers, which are widened to 32 bits. A remark where sixteen values or fewer are
-        added up.
+        Maxima and minima, which are exact. Integers, which are widened to 32 bits. A remark where the tree's roundings, one a
+        level, stay within what `torch.testing` allows of the type: up to 4 float16 values, up to 16 bfloat16 values.
         """
     fix_safety = """
         Unsafe: the input is cast to float32, so that the sum, and what is computed from it, is float32. More exact.

@@ -22,6 +22,7 @@ _US = (1e3, 1e6)
 class JitCreatedPerCall(Rule):
     code = "KL603"
     name = "jit-created-per-call"
+    at_any_size = True
     category = "launch"
     severity = "error"
     summary = "a kernel is decorated with triton.jit or autotune again on every call"
@@ -34,7 +35,10 @@ class JitCreatedPerCall(Rule):
         A new jit object starts with an empty cache. Each call hashes the source again, looks the binary up on disk or compiles
         it, and an autotuner times all its configurations again: milliseconds to seconds before any work is done.
         """
-    when_not = "Factories that run once: at module level, in `__init__`, or cached by their arguments. Tests."
+    when_not = """
+        Factories that run once: at module level, in `__init__`, or cached by their arguments. Tests. A warning where a tuner with a
+        single configuration is put around a kernel that exists: nothing is compiled or timed again.
+        """
     fix_safety = (
         "Safe; not automatic where the kernel reads variables of the outer function: pass them as arguments or "
         "`tl.constexpr`."
@@ -99,7 +103,7 @@ class JitCreatedPerCall(Rule):
             span = module.span(made.place)
             yield Finding(
                 self,
-                self.severity,
+                self.severity if _is_slow(made, context) else "warning",
                 f"`{made.function}` creates {made.what} anew on every call",
                 span,
                 made.function,
@@ -121,6 +125,16 @@ class JitCreatedPerCall(Rule):
                     saves_us=_US,
                 ),
             )
+
+
+def _is_slow(made: _Made, context: Context) -> bool:
+    """Whether something is compiled or looked up on disk, or several configurations are timed; a new tuner of one configuration
+    around a kernel of the module does neither."""
+    imports = context.program.kernel.imports
+    jit = any(origin_of(part.func, imports) == "triton.jit" for part in walk(made.place) if isinstance(part, cst.Call))
+    if jit or isinstance(made.place, cst.FunctionDef):
+        return True
+    return any(len(one.configurations) > 1 for one in context.workload.launches() if one.kernel.name == made.kernel)
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def test_unreadable_source(source, data, message):
         pytest.param([], "a PATH is missing", id="nothing"),
         pytest.param(["none.py"], "none.py: no such file", id="missing file"),
         pytest.param(["none\nline.py"], "no such file", id="a line end in the name"),
-        pytest.param(["."], "is a directory", id="directory"),
+        pytest.param(["."], "is a directory; `kernlint check`", id="directory"),
         pytest.param(["k.py", "l.py"], "unexpected extra argument", id="two paths"),
         pytest.param(["k.py", "--nope"], "No such option", id="unknown option"),
         pytest.param(["k.py", "--scope", "cpu"], "'cpu' is not one of", id="unknown scope"),

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from support.budgets import ROOT
+from support.lint import KERNEL
 
 pty = pytest.importorskip("pty")
 fcntl = pytest.importorskip("fcntl")
@@ -44,8 +45,6 @@ def run(arguments, width=80, code=None, **env):
 
 @pytest.fixture
 def kernel(tmp_path):
-    from support.lint import KERNEL
-
     path = tmp_path / "k.py"
     path.write_text(KERNEL)
     return path
@@ -59,6 +58,28 @@ def test_check_fits(kernel, width):
     lines = [line for line in ESCAPES.sub("", text).splitlines() if not line.startswith("checking")]
     # The head names the file, which is not ours to shorten.
     assert max(len(line) for line in lines if str(kernel) not in line) <= width
+
+
+@pytest.mark.parametrize("width", [60, 72])
+def test_a_verdict_fits(tmp_path, width):
+    """On a terminal the numbers behind an answer are not in its way."""
+    path = tmp_path / "k.py"
+    path.write_text(KERNEL)
+    text, status = run([path], width)
+    shown = ESCAPES.sub("", text)
+    assert status == 0
+    assert '"details"' not in shown
+    said = shown[shown.index("\n}\n") :]
+    assert "\n  [" in said  # what is gained has no room beside the rest
+    assert max(len(line) for line in said.splitlines() if str(path) not in line) <= width
+    assert '"details"' in run([path, "--details"], width)[0]
+
+
+def test_devices_are_not_cut_short():
+    shown = ESCAPES.sub("", run(["devices"], 80)[0])
+    assert ".." not in shown
+    assert "scaled (architecture)" in shown
+    assert "NVIDIA H100 PCIe 80GB" in run(["devices"], 140)[0]
 
 
 def test_no_color_means_neither_colours_nor_links(kernel):

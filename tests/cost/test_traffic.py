@@ -256,6 +256,15 @@ def test_an_image_tile_through_divisions_is_coalesced_along_its_pixels() -> None
     assert read.sectors < 32 * 64 / 8
 
 
+def test_a_packed_triangle_is_contiguous_along_its_rows() -> None:
+    """[i, j] at i (i - 1) / 2 + j: the first two rows begin at one place, which makes the rows no faster axis."""
+    i, j = LANE, LANE1
+    packed = Expr({}) + floordiv(i * i - i, 2) + j + PID * 479
+    stored = traffic(launch("pairs", (load(0, "x", F16, (32, 32), packed, (j, i)),), (131072,), {}, 2)).accesses[0]
+    assert stored.active_elements == pytest.approx(32 * 31 / 2, rel=0.1)
+    assert stored.sectors < 32 * 32 / 8
+
+
 def test_many_points_at_a_time_are_what_each_is_by_itself() -> None:
     """The masks of a convolution are sampled at hundreds of points."""
     atoms = Lane(0), Lane(1), ProgramId(0)

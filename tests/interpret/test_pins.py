@@ -40,6 +40,14 @@ def module_in(project: Path) -> Path:
         ("requirements.txt", "triton==>=<\x00\ntriton==99999999999999999999.0", OLDEST),
         ("requirements.txt", "triton==2.0.0.dev20221103", OLDEST),
         ("notes.txt", "triton==3.4", NEWEST),
+        ("requirements.txt", "torch==2.7.1  # CUDA 12.8", (3, 3)),
+        ("requirements.txt", "torch>=2.1,<2.9", (3, 4)),
+        ("requirements.txt", "torch==2.7.1\ntriton>=3.0", (3, 3)),
+        ("pyproject.toml", 'dependencies = [\n    "torch~=2.7.0",\n]', (3, 3)),
+        ("requirements.txt", "torch>=2.1", NEWEST),
+        ("requirements.txt", "torch==1.13.1\ntorchvision==0.18", NEWEST),
+        ("requirements.txt", "torch==2.3.0+cu121", OLDEST),
+        ("requirements-cuda.txt", "torch == 2.3.0", OLDEST),
     ],
 )
 def test_the_newest_release_that_the_project_allows(

@@ -9,9 +9,11 @@ import pytest
 
 from kernlint.analysis import Analysis, analysis
 from kernlint.errors import AnalysisError
-from kernlint.interpret.callers import CallSite, call_sites
+from kernlint.interpret.callers import CallSite, call_sites, of_entry, sites_in
 from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.program import Program
 from kernlint.interpret.project import project_root
+from kernlint.interpret.question import Question
 from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import dtype as dt
@@ -104,6 +106,59 @@ def test_ways_to_call(project, text):
 @pytest.mark.parametrize(
     "text",
     [
+        "import torch\nfrom pkg.api import twice\ndef test_twice():\n    twice(torch.ones(3, 5).half())",
+        "import torch, pkg.api\ndef test_twice():\n    pkg.api.twice(torch.ones(3, 5).half())",
+        "import torch\nimport pkg.api as api\nclass TestTwice:\n    def test_it(self):\n        api.Twice()(torch.ones(3, 5).half())",
+        "import pytest, torch\nfrom pkg import api\n@pytest.mark.parametrize('name', ['twice'])\ndef test(name):\n"
+        "    getattr(api, name)(torch.ones(3, 5).half())",
+    ],
+)
+def test_calls_through_functions_and_layers_that_pass_on_what_they_are_given(project, text):
+    (project / "tests/test_scale.py").unlink()
+    write(project, "pkg/api.py", """
+        import torch
+        def twice(x):
+            return _twice(x)
+        def _twice(x):
+            from .ops import scale
+            return scale(x, 2.0)
+        class Twice(torch.nn.Module):
+            def forward(self, x):
+                return twice(x)
+    """)  # fmt: skip
+    (project / "tests/test_api.py").write_text(text)
+    (site,) = sites(project)
+    assert site.arguments == {"x": (dt.FLOAT16, (3, 5)), "s": 2.0} and site.tried
+
+
+def test_a_private_backward_pass_is_known_by_the_calls_of_what_applies_it(project):
+    write(project, "pkg/ops/scaling.py", KERNEL + """
+class _Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.empty_like(x)
+        scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), 2.0, BLOCK=1024)
+        return y
+    @staticmethod
+    def backward(ctx, dy):
+        dx = torch.empty_like(dy)
+        scale_kernel[(triton.cdiv(dy.numel(), 1024),)](dy, dx, dy.numel(), 0.5, BLOCK=1024)
+        return dx
+
+def scale(x, s=2.0):
+    return _Scale.apply(x)
+""")  # fmt: skip
+    path = project / "pkg/ops/scaling.py"
+    program = Program(parse_module(path.read_text(), str(path)), None, Question())
+    workloads = program.workloads()
+    found = sites_in(program, workloads, True)
+    assert [workload.entry for workload in workloads] == ["scale", "_Scale.backward"]
+    assert of_entry(found, "_Scale.backward", program) == of_entry(found, "scale", program) == found != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "from other.ops import scale\nimport torch\ndef f():\n    scale(torch.ones(3, 5))  # scaling",
         "import torch\ndef scale(x): ...\ndef f():\n    scale(torch.ones(3, 5))  # scaling",
         "from pkg.ops import scale\ndef f(x):\n    scale(x)",
@@ -147,8 +202,9 @@ def test_what_a_file_defines_for_others_gives_nothing(caller):
 
 def test_the_verdict_is_about_the_largest_call(project):
     details = ask(project / "pkg/ops/scaling.py").verdict.details
-    assert details.certainty == "assumed" and len(details.scenarios) == 2
-    first = details.scenarios[0]
+    assert details.certainty == "assumed"
+    first, *others = details.scenarios
+    assert [one.name for one in others[:3]] == ["medium", "decode", "large"] and others[3].before_us < first.before_us
     assert first.name.startswith("call at ") and first.name.endswith("test_scale.py:12")
     assert [(fact.name, fact.value, fact.source) for fact in first.facts] == [
         ("x", "bfloat16[512,2048]", "call"),

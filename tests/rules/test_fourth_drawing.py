@@ -116,8 +116,11 @@ def test_a_mask_and_any_bit(mask: str, expected: list[str]) -> None:
     assert severities("KL744", BITS.format(mask=mask)) == expected
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(16, "info"), (32, "warning")])
-def test_a_sum_of_few_values(rows: int, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("rows", "dtype", "expected"),
+    [(4, "float16", "info"), (8, "float16", "warning"), (16, "bfloat16", "info"), (32, "bfloat16", "warning")],
+)
+def test_a_sum_of_few_values(rows: int, dtype: str, expected: str) -> None:
     source = f"""
     @triton.jit
     def total(x, o, N: tl.constexpr):
@@ -125,7 +128,7 @@ def test_a_sum_of_few_values(rows: int, expected: str) -> None:
         tl.store(o + tl.arange(0, N), tl.sum(tl.load(x + i), axis=0))
 
     def run():
-        x = torch.randn({rows}, 64, device="cuda", dtype=torch.float16)
+        x = torch.randn({rows}, 64, device="cuda", dtype=torch.{dtype})
         o = torch.empty(64, device="cuda")
         total[(1,)](x, o, N=64)
         return o

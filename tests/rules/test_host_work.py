@@ -122,19 +122,20 @@ def test_jit_per_call(source, symbol):
 
 
 @pytest.mark.parametrize(
-    "made",
+    ("made", "blocks", "severity"),
     [
-        pytest.param("triton.autotune(configs=CONFIGS, key=['n'])(double)", id="a kernel"),
-        pytest.param("triton.autotune(CONFIGS, ['n'])(triton.jit(plain))", id="a function"),
+        pytest.param("triton.autotune(configs=CONFIGS, key=['n'])(double)", "1024", "warning", id="one configuration"),
+        pytest.param("triton.autotune(configs=CONFIGS, key=['n'])(double)", "512, 1024", "error", id="several"),
+        pytest.param("triton.autotune(CONFIGS, ['n'])(triton.jit(plain))", "1024", "error", id="a function"),
     ],
 )
-def test_autotuner_called_per_call(made):
-    """The decorators are one finding, however many calls they are written as."""
-    configs = "CONFIGS = [triton.Config({'BLOCK': 1024})]\n"
+def test_autotuner_called_per_call(made, blocks, severity):
+    """The decorators are one finding, however many calls they are written as; it is slow if they compile or time anything."""
+    configs = f"CONFIGS = [triton.Config({{'BLOCK': b}}) for b in ({blocks},)]\n"
     call = f"k = {made}\n        " + CALL.format(k="k").replace(", BLOCK=1024", "")
     plain = BODY.format(i="").replace("@triton.jit\n", "").replace("def double", "def plain")
     finding = run_rule("KL603", configs + plain + BODY.format(i="") + model(call) + END).only()
-    assert "a `triton.autotune` object" in finding.message
+    assert "a `triton.autotune` object" in finding.message and finding.severity == severity
 
 
 @pytest.mark.parametrize(

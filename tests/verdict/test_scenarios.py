@@ -193,8 +193,8 @@ def test_times_behind_loaded_addresses_are_not_decided():
         def apply(xs):
             table = torch.tensor([x.data_ptr() for x in xs], dtype=torch.int64, device="cuda")
             for x in xs:
-                assert x.numel() == 4096
-            double[(len(xs),)](table, 4096, BLOCK=64)
+                assert x.numel() == 1048576
+            double[(len(xs),)](table, 1048576, BLOCK=64)
     """)
     (launch,) = found.judgement.workload.launches()
     assert [str(operand.dtype) for dot in launch.kernel.dots() for operand in (dot.a, dot.b)] == ["float16"] * 2

@@ -80,7 +80,7 @@ def sampled_sectors(access: Load | Store | Atomic, offset: Expr, probe: Probe) -
     if not order:
         return 1.0, float(size), False
     # Where several axes step by one, the compiler takes the one that stays contiguous: try each as the fastest.
-    least = min(step for step, _, _ in steps)
+    least = steps[0][0]
     best: tuple[float, float] | None = None
     for step, dim, extent in steps:
         if step != least:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -12,6 +13,7 @@ from kernlint.interpret.host import checks
 from kernlint.interpret.host.binding import grid_fault, launch_faults
 from kernlint.interpret.host.kernels import inside_kernel, kernel_of, refused_by_front_end, unread_kernel
 from kernlint.interpret.host.values import HostDescriptor, ShapeOf
+from kernlint.interpret.jit_source import may_be_constexpr
 from kernlint.interpret.python.evaluator import spread
 from kernlint.interpret.swapped_kernels import KernelCall
 from kernlint.interpret.values import Builtin, Condition, Config, Function, Guess, Jit, Presumed, Rest, Unknown
@@ -125,7 +127,7 @@ def launch_one(
     args = spread(args, [p.name.value for p in parameters(function.node)], kwargs)
     passed = _passed(h, jit, config, args, kwargs, node)
     values, options, presumed = passed.values, passed.options, passed.presumed
-    bound = _by_parameter(h, function, values)
+    bound = _by_parameter(h, function, values, _told_constants(function.node, node))
     arguments, constexprs = bound.arguments, bound.constexprs
     for name, value in (*arguments.items(), *bound.opened.items()):
         h.name_size(name, value)
@@ -227,15 +229,26 @@ def _passed(
     return _Passed(values, options, explicit, presumed)
 
 
-def _by_parameter(h: HostEvaluator, function: Function, values: Mapping[str, Any]) -> _Bound:
-    """``values`` by parameter, as the kernel ``function`` gets them."""
+def _told_constants(function: cst.FunctionDef, launch: cst.CSTNode) -> frozenset[str]:
+    """The parameters that a launch gives a ``tl.constexpr(...)``: the compiler takes such an argument for a constant, whatever the
+    kernel says of the parameter."""
+    names = [param.name.value for param in parameters(function)]
+    args = launch.args if isinstance(launch, cst.Call) and not any(arg.star == "*" for arg in launch.args) else ()
+    told = (
+        (arg.keyword.value if arg.keyword else name) for arg, name in zip(args, names) if may_be_constexpr(arg.value)
+    )
+    return frozenset(told)
+
+
+def _by_parameter(h: HostEvaluator, function: Function, values: Mapping[str, Any], told: AbstractSet[str]) -> _Bound:
+    """``values`` by parameter, as the kernel ``function`` gets them; those in ``told`` are constants."""
     bound = _Bound({}, {}, {}, {}, {})
     for param in parameters(function.node):
         name = param.name.value
         value = values.get(name, Unknown("missing argument"))
         if isinstance(value, Guess):
             bound.guessed[name] = value = int(value)
-        if not _is_constexpr(param):
+        if not (name in told or _is_constexpr(param)):
             bound.arguments[name] = _argument(h, value)
             continue
         if isinstance(value, Expr) and value.value is None:

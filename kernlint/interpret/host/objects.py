@@ -101,7 +101,7 @@ def lineage(cls: Class) -> Iterator[Class]:
 def misfit(function: Function, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> str:
     """Why Python would not make a call of a function of a module; empty where it would, or may."""
     called, module = function.node, function.module
-    if not isinstance(called, cst.FunctionDef) or called not in module.tree.body:
+    if function.either or not isinstance(called, cst.FunctionDef) or called not in module.tree.body:
         return ""
     if not isinstance(node, cst.Call) or any(a.star for a in node.args):
         return ""  # a decorator, which is called with what it decorates

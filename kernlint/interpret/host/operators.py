@@ -125,7 +125,7 @@ class HostOperators(HostState):
             return b
         if isinstance(b, Unknown) or b is None:
             return a
-        if isinstance(a, Jit) and isinstance(b, Jit):
+        if isinstance(a, (Function, Jit)) and isinstance(b, type(a)):
             return replace(a, either=True)
         if isinstance(a, (Namespace, Function, Jit, Class)):
             return a  # two ways to import one thing

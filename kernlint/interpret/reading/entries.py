@@ -17,7 +17,7 @@ from kernlint.interpret.reading.models import entry_names, is_autograd
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit
 from kernlint.records import dataclass, replace
-from kernlint.syntax.testing import is_test
+from kernlint.syntax.testing import is_test, is_test_case
 from kernlint.workload import Workload
 
 
@@ -93,12 +93,13 @@ class Reading(KernelReading):
         passes = len(self.host.passes)
         if isinstance(value, Class):
             workloads = [self._of_class(value, name.partition(".")[2]) for name in entry_names(value)]
+            if _is_test_case(value):
+                workloads = [one and _called_once(one) for one in workloads]
         elif isinstance(value.node, cst.FunctionDef):
             workload = self._of_function(value)
             once = value.name in setup_functions(self.kernel_module) or is_test(value.node, self.kernel_module)
             if once or not has_effect(value.node, workload, self.kernel_module, self.host.escapes):
-                # Code that fills a cache, warms up, tests or measures: no later call pays for it.
-                workload = replace(workload, steps=(), first_steps=workload.first_call().steps)
+                workload = _called_once(workload)
             workloads = [workload]
         yield from (one for one in workloads if one is not None and one.first_call().launches())
         if isinstance(value, Class) and is_autograd(value) and isinstance(value.scope.vars.get("backward"), Function):
@@ -160,3 +161,15 @@ def _passes(value: Function | Class) -> tuple[str, ...]:
 def _entries(value: Function | Class) -> tuple[str, ...]:
     """What the workloads of a function, or of both passes of an autograd function, are called."""
     return (*entry_names(value), f"{value.name}.backward") if isinstance(value, Class) else entry_names(value)
+
+
+def _is_test_case(cls: Class) -> bool:
+    """Whether a library calls the methods of ``cls`` as tests."""
+    return is_test_case(cls.node, cls.module) or any(
+        _is_test_case(base) for base in cls.bases if isinstance(base, Class)
+    )
+
+
+def _called_once(workload: Workload) -> Workload:
+    """The workload of code that fills a cache, warms up, tests or measures: no later call pays for it."""
+    return replace(workload, steps=(), first_steps=workload.first_call().steps)

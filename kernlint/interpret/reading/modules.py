@@ -34,6 +34,8 @@ class ModuleReading:
     """Follows the statements of modules. One that imports another one looks up what it needs there, when it needs it."""
 
     evaluator: ClassVar[type[HostEvaluator]] = HostEvaluator
+    #: Whether imported modules are looked into that do not concern Triton.
+    follows_any: ClassVar[bool] = False
 
     def __init__(
         self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "", journal: bool = False
@@ -124,7 +126,7 @@ class ModuleReading:
         if path not in known:
             if len(known) >= MAX_MODULES:
                 raise KeyError(name)
-            file = load_file(path)
+            file = load_file(path, self.follows_any)
             scope = known[path] = None if file is None else Scope()
             if file is not None and scope is not None:
                 self._open(file, scope)

@@ -147,11 +147,18 @@ def of_load(other: float | None, mask: Block | None) -> Form | None:
 
 def of_comparison(name: str, a: Block, b: Block) -> Form | None:
     """The form of ``a name b``: ``<``, ``==`` and the like."""
-    if a.form is not None and a.form.kind == "count" and (name, b.constant) in ((">", 0), ("!=", 0), (">=", 1)):
+    if a.form is not None and a.form.kind == "count" and _is_above_zero(name, b.constant):
         return Form("occupied", a.form.of)
     if name not in ("==", "!=") and (_is_index(a) or _is_index(b)):
         return None  # positions that were read, held against one of the program: a bound
     return Form("read mask") if _is_read_tile(a) or _is_read_tile(b) else None
+
+
+def _is_above_zero(name: str, number: float | None) -> bool:
+    """Whether what is ``name number`` is greater than zero, of integers that are not negative."""
+    if number is None:
+        return False
+    return number > 0 if name in (">=", "==") else number >= 0 if name == ">" else name == "!=" and number == 0
 
 
 def _is_index(value: Block) -> bool:
@@ -205,8 +212,14 @@ def of_reduction(name: str, value: Block) -> Form | None:
     return None
 
 
-#: Of so many values or fewer a sum rounds no more often than what is done with it.
-_FEW = 16
+#: What one rounding is off by at most, and what torch.testing allows of a result, both relative to the value.
+_ROUNDING = {dt.FLOAT16: (2.0**-11, 1e-3), dt.BFLOAT16: (2.0**-8, 1.6e-2)}
+
+
+def _seen_in_sum(dtype: Dtype, extent: int) -> bool:
+    """Whether the roundings of a tree that adds up ``extent`` values in ``dtype`` may come to more than is allowed of a result."""
+    rounding, allowed = _ROUNDING[dtype]
+    return math.ceil(math.log2(extent)) * rounding > allowed
 
 
 def of_sum(name: str, value: Block, axis: int | None) -> Verdict:
@@ -214,7 +227,7 @@ def of_sum(name: str, value: Block, axis: int | None) -> Verdict:
     extent = math.prod(value.shape) if axis is None else value.shape[axis] if axis < len(value.shape) else 1
     if name not in ("sum", "cumsum") or extent < 2 or not value.loads or not _may_be_half(value):
         return NOTHING
-    certain = value.dtype is not None and extent > _FEW
+    certain = value.dtype is not None and _seen_in_sum(value.dtype, extent)
     text = f"tl.{name} adds up {value.dtype} values in {value.dtype}" if value.dtype is not None else (
         f"tl.{name} adds up values in the type they are loaded in, which nothing here says is float32"
     )  # fmt: skip
@@ -325,9 +338,15 @@ def _difference(a: Block, b: Block) -> Verdict:
         return Verdict(
             fault="cancelling-variance",
             text="the mean of squares less the square of the mean: where the mean is large beside the deviation, nothing but "
-            "rounding is left, and it can be negative",
+            "rounding is left, which may be less than zero",
         )
     return NOTHING
+
+
+def cancelled(value: Block) -> tuple[str, Span] | None:
+    """The key of the fault on record by which ``value``, which is no less than zero, may come out as less."""
+    fault = value.form.fault if value.form is not None else None
+    return fault if fault is not None and fault[0] == "cancelling-variance" else None
 
 
 def _perhaps_infinite(value: Block) -> bool:

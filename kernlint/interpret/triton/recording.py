@@ -136,10 +136,10 @@ class KernelRecording(Evaluator):
         self.faults.setdefault(key, Fault(kind, key[1], text, self.symbol, certain, name))
         return key
 
-    def confirm(self, key: tuple[str, Span]) -> None:
-        """What a fault spoils is what the kernel gives."""
+    def confirm(self, key: tuple[str, Span], certain: bool = True) -> None:
+        """What a fault spoils is what the kernel gives; ``certain`` is False where the kernel sees to it."""
         if key in self.faults:
-            self.faults[key] = replace(self.faults[key], certain=True)
+            self.faults[key] = replace(self.faults[key], certain=certain)
 
     def judged(self, verdict: Verdict, result: Block, node: cst.CSTNode) -> Block:
         """``result`` of the operation at ``node`` with the form, and the fault on record, that ``verdict`` says."""

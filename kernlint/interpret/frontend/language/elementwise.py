@@ -36,13 +36,9 @@ def _cast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Unknown("cast")
     if value.pointer is not False and dtype is None:
         return Typed(None, value.shape, None)
-    wrapped = f.becoming(value, dtype, node).wrapped
-    if (
-        keywords("cast", args, kwargs, 2).get("bitcast") is True
-        and dtype is not None
-        and value.dtype is not None
-        and not value.pointer
-    ):
+    bitcast = keywords("cast", args, kwargs, 2).get("bitcast") is True
+    wrapped = None if bitcast else f.becoming(value, dtype, node).wrapped
+    if bitcast and dtype is not None and value.dtype is not None and not value.pointer:
         bits = [1 if d == dt.BOOL else d.bits for d in (value.dtype, dtype)]
         if bits[0] != bits[1]:
             text = f"{short(value.dtype)} has {bits[0]} bits and {short(dtype)} {bits[1]}: no bitcast between them"

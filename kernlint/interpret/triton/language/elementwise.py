@@ -150,6 +150,8 @@ def _extreme(op: str) -> Handler:
                 return result
         form = numerics.of_maximum(blocks) if op == "max" else None
         least = any(nonnegative) if op == "max" else all(nonnegative)
+        for clamped in filter(None, map(numerics.cancelled, blocks)) if least else ():
+            k.confirm(clamped, certain=False)
         return result.computed(pads=result.pads, nonnegative=least, form=form)
 
     return handler

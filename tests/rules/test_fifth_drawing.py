@@ -1,0 +1,149 @@
+"""What rules said of packages of a fifth drawing, and should not have: each kind of it, and what is like it and is told."""
+
+import textwrap
+
+import pytest
+
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
+from kernlint.lint.settings import FileSettings
+from tests.support.values import HEADER, severities
+
+
+def told(code: str, source: str) -> list[str]:
+    """The levels of what is told of ``source`` by rule ``code``, as a user has it."""
+    text = (HEADER + textwrap.dedent(source)).encode()
+    return [found.severity for found in check_file(Job("a.py", text, FileSettings(frozenset({code})))).findings]
+
+
+CASE = """
+    import unittest
+
+    @triton.jit
+    def twice(x, o, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i, mask=i < n, other=0.0) * 2, mask=i < n)
+
+    class {name}({base}):
+        def {method}(self):
+            x = torch.ones(4096, device="cuda")
+            o = torch.empty_like(x)
+            for n in (4096, 2048):
+                twice[(16,)](x, o, n, B=256)
+                if o[0].item() != 2:
+                    raise ValueError(n)
+            return o
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"), [("unittest.TestCase", []), ("torch.nn.Module", ["warning"]), ("Base", [])]
+)
+def test_what_a_test_case_waits_for(base: str, expected: list[str]) -> None:
+    own = "\n    class Base(unittest.TestCase):\n        pass\n"
+    source = CASE.replace("    class {name}", f"{own}\n    class {{name}}" if base == "Base" else "    class {name}")
+    assert severities("KL602", source.format(name="Twice", base=base, method="forward")) == expected
+
+
+CHOSEN = """
+    @triton.jit
+    def copy(x, o, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    def plain(x, o):
+        copy[(16,)](x, o, x.numel(), B=64)
+
+    def blocked(x, o, block):
+        copy[(16,)](x, o, x.numel(), B=64)
+
+    def run(x, plan):
+        o = torch.empty_like(x)
+        if plan["kind"] == "plain":
+            solve = plain
+        else:
+            solve = {other}
+        if plan["kind"] == "plain":
+            solve(x, o)
+        else:
+            solve(x, o, block=16)
+        return o
+"""
+
+
+def test_a_function_that_one_condition_picks_with_its_arguments() -> None:
+    assert severities("KL795", CHOSEN.format(other="blocked")) == []
+    assert severities("KL795", CHOSEN.format(other="plain")) == ["warning"]
+
+
+@pytest.mark.parametrize(("count", "expected"), [("tl.constexpr(64)", []), ("64", ["error"])])
+def test_a_constant_that_only_the_launch_tells(count: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def fill(o, count):
+        i = tl.program_id(0) * count + tl.arange(0, count)
+        tl.store(o + i, 1.0)
+
+    def run(o: torch.Tensor):
+        fill[(4,)](o, {count})
+    """
+    assert told("KL706", source) == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [("bitcast=True", []), ("bitcast=False", ["warning"])], ids=["bits", "number"]
+)
+def test_neighbours_of_a_float_by_its_bits(made: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def below(x, o, B: tl.constexpr):
+        i = tl.arange(0, B)
+        bits = tl.load(x + i).to(tl.uint8)
+        tl.store(o + i, tl.cast(bits - 1, tl.float8e4nv, {made}).to(tl.float32))
+
+    def run(x: torch.Tensor, o: torch.Tensor):
+        below[(1,)](x, o, B=64)
+    """
+    assert told("KL723", source) == expected
+
+
+@pytest.mark.parametrize(("further", "expected"), [("", "info"), (', triton.Config({"B": 128})', "warning")])
+def test_the_key_of_a_tuner_with_one_configuration(further: str, expected: str) -> None:
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"B": 64}}){further}], key=["B"])
+    @triton.jit
+    def ones(x, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(x + i, 1.0, mask=i < n)
+
+    def run(x):
+        ones[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
+    """
+    assert severities("KL755", source) == [expected]
+
+
+@pytest.mark.parametrize(("size", "expected"), [("65536", []), ("65000", ["warning"])])
+def test_a_mask_that_the_kernel_itself_makes_hold(size: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def relu(x, B: tl.constexpr):
+        size = {size}
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(x + i, tl.maximum(tl.load(x + i, i < size), 0.0), None)
+    """
+    assert severities("KL736", source) == expected
+
+
+@pytest.mark.parametrize(("what", "expected"), [("x.size(-1)", []), ("x.numel()", []), ("y.size(-1)", ["warning"])])
+def test_rows_of_whole_tiles_make_a_whole_number_of_them(what: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def copy(x, o, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i))
+
+    def run(x: torch.Tensor, y: torch.Tensor, size: int = 128):
+        assert {what} % size == 0
+        copy[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, y, B=size)
+    """
+    assert severities("KL735", source) == expected
