@@ -293,23 +293,7 @@ class HostEvaluator(HostOperators):
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, Tensor):
-            masked = isinstance(index, Tensor) and index.dtype == dt.BOOL and index.shape == container.shape
-            if masked and isinstance(value, (bool, int, float)):
-                # Which needs no places, and so waits for none.
-                with self.inside("masked_fill_", [container, index, value], {}):
-                    self.torch_op(
-                        "masked_fill_", "elementwise", (container, index), (container,), node, container.numel
-                    )
-                return
-            target = indexing.index(self, container, index, node)
-            if isinstance(target, Tensor):
-                reads = (value,) if isinstance(value, Tensor) else ()
-                if isinstance(value, Unknown):
-                    self.unknown(f"line {self.span(node).line}: what `{self.code(node)}` is set to")
-                viewed = target.storage.id == container.storage.id
-                call = ("setitem", [target, value]) if viewed else ("index_put", [container, index, value])
-                with self.inside(*call, {}):
-                    self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
+            indexing.assign(self, container, index, value, node)
             return
         self.changes()
         if self.rounds:
