@@ -56,7 +56,6 @@ from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
-from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 
 #: The attributes of a triton.Config, of every release from 3.2 on.
