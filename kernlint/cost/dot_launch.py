@@ -80,6 +80,7 @@ def kernel_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float]
 
 
 def _one_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float] | None) -> KernelTime:
+    launch = launch.original
     known = launch.kernel.launched
     # The device is kept beside the answer, so that nothing else comes to have its identity.
     own = (id(device), launch.num_warps, launch.num_stages, launch.shapes)
@@ -143,8 +144,17 @@ def _card_factor(loop: DotLoop, device: Device) -> float:
 
 
 def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
-    """The :class:`DotLoop` of ``launch``; None when its kernel has no dot that runs."""
-    moved = traffic(launch) if moved is None else moved
+    """The :class:`DotLoop` of ``launch``, whose traffic may be ``moved``; None when its kernel has no dot that runs."""
+    if moved is not None:
+        return _dot_loop(launch, moved)
+    known, key = launch.original.kernel.launched, ("loop", launch.num_warps, launch.num_stages, launch.shapes)
+    if key not in known:
+        known[key] = _dot_loop(launch.original, traffic(launch.original))
+    loop: DotLoop | None = known[key]
+    return loop
+
+
+def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
     found = [f for f in _dots(launch.kernel.body, 1.0, (), moved) if f.executions > 0]
     if not found:
         return None

@@ -124,7 +124,9 @@ def _touched(step: Step) -> dict[int, float]:
     touched: dict[int, float] = {}
     if isinstance(step, Launch):
         touched.update(
-            (storage, size) for storage, size in traffic(step).held_storages(step).items() if isinstance(storage, int)
+            (storage, size)
+            for storage, size in traffic(step.original).held_storages(step).items()
+            if isinstance(storage, int)
         )
     elif isinstance(step, TorchOp) and step.kind != "alloc":
         for tensor in (*step.reads, *step.writes):

@@ -95,7 +95,12 @@ def _identity(node: Node) -> object:
     step = node.step
     if isinstance(step, TorchOp):
         return step.name, tuple(sorted(step.dims.items())), tuple(use.tensor.dtype for use in node.reads)
-    return step.kernel.span, step.grid, step.num_warps, tuple(sorted((k, str(v)) for k, v in step.constexprs.items()))
+    return (
+        step.kernel.original.span,
+        step.grid,
+        step.num_warps,
+        tuple(sorted((k, str(v)) for k, v in step.constexprs.items())),
+    )
 
 
 def groups_of(graph: Graph) -> list[Group]:

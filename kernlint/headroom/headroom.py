@@ -121,12 +121,11 @@ def headroom_of(workload: Workload, now: Estimate, device: Device, library: Esti
 
 def _headroom(workload: Workload, now: Estimate, now_us: float, device: Device, library: Estimate | None) -> Headroom:
     precise = _is_precise(workload)
-    witnesses = _Witnesses(device)
-    own = witnesses.of(workload, precise)
+    own = _well_written(workload, device, precise)
     best, wanted = own, own
     reference = workload.reference
     if reference is not None and library is not None and library.gpu_us is not None and not reference.unknowns:
-        asked = witnesses.of(reference, precise)
+        asked = _well_written(reference, device, precise)
         wanted = asked
         if asked and _total(asked) < _total(own):
             best = asked
@@ -136,7 +135,9 @@ def _headroom(workload: Workload, now: Estimate, now_us: float, device: Device, 
     total = max(total, min(bound.us, now_us))
     changed = None
     if precise:
-        loose = min(_total(witnesses.of(one, precise=False)) for one in (workload, reference) if one is not None)
+        loose = min(
+            _total(_well_written(one, device, precise=False)) for one in (workload, reference) if one is not None
+        )
         changed = loose if loose < 0.95 * total else None
     sigma = math.hypot(_data()["form_sigma"], _sigma(best))
     causes = causes_of(workload, now, device, wanted, total)
@@ -155,22 +156,21 @@ def _localised(now: Estimate, device: Device) -> float:
     return total
 
 
-class _Witnesses:
-    """A well-written launch, or a few, for each fusion group of a workload; of groups that take the same time found once."""
+def _well_written(workload: Workload, device: Device, precise: bool) -> list[Witness]:
+    """A well-written launch, or a few, for each fusion group of ``workload``, with products of fp32 in full precision where they are
+    to be ``precise``; of groups that take the same time found once, for all versions of a program that have one reference too."""
+    graph, known, found = workload.once(graph_of), workload.once(_witnesses), []
+    for group in workload.once(_groups):
+        # The device is kept beside the answer, so that nothing else comes to have its identity.
+        key = id(device), group.signature, precise and group.form == PRODUCT
+        if key not in known:
+            known[key] = device, witness_of(graph, group, device, precise)
+        found.append(replace(known[key][1], group=group))
+    return side_by_side(found, device)
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self._known: dict[object, Witness] = {}
 
-    def of(self, workload: Workload, precise: bool) -> list[Witness]:
-        """Those of ``workload``, with products of fp32 in full precision where they are to be ``precise``."""
-        graph, found = workload.once(graph_of), []
-        for group in workload.once(_groups):
-            key = id(workload), group.signature, precise and group.form == PRODUCT
-            if key not in self._known:
-                self._known[key] = witness_of(graph, group, self._device, precise)
-            found.append(replace(self._known[key], group=group))
-        return side_by_side(found, self._device)
+def _witnesses(workload: Workload) -> dict[object, tuple[Device, Witness]]:
+    return {}
 
 
 def _groups(workload: Workload) -> list[Group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ class Moves:
 
     def __init__(self) -> None:
         self._by: dict[tuple[str, int], int] = {}
+        #: By a line that holds a name which has become longer: where that ended, and by how many columns.
+        self._names: dict[tuple[str, int], tuple[int, int]] = {}
 
     def __bool__(self) -> bool:
         return any(self._by.values())
@@ -33,24 +36,41 @@ class Moves:
             self._by.setdefault((before.file, line), by) == by for line in range(before.line, before.end_line + 1)
         )
 
+    def rename(self, before: Span, now: Span) -> None:
+        """Note that the name at ``before``, on a line that moves, is the one at ``now``."""
+        self._names[before.file, before.line] = before.end_column, now.end_column - before.end_column
+
     def made(self, value: _T) -> _T:
         """``value`` with its places as they are now."""
-        return _Moved(self._by).of(value)
+        return _Moved(self._place).of(value)
+
+    def _place(self, span: Span) -> Span:
+        by = self._by.get((span.file, span.line), 0)
+        if not by:
+            return span
+        columns = (
+            self._column(span.file, span.line, span.column),
+            self._column(span.file, span.end_line, span.end_column),
+        )
+        return Span(span.file, span.line + by, columns[0], span.end_line + by, columns[1])
+
+    def _column(self, file: str, line: int, column: int) -> int:
+        end, longer = self._names.get((file, line), (0, 0))
+        return column + longer if column >= end else column
 
 
 class _Moved:
-    """One value, whose parts may be shared, as it is after moves ``by`` lines."""
+    """One value, whose parts may be shared, with its places as ``place`` gives them."""
 
-    def __init__(self, by: dict[tuple[str, int], int]) -> None:
-        self._by = by
+    def __init__(self, place: Callable[[Span], Span]) -> None:
+        self._place = place
         #: By identity, beside what keeps it.
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def of(self, value: Any) -> Any:
         kind: Any = type(value)
         if kind is Span:
-            by = self._by.get((value.file, value.line), 0)
-            return replace(value, line=value.line + by, end_line=value.end_line + by) if by else value
+            return self._place(value)
         if kind is tuple or kind is list:
             parts = [self.of(part) for part in value]
             return value if all(a is b for a, b in zip(parts, value)) else kind(parts)

@@ -17,7 +17,7 @@ from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Scope
+from kernlint.interpret.values import Function, Scope
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import replace
 from kernlint.syntax.patched import Patched
@@ -44,7 +44,7 @@ class Program:
         self.kernel = kernel
         self.reference = reference
         self.question = question or Question()
-        self._kernels: dict[Any, Kernel] = {}
+        self._kernels: dict[Any, tuple[Function, Kernel]] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
         self._earlier = None if earlier is None else Readings(earlier)
@@ -256,9 +256,9 @@ class Program:
             self._under[configuration] = other
         return self._under[configuration]
 
-    def variant(self, kernel: Module, question: Question) -> Program:
-        """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
-        other = Program(kernel, self.reference, question)
+    def variant(self, kernel: Module, question: Question, reference: Module | None = None) -> Program:
+        """Another version of the kernel module or of the ``reference``, or another question; closed with this one."""
+        other = Program(kernel, reference or self.reference, question)
         other._readings, other.outside, other._found = self._readings, self.outside, self._found
         mine = self.question
         if (question.overrides, question.facts, question.host) == (mine.overrides, mine.facts, mine.host):

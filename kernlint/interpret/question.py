@@ -39,8 +39,9 @@ class Question:
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
-    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own. Without ``kernels``
-    nobody looks into these, and without ``tuners`` the one configuration of a tuner is all that is followed."""
+    ``detailed`` keeps torch calls with their arguments, follows each round of a short loop on its own and ends a call where an
+    assert fails. Without ``kernels`` nobody looks into these, and without ``tuners`` the one configuration of
+    a tuner is all that is followed. Where they are ``spread``, tensors that ``get_inputs`` gives are every other element of others."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -52,6 +53,7 @@ class Question:
     detailed: bool = False
     kernels: bool = True
     tuners: bool = True
+    spread: bool = False
 
 
 def host_facts(device: Device) -> HostFacts:

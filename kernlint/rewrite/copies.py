@@ -4,7 +4,7 @@ writes the final type."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 import libcst as cst
@@ -20,6 +20,7 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Access, Atomic, Dtype, Launch, Load, Span, Store, Tensor, TorchOp, Workload
+from kernlint.workload.dtype import BOOL
 
 #: What a comment says of a copy that is to go.
 _SPEAKS_OF_COPIES = re.compile(
@@ -62,15 +63,9 @@ def read_in_place(site: Site, spans: Iterable[Span]) -> Rewriting:
     _keep_result_types(plan)
     _keep_layouts(plan)
     _forget_comments(plan)
-    edits, proven = keep_addresses(site, plan.edits)
-    notes = (
-        *(
-            ["an argument of another layout is put in order, where its conversion kept that layout"]
-            if plan.in_order
-            else []
-        ),
-        *(["the addresses are proven at the sizes of one call"] if not proven else []),
-    )
+    edits, notes = keep_addresses(site, plan.edits)
+    if plan.in_order:
+        notes = ("an argument of another layout is put in order, where its conversion kept that layout", *notes)
     return Rewriting(tuple(edits), Effects("unsafe" if notes else "safe", memory="less", notes=notes))
 
 
@@ -142,6 +137,18 @@ def _check_alone(plan: _Plan, op: TorchOp) -> None:
         raise CannotRewrite(f"the copy at line {op.span.line} is part of the result")
     if any(_stores(launch, op.reads[0]) for launch in workload.launches()) and not returned:
         raise CannotRewrite(f"a kernel writes to what line {op.span.line} copies")
+    for later in _behind(workload, op):
+        if any(one.storage.id == op.reads[0].storage.id for one in later.writes):
+            raise CannotRewrite(f"line {later.span.line} writes to what line {op.span.line} copies")
+
+
+def _behind(workload: Workload, op: TorchOp) -> Iterator[TorchOp]:
+    """The torch calls that come after ``op``."""
+    steps = iter(workload.walk())
+    for step, _ in steps:
+        if step is op:
+            break
+    yield from (step for step, _ in steps if isinstance(step, TorchOp))
 
 
 def _check_layout(source: Source, call: cst.Call, op: TorchOp) -> None:
@@ -254,9 +261,20 @@ def _keep_result_types(plan: _Plan) -> None:
             raise CannotRewrite(f"the allocation of what line {op.span.line} converts was not found")
         if any(isinstance(step, Launch) and _loads(step, op.reads[0]) for step in plan.site.workload.launches()):
             raise CannotRewrite(f"a kernel reads what line {op.span.line} converts, which would round it earlier")
+        _check_converted_alone(plan.site.workload, op)
         if made.dtype != wanted:
             allocating = source.at(allocation, cst.Call)
             plan.edits += source.set_argument(allocating, "dtype", _target(plan, call, op, allocating))
+
+
+def _check_converted_alone(workload: Workload, op: TorchOp) -> None:
+    """Raise where the result that ``op`` converts is needed unconverted too, or converts otherwise where it is stored."""
+    storage = op.reads[0].storage.id
+    others = (one for one in _behind(workload, op) if any(read.storage.id == storage for read in one.reads))
+    if any(one.storage.id == storage for one in workload.outputs) or any(True for _ in others):
+        raise CannotRewrite(f"what line {op.span.line} converts is needed as it was too")
+    if op.writes[0].dtype == BOOL:
+        raise CannotRewrite("a store to booleans cuts off, where the conversion asks what is not zero")
 
 
 def _made(workload: Workload, span: Span | None) -> list[Tensor]:

@@ -16,9 +16,9 @@ from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.workload import Tensor, Workload, concrete
 
 
-def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> tuple[list[TextEdit], bool]:
-    """``edits``, with those that kernels need which took the old layout for granted, and whether that was tried at other sizes. Raises
-    :class:`CannotRewrite` where it is not proven that every load and store still reaches the same element."""
+def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> tuple[list[TextEdit], tuple[str, ...]]:
+    """``edits``, with those that kernels need which took the old layout for granted, and what stands in the way of a proof for other
+    calls. Raises :class:`CannotRewrite` where it is not proven that every load and store still reaches the same element."""
     question = site.program.question
     after = _followed(site, edits, question)
     wrong = moved_wrongly(site.workload, after)
@@ -26,33 +26,50 @@ def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> tuple[list[TextEdit
         edits = [*edits, *pass_strides(site, after, wrong)]
     left = moved_wrongly(site.workload, _followed(site, edits, question)) if wrong else []
     # At other sizes too, so that extents that happen to be equal here are told apart.
-    other = _at_other_sizes(site) if not left else None
+    other = _other_call(site, _other_sizes(site)) if not left else None
     if other is not None:
         left = moved_wrongly(other[1], _followed(site, edits, other[0]))
     if left:
         index, name = left[0]
         kernel = site.workload.launches()[index].kernel.name
         raise CannotRewrite(f"`{kernel}` addresses `{name}` in a way that only fits its present layout")
-    return list(edits), not wrong or other is not None
+    notes = ["the addresses are proven at the sizes of one call"] if wrong and other is None else []
+    if not _fits_slices(site, edits):
+        notes.append("an argument that does not lie in order would be read otherwise")
+    return list(edits), tuple(notes)
 
 
-def _at_other_sizes(site: Site) -> tuple[Question, Workload] | None:
-    """The question with every constant that is the extent of a tensor multiplied by another power of two, and what the program
-    does then; None where there are no such constants, or the program does not run at such sizes."""
+def _fits_slices(site: Site, edits: Sequence[TextEdit]) -> bool:
+    """Whether ``edits`` are right for arguments too that lie apart in memory, unless the program does not take these."""
+    other = _other_call(site, replace(site.program.question, spread=True))
+    if other is None:
+        return True
+    try:
+        return not moved_wrongly(other[1], _followed(site, edits, other[0]))
+    except CannotRewrite:
+        return False
+
+
+def _other_sizes(site: Site) -> Question | None:
+    """The question with every constant that is the extent of a tensor multiplied by another power of two; None where there are no
+    such constants."""
     extents = _extents(site.workload)
     sizes = sorted(name for name, value in site.workload.sizes.items() if value > 1 and value in extents)
     given = {**site.program.question.overrides}
     scaled = {name: site.workload.sizes[name] << (i % 3) for i, name in enumerate(sizes, start=1)}
-    question = replace(site.program.question, overrides={**given, **scaled})
+    return replace(site.program.question, overrides={**given, **scaled}) if sizes else None
+
+
+def _other_call(site: Site, question: Question | None) -> tuple[Question, Workload] | None:
+    """``question``, and what the program does then; None where it does not run so."""
     try:
-        workload = _followed(site, (), question)
+        workload = _followed(site, (), question) if question is not None else None
     except CannotRewrite:
         return None
-    same = [launch.kernel.name for launch in workload.launches()] == [
-        launch.kernel.name for launch in site.workload.launches()
-    ]
-    runs = sizes and same and len(workload.unknowns) <= len(site.workload.unknowns)
-    return (question, workload) if runs else None
+    if question is None or workload is None:
+        return None
+    same = [one.kernel.name for one in workload.launches()] == [one.kernel.name for one in site.workload.launches()]
+    return (question, workload) if same and len(workload.unknowns) <= len(site.workload.unknowns) else None
 
 
 def _extents(workload: Workload) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import libcst as cst
@@ -10,6 +11,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.proofs.other_calls import other_calls
 from kernlint.rules.proofs.tile_independence import difference
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
@@ -36,12 +38,30 @@ def same_work(site: Site, edits: Edits) -> Effects:
     """What another tile does beside another order of sums: nothing where the rest of the program is proven not to depend on
     it. Raises :class:`CannotRewrite` where it surely does."""
     tiles = Edits(literals=edits.literals, options=frozenset(one for one in edits.options if one[1] not in _OPTIONS))
-    found = difference(site.workload, site.after(tiles), tiles) if tiles else None
-    if found is None:
+    if not tiles:
         return Effects()
-    if found.certain:
+    found = difference(site.workload, site.after(tiles), tiles)
+    if found is not None and found.certain:
         raise CannotRewrite(found.what)
-    return Effects("unsafe", notes=(f"whether the tile is free is not proven: {found.what}",))
+    note = found.what if found is not None else _elsewhere(site, tiles)
+    return Effects("unsafe", notes=(f"whether the tile is free is not proven: {note}",)) if note else Effects()
+
+
+def _elsewhere(site: Site, tiles: Edits) -> str:
+    """What ``tiles`` change at sizes that the present tiles divide and they may not; empty where nothing."""
+    for call in other_calls(site.program, site.workload, _step(site, tiles)):
+        after = call.program.workload(site.workload.entry, tiles, site.workload.bare)
+        found = difference(call.workload, after, tiles)
+        if found is not None:
+            return f"{found.what} where {call.sizes}" if call.sizes else found.what
+    return ""
+
+
+def _step(site: Site, tiles: Edits) -> int:
+    """What every present tile divides."""
+    present: list[object] = [site.source.at(span, cst.Integer).evaluated_value for span, _ in tiles.literals]
+    present += [_current(site.launch(span), name) for span, name, _ in tiles.options]
+    return math.lcm(*(one for one in present if isinstance(one, int) and one > 0))
 
 
 def set_options(site: Site, options: Iterable[tuple[Span, str, int]]) -> Rewriting:

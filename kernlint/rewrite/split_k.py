@@ -121,9 +121,10 @@ class _Rewrite:
             raise CannotRewrite("the loop does not have one accumulator")
         (accumulator,) = accumulators
         outside = [b for b in self.kernel.bindings(accumulator) if not any(b is inner for inner in walk(self.loop))]
-        first = outside[0] if outside else None
+        earlier = [one for one in outside if self.kernel.top_level(one) <= self._position]
+        first = earlier[0] if len(earlier) == 1 else None
         initial = first.value if isinstance(first, cst.Assign) else None
-        if initial is None or callee(initial) != "zeros" or self.kernel.top_level(initial) > self._position:
+        if initial is None or callee(initial) != "zeros":
             raise CannotRewrite(f"`{accumulator}` does not start from zeros")
         return accumulator, initial, stepped
 

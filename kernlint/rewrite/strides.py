@@ -64,6 +64,8 @@ class _Strided:
         self.rank = len(view.shape)
         self.rows: dict[str, str] = {}
         self.unit = view.strides[-1] == 1
+        #: Parts of addresses that are written anew.
+        self.replaced: list[cst.BaseExpression] = []
         #: Parameters to add to the kernel, with the arguments to pass for them.
         self.passed: dict[str, str] = {}
 
@@ -95,14 +97,27 @@ class _Strided:
         if len(rows) != 1 or not self.unit:
             raise CannotRewrite(f"the rows of `{self.parameter}` were not recognised in its address")
         ((term, row),) = rows
+        texts = {id(term): self._strided_row(row)}
+        # What another caller passes may have a gap behind each element.
+        step = self._parameter("stride", self.rank - 1)
+        texts |= {id(t): f"{self.editor.operand(t.node)} * {step}" for t in terms if t is not term}
         shared = next((n for n in term.through if not self._reaches_parameter(n)), None)
-        if shared is None:
-            self.editor.replace_whole(term.node, self._strided_row(row))
-            return
-        # Other tensors use this name too: its terms are written out here.
-        inside = [t for t in terms if any(n is shared for n in t.through)]
-        parts = [self._strided_row(row) if t is term else self.editor.operand(t.node) for t in inside]
-        self.editor.replace_whole(shared, " + ".join(parts))
+        # Where other tensors use this name too its terms are written out here.
+        inside = [t for t in terms if shared is not None and any(n is shared for n in t.through)]
+        if shared is not None:
+            self.editor.replace_whole(shared, " + ".join(texts[id(t)] for t in inside))
+        for one in terms:
+            pointer = isinstance(one.node, cst.Name) and one.node.value == self.parameter
+            if not pointer and not any(one is t for t in inside):
+                self._replace(one, texts[id(one)])
+
+    def _replace(self, term: _Term, text: str) -> None:
+        """Write ``text`` for ``term``, once where several loads share it."""
+        if not any(term.node is one for one in self.replaced):
+            if any(not self._reaches_parameter(name) for name in term.through):
+                raise CannotRewrite(f"the address of `{self.parameter}` is made of parts that others use")
+            self.replaced.append(term.node)
+            self.editor.replace_whole(term.node, text)
 
     def _terms(self, node: cst.BaseExpression, through: tuple[cst.Name, ...]) -> Iterator[_Term]:
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):

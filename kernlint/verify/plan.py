@@ -19,13 +19,14 @@ from kernlint.interpret.question import Question, host_facts
 from kernlint.records import dataclass, replace
 from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.rewrite.effects import NUMERICS
+from kernlint.syntax.sizes import lifted, varied_names
 from kernlint.syntax.source import STDIN_NAME, SourceText
 from kernlint.syntax.task import read_task
 from kernlint.verdict.model import Verdict
 from kernlint.verify.formats import Precision, formats_of, named_formats
 from kernlint.verify.launches import compile_jobs, facts_of, interpreted_s, target_of, tile_extents
 from kernlint.verify.result import ChangeReport, Prediction
-from kernlint.verify.shapes import SizeCase, assumed_sizes, lifted, odd_cases, resized, scaled, varied_names
+from kernlint.verify.shapes import SizeCase, assumed_sizes, odd_cases, resized, scaled
 from kernlint.workload import Workload, concrete
 
 #: What one call may take in the interpreter: at the given sizes, and at each of the many odd ones.
@@ -241,7 +242,7 @@ class _Varied:
             self.reference, literals = lifted(reference)
             names = varied_names(self.reference)
         else:
-            names, literals = [], {}
+            names, literals = {}, {}
         if not names:
             (self.before, literals), (self.after, _) = lifted(self.before), lifted(after)
             names = varied_names(self.before)

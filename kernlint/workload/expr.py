@@ -407,9 +407,8 @@ def opaque(op: str, *args: Size, key: int = 0) -> Expr:
 
 def mostly(expr: Expr) -> Expr:
     """``expr`` with each integer that was not followed as what it mostly is."""
-    return expr.rewrite(
-        lambda one: mostly(one.args[0]) if isinstance(one, Opaque) and one.op == "unknown" and one.args else None
-    )
+    lost = (atom for atom in expr.atoms() if isinstance(atom, Opaque) and atom.op == "unknown" and atom.args)
+    return expr.substitute({atom: mostly(atom.args[0]) for atom in lost})
 
 
 def _extreme(op: str, pick: Callable[[Iterable[int]], int], values: tuple[Size, ...]) -> Size:

@@ -395,6 +395,11 @@ class Kernel:
         return {}
 
     @cached_property
+    def original(self) -> Kernel:
+        """The kernel that this one, as it was read, is a copy of but for places and names; itself where it is none."""
+        return self
+
+    @cached_property
     def launched(self) -> dict[Any, Any]:
         """What is known of launches of this kernel, by the question and all that the answer depends on beside the kernel."""
         return {}

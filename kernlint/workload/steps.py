@@ -237,10 +237,19 @@ class Launch:
         return Key((self.grid, *tensors))
 
     @cached_property
+    def original(self) -> Launch:
+        """This as a launch of the kernel that its own is a copy of: what depends on no place is the same, and worked out once."""
+        if self.kernel.original is self.kernel:
+            return self
+        found = replace(self, kernel=self.kernel.original)
+        vars(found)["shapes"] = self.shapes
+        return found
+
+    @cached_property
     def work(self) -> tuple[Any, ...]:
         """What launches agree in that do the same on tensors that look alike, wherever they stand."""
         scalars = ((name, value) for name, value in self.arguments.items() if not isinstance(value, Tensor))
-        return Key((id(self.kernel.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)))
+        return Key((id(self.kernel.original.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)))
 
     @cached_property
     def likeness(self) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from kernlint.rules.proofs.iteration_domain import (
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
-from kernlint.workload.kernel import Access
+from kernlint.workload.kernel import Access, Load, Store
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,21 @@ def ends_of_storage(tensor: Tensor, views: Mapping[int, list[Tensor]]) -> list[E
     return [lift(last) + lift(view.offset) - tensor.offset if last is not None else None for view, last in lasts]
 
 
-def overruns(workload: Workload, kind: type[Access]) -> Iterator[Overrun]:
+def overruns(workload: Workload, kind: type[Access]) -> list[Overrun]:
     """Accesses of ``kind`` that leave their tensor, each with a witness."""
+    return [one for one in workload.once(_overruns) if isinstance(one.site.access, kind)]
+
+
+def _overruns(workload: Workload) -> list[Overrun]:
     views = extents(workload)
-    for first in workload.launches():
-        for launch in versions(first):
-            for site in sites(launch.kernel, kind):
-                found = _overrun(workload, launch, site, views)
-                if found is not None:
-                    yield found
+    asked = (
+        (launch, site)
+        for first in workload.launches()
+        for launch in versions(first)
+        for site in sites(launch.kernel, Load, Store)
+    )
+    found = (_overrun(workload, launch, site, views) for launch, site in asked)
+    return [one for one in found if one is not None]
 
 
 def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:

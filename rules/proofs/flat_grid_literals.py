@@ -89,6 +89,9 @@ class _OpenReading:
     def launch(self, literals: Mapping[Span, int]) -> Launch | None:
         """The launch in the program with these literals."""
         edits = self.edits | Edits(literals=frozenset(literals.items()))
+        alone = None if self.bare else self.program.launch(self.entry, self.span, self.place, edits)
+        if alone is not None:
+            return alone
         found = launches_at(self.program.workload(self.entry, edits, self.bare), self.span)
         return found[self.place] if self.place < len(found) else None
 

@@ -43,9 +43,9 @@ class _Twins:
         self.known: dict[tuple[int, int], bool] = {}
 
     def all_stores(self, alike: Callable[[Value, Value], bool]) -> bool:
-        """Whether both have as many stores, and each is ``alike`` to its twin."""
+        """Whether both have as many stores and assertions, and each is ``alike`` to its twin."""
         ours, theirs = (
-            [value for value in values if value.op == "store" or value.op.startswith("atomic")]
+            [one for one in values if one.op in _ENDS or one.op.startswith("atomic")]
             for values in (self.ours, self.theirs)
         )
         return len(ours) == len(theirs) and all(map(alike, ours, theirs))
@@ -55,8 +55,16 @@ class _Twins:
         key = one.id, twin.id
         if key not in self.known:
             self.known[key] = True  # what a loop carries comes back to it
-            self.known[key] = one.op == twin.op and len(one.operands) == len(twin.operands) and self._alike(one, twin)
+            same = one.op == twin.op and len(one.operands) == len(twin.operands) and not self._moves_lanes(one)
+            self.known[key] = same and self._alike(one, twin)
         return self.known[key]
+
+    def _moves_lanes(self, one: Value) -> bool:
+        """Whether an element of ``one`` may come from a lane that depends on how long the tile is."""
+        if one.op != "reshape":
+            return one.op in _MOVING
+        before = self.ours.operands(one)[0].shape
+        return [extent for extent in before if extent != 1] != [extent for extent in one.shape if extent != 1]
 
     def _alike(self, one: Value, twin: Value) -> bool:
         """The same of the results of one operation."""
@@ -64,6 +72,12 @@ class _Twins:
 
     def _operands_alike(self, one: Value, twin: Value) -> bool:
         return all(map(self.alike, self.ours.operands(one), self.theirs.operands(twin)))
+
+
+#: What the outcome of a program is: what it stores, and whether it gets there.
+_ENDS = frozenset({"store", "static_assert", "device_assert"})
+#: Functions that put elements into other lanes of their tile.
+_MOVING = frozenset({"flip", "sort", "topk", "gather", "cat", "histogram"})
 
 
 class _Elements(_Twins):
@@ -163,9 +177,15 @@ class _Loaded(_Twins):
         self.changed = changed
 
     def stores(self, one: Value, twin: Value) -> bool:
-        """Whether two stores store the same."""
+        """Whether two stores store the same, under conditions that are."""
         roles = [role for role in one.roles if role not in _PLACES_OF_ACCESSES]
-        return all(self._arguments_alike(one, twin, role) for role in roles)
+        return self._conditions_alike(one, twin) and all(self._arguments_alike(one, twin, role) for role in roles)
+
+    def _conditions_alike(self, one: Value, twin: Value) -> bool:
+        ours, theirs = ([part.test for part in value.region.around() if part.test] for value in (one, twin))
+        return len(ours) == len(theirs) and all(
+            self.alike(self.ours[test], self.theirs[other]) for test, other in zip(ours, theirs)
+        )
 
     def _arguments_alike(self, one: Value, twin: Value, role: str) -> bool:
         given, other = self.ours.argument(one, role), self.theirs.argument(twin, role)

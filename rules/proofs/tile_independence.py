@@ -8,18 +8,20 @@ touched before, over all programs and iterations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import add, mul
 
 from kernlint.interpret.edits import Edits
+from kernlint.interpret.host.journal import alike
 from kernlint.records import dataclass
 from kernlint.rules.proofs.indices import Addresses, addresses
 from kernlint.rules.proofs.same_elements import same_values
 from kernlint.workload import (
     Access,
+    Atomic,
     Branch,
     Compute,
     Dot,
@@ -63,6 +65,10 @@ def difference(before: Workload, after: Workload | None, edits: Edits) -> Differ
     if len(old) != len(new) or any(type(one) is not type(other) for one, other in changed):
         return Difference("the host then does other steps", True)
     found: list[Difference] = []
+    if len(after.faults) > len(before.faults):
+        found.append(Difference("the host code then fails", True))
+    if not _same_data(before.result, after.result):
+        found.append(Difference("what the call returns depends on the tile", True))
     lines = Counter(one.span.line for one, _ in changed)
     #: Of launches that are alike one is enough.
     seen: set[tuple[object, object]] = set()
@@ -81,12 +87,17 @@ def difference(before: Workload, after: Workload | None, edits: Edits) -> Differ
 def _same_step(one: Step, other: Step) -> bool:
     if isinstance(one, TorchOp) and isinstance(other, TorchOp):
         alike = (one.name, one.kind, one.dims) == (other.name, other.kind, other.dims)
-        return alike and _same_values((*one.reads, *one.writes), (*other.reads, *other.writes))
+        called = [None if step.call is None else (step.call.args, dict(step.call.kwargs)) for step in (one, other)]
+        return alike and _same_data((one.reads, one.writes, called[0]), (other.reads, other.writes, called[1]))
     return True
 
 
-def _same_values(some: Sequence[object], others: Sequence[object]) -> bool:
-    return len(some) == len(others) and all(_same_value(a, b) for a, b in zip(some, others))
+def _same_data(one: object, other: object) -> bool:
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(_same_data, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same_data(value, other[key]) for key, value in one.items())
+    return _same_value(one, other)
 
 
 def _same_value(one: object, other: object) -> bool:
@@ -114,8 +125,19 @@ def _of_launch(old: Launch, new: Launch, edits: Edits) -> Iterator[Difference]:
         # A flag such as EVEN_K chooses between masks; the accesses tell whether it chose rightly.
         if other != constant and parameter not in set_here and not isinstance(constant, bool):
             yield Difference(f"`{parameter}` of {name} depends on the tile", False)
-    if (old.kernel, old.grid) != (new.kernel, new.grid):
-        yield from _of_kernel(old, new)
+    # What is proven of a kernel holds for its copies; each is kept beside the proof, so that nothing else comes to have its identity.
+    proven, key = old.original.kernel.launched, (_of_launch, *_told_apart(old), *_told_apart(new))
+    if key in proven or (old.kernel, old.grid) == (new.kernel, new.grid):
+        return
+    found = list(_of_kernel(old, new))
+    if not found:
+        proven[key] = old.original, new.original
+    yield from found
+
+
+def _told_apart(launch: Launch) -> tuple[object, ...]:
+    """What tells ``launch`` from others of its kernel and of copies of that."""
+    return launch.work, alike(list(launch.arguments.values()), {}), alike(dict(launch.constexprs), {})
 
 
 def _set_by(edits: Edits, launch: Launch) -> set[str]:
@@ -172,6 +194,8 @@ _Placed = tuple[Launch, Access, tuple[Loop, ...]]
 def _of_access(old: _Placed, new: _Placed, where: str) -> Iterator[Difference]:
     before, after = old[1], new[1]
     what = f"the access to `{before.base}` {where}"
+    if isinstance(before, Atomic) and _times(*old) != _times(*new):
+        yield Difference(f"{what} happens another number of times for each element", False)
     if before.base != after.base or before.dtype != after.dtype:
         yield Difference(f"{what} goes elsewhere", True)
         return
@@ -200,6 +224,16 @@ def _known(
         known[key] = asked(launch, access, loops)
     found: _Reach | None = known[key]
     return found
+
+
+def _times(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> Size | None:
+    """How often an access comes to an element by programs, rounds and lanes that its address does not tell apart."""
+    ranges: list[tuple[Atom, Size | None]] = [(ProgramId(axis), extent) for axis, extent in enumerate(launch.grid)]
+    ranges += [(LoopIndex(loop.id), loop.trip) for loop in loops]
+    ranges += [(Lane(dim), extent) for dim, extent in enumerate(access.shape)]
+    told = lift(access.offset or 0).atoms()
+    alike = [extent for atom, extent in ranges if atom not in told]
+    return None if None in alike else simplify(prod((lift(one) for one in alike if one is not None), start=lift(1)))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import textwrap
 import pytest
 from support.fixes import changed, fixed, refusal
 
+from kernlint.fix import fix_source
 from kernlint.request import Request
 from kernlint.rules.registry import find_rule
 
@@ -53,11 +54,19 @@ STRIDED_ROW = (
 @pytest.mark.parametrize(
     ("source", "load"),
     [
-        pytest.param(rows(), "X + x_row[:, None] + d[None, :]", id="offsets with a name"),
-        pytest.param(rows("pass", "X + r[:, None] * D + d[None, :]"), "X + x_row[:, None] + d[None, :]", id="inline"),
-        pytest.param(rows("base = X + r[:, None] * D", "base + d[None, :]"), "base + d[None, :]", id="pointer to rows"),
+        pytest.param(rows(), "X + x_row[:, None] + d[None, :] * x_stride3", id="offsets with a name"),
         pytest.param(
-            rows("pass", "X + (d[None, :] + D * r[:, None])"), "X + (d[None, :] + x_row[:, None])", id="swapped"
+            rows("pass", "X + r[:, None] * D + d[None, :]"), "X + x_row[:, None] + d[None, :] * x_stride3", id="inline"
+        ),
+        pytest.param(
+            rows("base = X + r[:, None] * D", "base + d[None, :]"),
+            "base + d[None, :] * x_stride3",
+            id="pointer to rows",
+        ),
+        pytest.param(
+            rows("pass", "X + (d[None, :] + D * r[:, None])"),
+            "X + (d[None, :] * x_stride3 + x_row[:, None])",
+            id="swapped",
         ),
     ],
 )
@@ -65,8 +74,8 @@ def test_a_kernel_that_takes_its_input_for_contiguous(source: str, load: str) ->
     result = fixed(source, "KL301", unsafe=False)
     assert STRIDED_ROW in result.after
     assert f"tl.load({load}, mask" in result.after
-    assert "x_size1, x_size2, x_stride0, x_stride1, x_stride2, D: tl.constexpr" in result.after
-    assert "x, y, n, x.shape[1], x.shape[2], x.stride(0), x.stride(1), x.stride(2), D=D" in result.after
+    assert "x_size1, x_size2, x_stride0, x_stride1, x_stride2, x_stride3, D: tl.constexpr" in result.after
+    assert "x, y, n, x.shape[1], x.shape[2], x.stride(0), x.stride(1), x.stride(2), x.stride(3), D=D" in result.after
     assert "memory_format=torch.contiguous_format" in result.after and ".contiguous()" not in result.after
     (applied,) = result.applied
     assert (applied.effects.numerics, applied.effects.memory) == ("exact", "less")
@@ -173,3 +182,53 @@ def test_a_kernel_without_strides_cannot_take_a_transposed_view() -> None:
 
     result = fix_source(Request(source, path="k.py"), rules=["KL301", "KL305"], unsafe=True)
     assert ".contiguous()" in result.after and "* N + n[None, :]" in result.after
+
+
+_FLAT = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, y_ptr, M, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(y_ptr + row * N + cols, x * 2, mask=cols < N)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        M, N = x.shape
+        HOST
+        y = torch.empty(M, N, device=x.device)
+        double[(M,)](x, y, M, N, BLOCK=1024)
+        return RESULT
+
+def get_inputs():
+    return [torch.randn(8192, 1024)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "result", "why"),
+    [
+        ("x = x.clone()", "y", "does not lie in order"),
+        ("x = x.t().contiguous().t().contiguous()", "y", "does not lie in order"),
+        ("z = x; x = x.clone(); z.add_(1)", "y", "writes to what line"),
+        ("z = x.t(); x = x.clone(); z[0] = 1", "y", "writes to what line"),
+        ("pass", "y.half(), y", "is needed as it was too"),
+        ("pass", "y.half(), y.t()", "is needed as it was too"),
+        ("pass", "y.half(), y.sum()", "is needed as it was too"),
+        ("pass", "y.bool()", "a store to booleans"),
+    ],
+)
+def test_what_is_not_the_same_for_every_caller_is_not_done_without_asking(host: str, result: str, why: str) -> None:
+    source = _FLAT.replace("HOST", host).replace("RESULT", result)
+    made = fix_source(Request(source, "kernel.py", device="h100"), rules=["KL301"])
+    assert not made.applied and any(why in one.reason for one in made.refused), made.refused
+
+
+def test_a_result_that_is_converted_alone_is_stored_so() -> None:
+    source = _FLAT.replace("HOST", "pass").replace("RESULT", "y.half()")
+    made = fix_source(Request(source, "kernel.py", device="h100"), rules=["KL301"])
+    assert [one.effects.applicability for one in made.applied] == ["safe"], made.refused

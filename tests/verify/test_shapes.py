@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kernlint.interpret.assume import parse_fact
+from kernlint.syntax.sizes import lifted, varied_names
 from kernlint.verify.child.loading import load
-from kernlint.verify.shapes import assumed_sizes, lifted, resized, varied_names
+from kernlint.verify.shapes import assumed_sizes, resized
 
 SOURCE = '''"""A file."""
 from __future__ import annotations

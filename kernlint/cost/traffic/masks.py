@@ -3,69 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cached_property
 
 from kernlint.cost.evaluate import Columns, Point, evaluator, origin, slot
 from kernlint.cost.traffic.probe import Probe, put
+from kernlint.records import dataclass
 from kernlint.workload import Atomic, Expr, Lane, Load, LoopIndex, Opaque, ProgramId, Store
 from kernlint.workload.expr import lift
+from kernlint.workload.kernel import Bounds
 
 
 def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:
     """Share of the tile's lanes inside the mask, in the mean over programs and iterations.
 
     Bounds linear in one lane are counted exactly at each sampled program; others are sampled along the lanes; a bound
-    that cannot be evaluated counts as open.
+    that cannot be evaluated counts as open. Accesses of one tile often have one mask, which is looked at once.
     """
     if not access.mask:
         return 1.0
-    gaps = [lift(probe.likely(right - left) or 0) for left, right in access.mask]
+    asked = access.mask, access.shape
+    if asked not in probe.fractions:
+        probe.fractions[asked] = _fraction(access.mask, access.shape, probe)
+    return probe.fractions[asked]
+
+
+def _fraction(mask: Bounds, shape: tuple[int, ...], probe: Probe) -> float:
+    gaps = [lift(probe.likely(right - left) or 0) for left, right in mask]
     corner = list(probe.centre)
-    for dim, extent in enumerate(access.shape):
+    for dim, extent in enumerate(shape):
         put(corner, Lane(dim), float(extent - 1))
     for axis, extent in enumerate(probe.grid):
         put(corner, ProgramId(axis), float(extent - 1))
     for loop, trip in probe.trips.items():
         put(corner, LoopIndex(loop), max(0.0, math.ceil(trip) - 1.0))
-    bounds = [_Bound(gap, access.shape) for gap in gaps if _may_fail(gap, corner)]
+    bounds = [_Bound(gap, shape) for gap in gaps if _may_fail(gap, corner)]
     if not bounds:
         return 1.0
-    points = _mask_points([bound.gap for bound in bounds], probe)
-    sampled = _sampled_shares(bounds, points, probe)
-    total = sum(_inside(bounds, access.shape, point, sampled, index) for index, point in enumerate(points))
-    return total / len(points)
-
-
-def _sampled_shares(bounds: list[_Bound], points: list[Point], probe: Probe) -> dict[_Bound, list[float]]:
-    """For each bound that is linear in no one lane its :func:`_sampled_share` at each of ``points``, where it is known at all
-    of them. Bounds on the same lanes have most of their divisions in common."""
-    found: dict[_Bound, list[float]] = {}
-    columns: dict[tuple[int, ...], Columns] = {}
+    points = _Points.of([bound.gap for bound in bounds], probe)
+    lanes: dict[tuple[int, ...], Columns] = {}
+    #: By the dimension of lanes that bounds are about, the share inside at each point; these are independent of one another.
+    shares: dict[int, list[float]] = {}
     for bound in bounds:
-        if not bound.lanes or bound.slope is not None:
-            continue
-        lanes = tuple(bound.lanes)
-        if lanes not in columns:
-            columns[lanes] = _lane_columns(bound, points, probe)
-        values = columns[lanes].values(bound.gap)
+        inside = _shares(bound, points, lanes)
+        shares[bound.dim] = list(map(min, shares[bound.dim], inside)) if bound.dim in shares else inside
+    return sum(map(math.prod, zip(*shares.values()))) / points.count
+
+
+def _shares(bound: _Bound, points: _Points, lanes: dict[tuple[int, ...], Columns]) -> list[float]:
+    """The share of the lanes inside ``bound`` at each of ``points``. Bounds on the same ``lanes`` have most of their divisions in
+    common."""
+    if bound.lanes and bound.slope is None:
+        several = tuple(bound.lanes)
+        if several not in lanes:
+            lanes[several] = points.with_lanes(bound)
+        values = lanes[several].values(bound.gap)
         if values is not None:
             inside = [value > 0 for value in values]
-            found[bound] = [
-                sum(inside[i : i + _LANE_POINTS]) / _LANE_POINTS for i in range(0, len(inside), _LANE_POINTS)
-            ]
-    return found
-
-
-def _lane_columns(bound: _Bound, points: list[Point], probe: Probe) -> Columns:
-    """Every sampled lane of ``bound`` at each of ``points``."""
-    moving = [slot(ProgramId(axis)) for axis in range(3)] + [slot(LoopIndex(loop)) for loop in probe.trips]
-    columns: dict[int, list[float]] = {
-        where: [point[where] for point in points for _ in range(_LANE_POINTS)] for where in moving if where is not None
-    }
-    for place, (where, _) in enumerate(bound.samples[0]):
-        columns[where] = [lane[place][1] for lane in bound.samples] * len(points)
-    return Columns(columns, points[0], len(points) * _LANE_POINTS)
+            return [sum(inside[i : i + _LANE_POINTS]) / _LANE_POINTS for i in range(0, len(inside), _LANE_POINTS)]
+    starts = points.values(bound.gap)
+    if not bound.lanes:
+        return [0.0 if start is not None and start <= 0 else 1.0 for start in starts]
+    slopes = [None] * points.count if bound.slope is None else points.values(bound.slope)
+    extent = bound.shape[bound.dim]
+    return [
+        1.0 if start is None
+        else _sampled_share(bound, points.at(index)) if slope is None
+        else _count_positive(start, slope, extent) / extent if extent else 0.0
+        for index, (start, slope) in enumerate(zip(starts, slopes))
+    ]  # fmt: skip
 
 
 def _may_fail(gap: Expr, corner: Point) -> bool:
@@ -90,14 +96,14 @@ def _may_fail(gap: Expr, corner: Point) -> bool:
 
 
 class _Bound:
-    """One bound of a mask: positive ``gap`` inside; its lane dimensions, and the slope along the only one."""
+    """One bound of a mask: positive ``gap`` inside; its lane dimensions, the widest of them (-1 where there is none), and the slope
+    along the only one."""
 
     def __init__(self, gap: Expr, shape: tuple[int, ...]) -> None:
         self.gap = gap
-        self.value = evaluator(gap)
         self.lanes = sorted(atom.dim for atom in gap.atoms() if isinstance(atom, Lane) and atom.dim < len(shape))
-        step = gap.coefficient(Lane(self.lanes[0])) if len(self.lanes) == 1 else None
-        self.slope = None if step is None else evaluator(step)
+        self.dim = max(self.lanes, key=lambda dim: shape[dim], default=-1)
+        self.slope = gap.coefficient(Lane(self.lanes[0])) if len(self.lanes) == 1 else None
         self.shape = shape
 
     @cached_property
@@ -114,28 +120,61 @@ class _Bound:
         ]
 
 
-def _mask_points(gaps: list[Expr], probe: Probe) -> list[Point]:
-    """Programs and iterations at which to count lanes: all of them where few, else a low-discrepancy sample."""
-    atoms = sorted({atom for gap in gaps for atom in gap.atoms() if isinstance(atom, (ProgramId, LoopIndex))}, key=str)
-    extents = [
-        probe.grid[atom.axis] if isinstance(atom, ProgramId) and atom.axis < len(probe.grid)
-        else max(1, math.ceil(probe.trips.get(atom.loop, 1))) if isinstance(atom, LoopIndex) else 1
-        for atom in atoms
-    ]  # fmt: skip
-    total = math.prod(extents)
-    count = min(total, _MASK_POINTS)
-    points = []
-    for index in range(count):
-        point = list(probe.centre)
-        rest = index
+@dataclass(frozen=True)
+class _Points:
+    """Programs and iterations at which lanes are counted: the values of the slots that differ among them, by slot."""
+
+    moving: dict[int, list[float]]
+    centre: Point
+    count: int
+
+    @classmethod
+    def of(cls, gaps: list[Expr], probe: Probe) -> _Points:
+        """All that ``gaps`` tell apart where few, else a low-discrepancy sample."""
+        atoms = sorted(
+            {atom for gap in gaps for atom in gap.atoms() if isinstance(atom, (ProgramId, LoopIndex))}, key=str
+        )
+        extents = [
+            probe.grid[atom.axis] if isinstance(atom, ProgramId) and atom.axis < len(probe.grid)
+            else max(1, math.ceil(probe.trips.get(atom.loop, 1))) if isinstance(atom, LoopIndex) else 1
+            for atom in atoms
+        ]  # fmt: skip
+        total = math.prod(extents)
+        count = min(total, _MASK_POINTS)
+        moving: dict[int, list[float]] = {}
+        inner = 1
         for position, (atom, extent) in enumerate(zip(atoms, extents)):
-            if total <= _MASK_POINTS:
-                put(point, atom, float(rest % extent))
-                rest //= extent
-            else:
-                put(point, atom, float(int(((index + 0.5) * _KRONECKER[position % len(_KRONECKER)] % 1.0) * extent)))
-        points.append(point)
-    return points
+            pace = _KRONECKER[position % len(_KRONECKER)]
+            where = slot(atom)
+            if where is not None:
+                moving[where] = [
+                    float(index // inner % extent if total <= count else int((index + 0.5) * pace % 1.0 * extent))
+                    for index in range(count)
+                ]
+            inner *= extent
+        return cls(moving, probe.centre, count)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return Columns(self.moving, self.centre, self.count)
+
+    def values(self, expr: Expr) -> Sequence[float | None]:
+        """``expr`` at each point, None where it is not known."""
+        known = self._columns.values(expr)
+        return [evaluator(expr)(self.at(index)) for index in range(self.count)] if known is None else known
+
+    def at(self, index: int) -> Point:
+        point = list(self.centre)
+        for where, column in self.moving.items():
+            point[where] = column[index]
+        return point
+
+    def with_lanes(self, bound: _Bound) -> Columns:
+        """Every sampled lane of ``bound`` at each point."""
+        columns = {where: [x for x in column for _ in range(_LANE_POINTS)] for where, column in self.moving.items()}
+        for place, (where, _) in enumerate(bound.samples[0]):
+            columns[where] = [lane[place][1] for lane in bound.samples] * self.count
+        return Columns(columns, self.centre, self.count * _LANE_POINTS)
 
 
 #: Programs and iterations at which a mask is counted, and lanes where it is not linear in one.
@@ -149,34 +188,6 @@ _LANE_POINTS = 8
 _KRONECKER = (1 / 32, 0.6180339887, 0.7548776662, 0.5698402910, 0.8191725134)
 
 
-def _inside(
-    bounds: list[_Bound], shape: tuple[int, ...], point: Point, sampled: Mapping[_Bound, list[float]], index: int
-) -> float:
-    """Share of the lanes for which all gaps are positive, bounds on different lane dimensions being independent."""
-    shares: dict[int, float] = {}
-    for bound in bounds:
-        if bound in sampled:
-            dim = max(bound.lanes, key=lambda d: shape[d])
-            shares[dim] = min(shares.get(dim, 1.0), sampled[bound][index])
-            continue
-        value = bound.value(point)
-        if value is None:
-            continue
-        if not bound.lanes:
-            if value <= 0:
-                return 0.0
-            continue
-        dim = max(bound.lanes, key=lambda d: shape[d])
-        extent = shape[dim]
-        slope = None if bound.slope is None else bound.slope(point)
-        if slope is not None:
-            share = _count_positive(value, slope, extent) / extent if extent else 0.0
-        else:
-            share = _sampled_share(bound, point)
-        shares[dim] = min(shares.get(dim, 1.0), share)
-    return math.prod(shares.values())
-
-
 def _count_positive(start: float, slope: float, extent: int) -> float:
     """How many of ``start + slope * i`` for i in 0 .. extent - 1 are positive."""
     if slope == 0:
@@ -188,11 +199,10 @@ def _count_positive(start: float, slope: float, extent: int) -> float:
 
 def _sampled_share(bound: _Bound, point: Point) -> float:
     hits = 0
+    value_at = evaluator(bound.gap)
     for lane in bound.samples:
         for where, to in lane:
             point[where] = to
-        value = bound.value(point)
+        value = value_at(point)
         hits += value is None or value > 0
-    for where, _ in bound.samples[0]:
-        point[where] = 0.0
     return hits / _LANE_POINTS

@@ -41,6 +41,8 @@ class Probe:
         self.trips: dict[int, float] = {}
         self.unknown_trips = 0
         self.counted_trips = 0
+        #: The share of lanes inside each mask that was asked about, by the mask and the shape of the tile.
+        self.fractions: dict[object, float] = {}
         self.centre = origin()
         for axis, extent in enumerate(self.grid):
             put(self.centre, ProgramId(axis), float(extent // 2))

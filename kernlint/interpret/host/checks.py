@@ -6,7 +6,7 @@ whatever way it is spelt, and make of it what it says: a rank, a size, an elemen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -16,7 +16,7 @@ from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.values import Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
-from kernlint.workload import Dtype, Expr, Symbol, Tensor
+from kernlint.workload import Dtype, Expr, Opaque, Symbol, Tensor
 from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
@@ -117,7 +117,18 @@ def _compared(h: HostState, operator: type, left: Expr, right: Expr, truth: bool
     elif operator is cst.LessThanEqual:
         h.bounds.append((left, right + 1))
     elif operator is cst.Equal and (left - right).value is None:
-        h.zeros.append(left - right)
+        h.zeros += (left - right, *_of_all_elements(left - right))
+
+
+def _of_all_elements(zero: Expr) -> Iterator[Expr]:
+    """What the rest of an extent after division, which is ``zero``, says of the number of elements of its tensor: it is a multiple
+    of whatever the extent is."""
+    for atom in zero.atoms():
+        if isinstance(atom, Opaque) and atom.op == "mod" and zero == Expr.atom(atom):
+            extent = open_size(atom.args[0])
+            tensor, found, _ = extent.name.partition(".shape[") if extent is not None else ("", "", "")
+            if found:
+                yield ex.mod(Expr.atom(Symbol(f"{tensor}.numel")), atom.args[1])
 
 
 def _learn(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:

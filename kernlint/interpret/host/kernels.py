@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
+from kernlint.interpret.host.copies import copied, form_of
 from kernlint.interpret.host.values import HostDescriptor
 from kernlint.interpret.triton.reading import read_kernel
 from kernlint.interpret.values import Function, Jit
@@ -32,33 +33,44 @@ def kernel_of(
     if h.seen is not None and h.sinks and span not in h.seen_kernels:
         values = h.seen_kernels[span] = {}
         return read_kernel(jit, inside, constexprs, grid, h.edits, values)
-    key = (
-        jit.function.node,
+    edits = (
         h.edits.native_dots,
         h.edits.precisions,
         _within_sight(h.edits.literals, jit.function.module),
-        _signature(inside),
-        _signature(constexprs),
     )
+    given = edits, _signature(inside), _signature(constexprs)
     # Few kernels care how many programs there are beyond one.
-    coarse, exact = (key, tuple(map(_several, grid))), (key, tuple(map(str, grid)))
-    kernel = h.kernels.get(coarse)
-    if kernel is not None and kernel.counts_programs:
-        kernel = h.kernels.get(exact)
+    grids = tuple(map(_several, grid)), tuple(map(str, grid))
+    own = jit.function.node, *given
+    known = _known(h, own, grids)
+    if known is not None:
+        return known[1]
+    edited = any(edits)
+    form = None if edited else form_of(jit.function)
+    shared = form, *given
+    known = _known(h, shared, grids) if form is not None else None
+    kernel = copied(known[1], known[0], jit.function) if known is not None else None
     if kernel is None:
         read = partial(read_kernel, jit, inside, constexprs, grid, h.edits)
-        given = {**inside, **constexprs}
-        edited = any(key[1:4])
-        kernel = read() if h.readings is None or edited else h.readings.ask(jit, ("kernel", exact[1]), given, read)
-        h.kernels[coarse] = h.kernels[exact] = kernel
+        values = {**inside, **constexprs}
+        kernel = read() if h.readings is None or edited else h.readings.ask(jit, ("kernel", grids[1]), values, read)
+    for key in (own, shared) if known is None and form is not None else (own,):
+        h.kernels[key, grids[0]] = h.kernels[key, grids[1]] = jit.function, kernel
     return kernel
+
+
+def _known(h: HostEvaluator, key: object, grids: tuple[object, object]) -> tuple[Function, Kernel] | None:
+    """What is known by ``key`` of launches in a grid, which is told in general and exactly."""
+    found = h.kernels.get((key, grids[0]))
+    return h.kernels.get((key, grids[1])) if found is not None and found[1].counts_programs else found
 
 
 def refused_by_front_end(
     h: HostEvaluator, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], target: Target, bare: bool
 ) -> tuple[Fault, ...]:
     """What the front end refuses of a kernel with these arguments; remembered, as the kernel itself is."""
-    key = (jit.function.node, bare, _signature(arguments), _signature(constexprs))
+    given = bare, _signature(arguments), _signature(constexprs)
+    key = jit.function.node, *given
     if key not in h.refused:
         from kernlint.interpret.frontend.check import check_kernel
 
@@ -66,7 +78,14 @@ def refused_by_front_end(
         made = frozenset(jit.heuristics), tuple(frozenset(config.kwargs) for config in jit.configs)
         asked = "refused", target, bare, jit.unspecialised, jit.open_ended, made
         values = {**arguments, **constexprs}
-        h.refused[key] = check() if h.readings is None else h.readings.ask(jit, asked, values, check)
+        form = form_of(jit.function)
+        shared = form, asked, *given
+        refused = h.refused.get(shared) if form is not None else None
+        if refused is None or refused:  # in words about a place
+            refused = check() if h.readings is None else h.readings.ask(jit, asked, values, check)
+        h.refused[key] = refused
+        if form is not None:
+            h.refused[shared] = refused
     return h.refused[key]
 
 

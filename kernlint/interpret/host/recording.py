@@ -12,6 +12,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.interpret.host.first_call import Once, Recorded
 from kernlint.interpret.host.journal import OutOfReach
 from kernlint.interpret.host.values import LongList
+from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.values import Instance
 from kernlint.workload import Call, Collected, Dtype, Expr, Fault, Span, Tensor
@@ -119,9 +120,11 @@ class Recording(Evaluator):
             self.unknowns.append(what)
 
     def contradict(self, node: cst.CSTNode, what: str) -> None:
-        """``what``, at ``node``, cannot be with the arguments at hand."""
+        """``what``, at ``node``, cannot be with the arguments at hand; nothing is read behind it where all is asked for."""
         if self.sinks:
             self.contradictions.append(f"{self.symbol} cannot be called so: {what} at line {self.span(node).line}")
+        if self.detailed:
+            raise Raised
 
     def changes(self) -> None:
         """Something that outlives the call is about to change. Raises :class:`OutOfReach` where it may not."""

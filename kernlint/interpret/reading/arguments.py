@@ -69,6 +69,8 @@ class ArgumentReading(ModuleReading):
                 value = values[i]
                 if isinstance(value, Tensor):
                     value = replace(value, name=name, storage=replace(value.storage, origin="input"))
+                    if self.question.spread and value.strides is not None:
+                        value = replace(value, strides=tuple(stride * 2 for stride in value.strides))
             elif param.default is not None and said is None and (function.symbol, name) not in self.program._needed:
                 value = self._guard(partial(self.host.default, param, function), Unknown(name))
             else:

@@ -190,7 +190,7 @@ class Recorder:
 
 
 #: What does something without giving a value; the test of a ``while`` among it.
-EFFECTS = frozenset({"store", "debug_barrier", "while"})
+EFFECTS = frozenset({"store", "debug_barrier", "while", "static_assert", "device_assert"})
 
 
 class _Own(int):
