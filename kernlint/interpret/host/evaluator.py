@@ -302,13 +302,7 @@ class HostEvaluator(HostOperators):
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, Tensor):
-            target = indexing.index(self, container, index, node)
-            if isinstance(target, Tensor):
-                reads = (value,) if isinstance(value, Tensor) else ()
-                if isinstance(value, Unknown):
-                    self.unknown(f"line {self.span(node).line}: what `{self.code(node)}` is set to")
-                with self.inside("setitem", [target, value], {}):
-                    self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
+            indexing.assign(self, container, index, value, node)
             return
         self.changes()
         if self.rounds:
