@@ -49,7 +49,6 @@ from kernlint.interpret.values import (
     Jit,
     Namespace,
     ReadValue,
-    Rest,
     Scope,
     Unknown,
 )
@@ -180,11 +179,7 @@ class HostEvaluator(HostOperators):
                 self.refuse("unpacked-shape", elements[0], text)
         if starred and isinstance(value, ShapeOf) and value.what == "shape":
             place = next(i for i, element in enumerate(elements) if type(element) is cst.StarredElement)
-            back = place - len(elements) + 1
-            lead = [self.symbol_for(value.tensor, f"shape[{axis}]") for axis in range(place)]
-            tail = [self.symbol_for(value.tensor, f"shape[{axis}]") for axis in range(back, 0)]
-            parts: list[Any] = [*lead, [Rest(of=value)], *tail]
-            for element, item in zip(elements, parts):
+            for element, item in zip(elements, self.around_rest(value, place, len(elements) - place - 1)):
                 self.assign(element.value, item, scope)
             return
         super()._unpack(elements, value, scope)

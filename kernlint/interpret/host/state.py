@@ -20,7 +20,7 @@ from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
-from kernlint.interpret.values import Class, Deferred, Function, Instance, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Instance, Rest, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
@@ -234,6 +234,11 @@ class HostState(Recording):
                 checks.equal_shapes(self, one, other)
             else:
                 self.same_shape.append((one, other))
+
+    def around_rest(self, shape: ShapeOf, before: int, behind: int) -> list[Any]:
+        """``first, *rest, last = x.shape`` of a tensor of unknown rank: so many extents before and behind what is left."""
+        extents = [self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in (*range(before), *range(-behind, 0))]
+        return [*extents[:before], [Rest(of=shape)], *extents[before:]]
 
     def shape(self, x: Tensor) -> Any:
         x = self.current(x)
