@@ -61,7 +61,9 @@ def _listed(source: Source, configs: cst.BaseExpression) -> cst.List | None:
 
 def _spread(source: Source, configs: cst.BaseExpression, texts: Sequence[str]) -> TextEdit:
     """A list of ``configs``, from wherever they come, and of ``texts``."""
-    plain = isinstance(configs, (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.List, cst.ListComp)) or bool(configs.lpar)
+    plain = isinstance(configs, (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.List, cst.ListComp)) or bool(
+        configs.lpar
+    )
     present = source.full_code(configs)
     start, end = source.whole(configs)
     indent = source.indent(start)
