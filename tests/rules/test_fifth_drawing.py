@@ -164,3 +164,51 @@ HALVES = """
 @pytest.mark.parametrize(("distance", "expected"), [("WIDTH", []), ("64", ["error"])])
 def test_a_distance_of_open_size(distance: str, expected: list[str]) -> None:
     assert severities("KL760", HALVES.format(distance=distance)) == expected
+
+
+@pytest.mark.parametrize(("end", "expected"), [("register('copy', space, copy)", []), ("register('copy')", ["error"])])
+def test_a_kernel_that_is_handed_to_a_registry(end: str, expected: list[str]) -> None:
+    source = f"""
+    from elsewhere import register, space
+
+    @triton.jit
+    def copy(x, o, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i))
+
+    def run(x, o):
+        copy[lambda meta: (x.numel() // meta["B"],)](x, o)
+
+    {end}
+    """
+    assert told("KL703", source) == expected
+
+
+def test_a_product_of_doubles_is_one() -> None:
+    source = """
+    @triton.jit
+    def cube(x, o, B: tl.constexpr):
+        i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+        m = tl.load(x + i).to(tl.float64)
+        tl.store(o + i, tl.dot(tl.dot(m, m), m))
+
+    def run(x: torch.Tensor, o: torch.Tensor):
+        cube[(1,)](x, o, B=32)
+    """
+    assert told("KL715", source) == []
+
+
+@pytest.mark.parametrize(("restored", "expected"), [("['x']", []), ("[]", ["error"])])
+def test_an_update_through_another_type(restored: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"B": 64}}), triton.Config({{"B": 128}})], key=["n"], restore_value={restored})
+    @triton.jit
+    def add(x, n, B: tl.constexpr):
+        bits = x.to(tl.pointer_type(tl.int64))
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(bits + i, tl.load(bits + i, mask=i < n) + 1, mask=i < n)
+
+    def run(x):
+        add[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
+    """
+    assert severities("KL752", source) == expected
