@@ -212,3 +212,24 @@ def test_an_update_through_another_type(restored: str, expected: list[str]) -> N
         add[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
     """
     assert severities("KL752", source) == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"), [("kind == LOWER", []), ("(kind == LOWER).any()", ["warning"]), ("x[0] == LOWER", ["warning"])]
+)
+def test_a_number_that_a_condition_compares(test: str, expected: list[str]) -> None:
+    source = f"""
+    from elsewhere import LOWER
+
+    @triton.jit
+    def copy(x, o, n, UNIT: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i, mask=i < n) * UNIT, mask=i < n)
+
+    def run(x, o, kind):
+        unit = 1 if {test} else 0
+        for _ in range(4):
+            copy[(4,)](x, o, 200, unit, B=64)
+        return o
+    """
+    assert severities("KL602", source) == expected
