@@ -215,7 +215,8 @@ def test_an_update_through_another_type(restored: str, expected: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("test", "expected"), [("kind == LOWER", []), ("(kind == LOWER).any()", ["warning"]), ("x[0] == LOWER", ["warning"])]
+    ("test", "expected"),
+    [("kind == LOWER", []), ("(kind == LOWER).any()", ["warning"]), ("x[0] == LOWER", ["warning"])],
 )
 def test_a_number_that_a_condition_compares(test: str, expected: list[str]) -> None:
     source = f"""
@@ -233,3 +234,24 @@ def test_a_number_that_a_condition_compares(test: str, expected: list[str]) -> N
         return o
     """
     assert severities("KL602", source) == expected
+
+
+@pytest.mark.parametrize(("refusal", "expected"), [("tl.static_assert(desc is None, 'no')", []), ("pass", ["warning"])])
+def test_a_way_that_an_assertion_at_compile_time_closes(refusal: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def copy(x, o, desc, n, USE: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        if USE and desc is not None:
+            first = tl.program_id(0)
+        else:
+            {refusal}
+        if desc is not None:
+            v = desc.load([first])
+        else:
+            v = tl.load(x + i, mask=i < n)
+        tl.store(o + i, v, mask=i < n)
+
+    kernels = [copy]
+    """
+    assert told("KL711", source) == expected
