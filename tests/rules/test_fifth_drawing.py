@@ -212,3 +212,46 @@ def test_an_update_through_another_type(restored: str, expected: list[str]) -> N
         add[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
     """
     assert severities("KL752", source) == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [("kind == LOWER", []), ("(kind == LOWER).any()", ["warning"]), ("x[0] == LOWER", ["warning"])],
+)
+def test_a_number_that_a_condition_compares(test: str, expected: list[str]) -> None:
+    source = f"""
+    from elsewhere import LOWER
+
+    @triton.jit
+    def copy(x, o, n, UNIT: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i, mask=i < n) * UNIT, mask=i < n)
+
+    def run(x, o, kind):
+        unit = 1 if {test} else 0
+        for _ in range(4):
+            copy[(4,)](x, o, 200, unit, B=64)
+        return o
+    """
+    assert severities("KL602", source) == expected
+
+
+@pytest.mark.parametrize(("refusal", "expected"), [("tl.static_assert(desc is None, 'no')", []), ("pass", ["warning"])])
+def test_a_way_that_an_assertion_at_compile_time_closes(refusal: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def copy(x, o, desc, n, USE: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        if USE and desc is not None:
+            first = tl.program_id(0)
+        else:
+            {refusal}
+        if desc is not None:
+            v = desc.load([first])
+        else:
+            v = tl.load(x + i, mask=i < n)
+        tl.store(o + i, v, mask=i < n)
+
+    kernels = [copy]
+    """
+    assert told("KL711", source) == expected

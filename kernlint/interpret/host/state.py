@@ -86,6 +86,7 @@ class HostState(Recording):
         self.hosted: set[int] = set()
         self.unplaced: set[int] = set()
         self.perhaps: set[int] = set()
+        self.perhaps_truths: set[int] = set()
         #: What Python's arithmetic has made results of, by their storage: numbers, where the results are.
         self.computed_from: dict[int, tuple[Tensor, ...]] = {}
         #: Storages whose size the host has read from a tensor, with the places where it did.
@@ -282,9 +283,11 @@ class HostState(Recording):
         return written and (known is None or known.name != x.name or known.shape is not x.shape)
 
     def perhaps_number(self, x: Tensor) -> bool:
-        """Whether ``x`` is an argument that only the lack of anything known makes a tensor: ``int(n)`` may as well get a
-        number."""
+        """Whether ``x`` is an argument that only the lack of anything known makes a tensor, or such a one compared: ``int(n)`` may as
+        well get a number, and ``n == 1`` be a truth value."""
         x = self.current(x)
+        if x.storage.id in self.perhaps_truths:
+            return True
         made = x.storage.id in self.perhaps or x.storage.origin == "input"
         return made and x.dtype is None and x.shape is None
 
@@ -304,6 +307,8 @@ class HostState(Recording):
                 return
         if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
+            if isinstance(node, cst.Comparison) and isinstance(node.left, cst.Name):
+                self.perhaps_truths.update(t.storage.id for t in writes if reads)
         if self.sinks:
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
