@@ -806,7 +806,10 @@ CASES = {
                 "    s = s * g[:, :, t, None, None] + torch.einsum('bhk,bhv->bhkv', a, e * b[:, :, t, None])\n"
                 "    o.append(torch.einsum('bhk,bhkv->bhv', q[:, :, t], s))\nreturn torch.stack(o, 2)"
             ),
-            "inputs": "*(torch.randn(2, 3, K, 24) / 5 for _ in range(2)), torch.randn(2, 3, K, 40), *torch.rand(2, 2, 3, K)",
+            "inputs": (
+                "*(torch.randn(2, 3, K, 24) / 5 for _ in range(2)), torch.randn(2, 3, K, 40), "
+                "torch.rand(2, 3, K), torch.rand(2, 3, K)"
+            ),
             "constants": "K = 37",
             "arguments": "q, k, v, b, g",
         },
