@@ -42,8 +42,9 @@ class Cause:
     kernel: str = ""
     evidence: str = ""
     us: float = 0.0
-    #: Whether what is left without it is the time of the same kernel, which does the same work: that can be reached.
-    reachable: bool = False
+    #: Whether what is left without it is known to be reached: the time of the same kernel, which does the same work, or what a rule
+    #: has proven.
+    reachable: bool = field(default=False, compare=False)
     #: The steps that hang together, of a cause of several.
     steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
 
@@ -234,8 +235,9 @@ _REDUCED = 0.25
 
 def _is_barrier(maker: Node, reader: Node) -> bool:
     """Whether ``reader`` needs what all, or several, programs of ``maker`` have made: no kernel can hand that on on chip."""
-    made = sum(one.bytes for one in maker.writes)
-    reduced = made <= _REDUCED * sum(one.bytes for one in maker.reads)
+    taken = {use.value for use in reader.reads}
+    handed = sum(one.bytes for one in maker.writes if one.value in taken)
+    reduced = handed <= _REDUCED * sum(one.bytes for one in maker.reads)
     if maker.form in (COLUMN, TOTAL) and reduced:
         return True
     if isinstance(maker.step, Launch) and reduced:

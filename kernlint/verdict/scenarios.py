@@ -13,7 +13,7 @@ from kernlint.cost.estimate import estimate
 from kernlint.interpret.api import Target
 from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
+from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped, written_axes
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
@@ -256,6 +256,10 @@ class Planner:
         sizes: dict[Symbol, Size] = {}
         program = self.program.at(dtypes=dtypes) if dtypes else self.program
         workload = program.workload(self.workload.entry, NO_EDITS)
+        hints = self.workload.hints
+        written = written_axes(self.program.kernel, self.workload)
+        names = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
+        hints = replace(hints, names=names)
         for _ in range(_ROUNDS):
             if workload is None:
                 return None
@@ -263,7 +267,7 @@ class Planner:
             names = [name for name in open_names(workload, missing) if Symbol(name) not in sizes]
             if not missing or not names:
                 break
-            told = replace(workload, hints=self.workload.hints)  # what sizes are called that have their value now, too
+            told = replace(workload, hints=hints)  # what sizes are called that have their value now, too
             rungs = ladder(told, names) or ladder(told, missing)
             if rungs is None:
                 return None

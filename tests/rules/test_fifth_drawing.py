@@ -147,3 +147,20 @@ def test_rows_of_whole_tiles_make_a_whole_number_of_them(what: str, expected: li
         copy[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, y, B=size)
     """
     assert severities("KL735", source) == expected
+
+
+HALVES = """
+    @triton.jit
+    def gated(x, WIDTH: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * 2 * WIDTH + tl.program_id(1) * B + tl.arange(0, B)
+        tl.store(x + i, tl.load(x + i) * tl.load(x + i + {distance}))
+
+    def run(x: torch.Tensor):
+        width = x.shape[1] // 2
+        gated[(x.shape[0], width // 256)](x, width, 256)
+"""
+
+
+@pytest.mark.parametrize(("distance", "expected"), [("WIDTH", []), ("64", ["error"])])
+def test_a_distance_of_open_size(distance: str, expected: list[str]) -> None:
+    assert severities("KL760", HALVES.format(distance=distance)) == expected

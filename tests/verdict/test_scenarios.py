@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from kernlint.analysis import Analysis, analysis
-from kernlint.interpret.evidence import _beside
+from kernlint.interpret import prose
 from kernlint.interpret.ladder import _role
 from kernlint.request import Request
 from kernlint.schema import load
@@ -253,7 +253,8 @@ def test_loops_between_loaded_bounds_are_listed():
     ],
 )  # fmt: skip
 def test_types_in_prose_belong_to_the_name_before_them(text, name, expected):
-    found = _beside(name, text, ["a", "b", "q", "k", "v"])
+    told = map(prose.first_type, prose._beside(name, text, ["a", "b", "q", "k", "v"]))
+    found = next((dtype for dtype in told if dtype is not None), None)
     assert (None if found is None else str(found)) == expected
 
 
@@ -359,3 +360,37 @@ def test_what_is_wrong_at_assumed_sizes_alone_is_not_said_to_be_wrong():
     source = STREAM.format(kernel="copy", value="x", annotation="", check="pass").replace("x.numel()", "65 * 1024")
     found = ask(source.replace("(triton.cdiv(n, 1024),)", "(len(x),)"))
     assert found.judgement.certainty == "assumed" and not found.judgement.errors
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[batch, heads, dim] fp16", ("batch", "heads", "dim")),
+        ("int8 (M, K), row-major", ("M", "K")),
+        (": [num_blocks x 16 x heads]", ("num_blocks", "16", "heads")),
+        ("tensor (contiguous)", ()),
+        ("f(x)", ()),
+    ],
+)
+def test_axes_that_are_written(text, expected):
+    assert prose.axes(text) == expected
+
+
+def test_what_axes_are_called_in_a_comment_tells_their_sizes():
+    source = LISTED.format(parameters="x", target="x", items="(x,)")
+    told = source.replace("def each(x):", "def each(x):  # x: [tokens, vocab]")
+    sizes = {fact.name: fact.value for fact in ask(told).verdict.details.scenarios[0].facts}
+    assert (sizes["x.shape[0]"], sizes["x.shape[1]"]) == (4096, 32768)
+
+
+@pytest.mark.parametrize("renamed", [("matmul(a, b)", "i8_mm(a, b)"), ("matmul(a, b)", "matmul(a, b, scale_a)")])
+def test_what_is_quantised_by_its_name_or_has_scales_is_int8(renamed):
+    found = ask(UPCAST.replace(*renamed))
+    assert types(found)["a"] == types(found)["b"] == ("int8", "use")
+    assert any("float16" in str(fact.value) for one in found.verdict.details.scenarios[1:] for fact in one.facts)
+
+
+def test_a_weight_has_as_many_rows_as_the_activation_has_columns():
+    decode = ask(UPCAST.replace("N, _ = b.shape", "_, N = b.shape")).verdict.details.scenarios[1]
+    sizes = {fact.name: fact.value for fact in decode.facts}
+    assert sizes["a.shape[0]"] == 16 and sizes["b.shape[0]"] == sizes["a.shape[1]"] == 4096
