@@ -15,6 +15,7 @@ from kernlint.errors import KernlintError, SourceError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.records import dataclass, replace
 from kernlint.request import Request
+from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, apply_edits, lines_with_ends
@@ -152,6 +153,8 @@ class _Version:
         self.asked = asked
         self.judgement = judgement
         self.text = reading.task.kernel.text
+        #: Why ways to write kernels anew, by identity, came to nothing whatever the candidate.
+        self.missed: dict[int, CannotRewrite] = {}
 
     def found(self) -> Iterator[_Found]:
         """What there is to change: what the verdict says to mend first, and its change; or what the rules that were named find
@@ -334,55 +337,64 @@ def _refusal(candidate: Candidate, reason: str, unsafe: bool = False) -> Refused
     return Refused(finding.rule.code, finding.rule.name, finding.span.line, reason, plan, unsafe)
 
 
+class _StillFound(CannotRewrite):
+    """A way was taken, and the finding is there all the same."""
+
+
 def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | Refused:
-    """The program with the change of ``candidate`` made and read again. Raises :class:`CannotRewrite`."""
-    asked, finding = version.asked, candidate.finding
-    made = candidate.attempt.rewriting
-    if made is None:
-        raise CannotRewrite(candidate.attempt.reason)
-    effects = made.effects
-    if effects.applicability == "display-only" or (effects.applicability == "unsafe" and not asked.unsafe):
-        why = "; ".join(effects.notes) or f"numerics {effects.numerics}"
-        return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
-    made, after, gain = _first_that_holds(version, found, candidate)
-    effects = made.effects
-    source = Source(version.reading.program.kernel)
-    lines = sorted({source.line_number(edit.start) for edit in made.edits})
-    method = finding.change.method if finding.change is not None else ""
-    rule = finding.rule
-    changed, mends = tuple(lines), rule.category in NOT_ABOUT_SPEED
-    asked.done.append(
-        Applied(
-            rule.code,
-            rule.name,
-            finding.kernel,
-            finding.span.line,
-            changed,
-            method,
-            effects,
-            gain,
-            mends,
-            rule.tuning,
-            candidate.anew,
-        )
-    )
-    return after
-
-
-def _first_that_holds(
-    version: _Version, found: _Found, candidate: Candidate
-) -> tuple[Rewriting, _Version, Priced | None]:
-    """The first way to make the change that comes to what was promised. Raises :class:`CannotRewrite` where none does."""
-    why: CannotRewrite | None = None
+    """The program with the change of ``candidate`` made in the first way that there is consent to and that comes to what was promised,
+    and read again. Raises :class:`CannotRewrite` where none does."""
+    asked, refused, why = version.asked, None, None
     for way in candidate.ways():
-        if way.rewriting is None:
-            continue
+        if way.anew and asked.rules and not candidate.anew:
+            break  # who names a rule asks for its own change
         try:
-            after = _read_again(apply_edits(version.text, way.rewriting.edits), version.asked)
-            return way.rewriting, after, _checked(version, found, candidate, after)
+            if way.rewriting is None or id(way) in version.missed:
+                raise version.missed.get(id(way)) or CannotRewrite(way.reason)
+            if way.anew and _is_anew(asked):
+                raise CannotRewrite("its kernels are written anew already")
+            needed = _without_consent(candidate, way.rewriting.effects, asked)
+            if needed is not None:
+                refused = refused or needed
+                continue
+            after = _read_again(apply_edits(version.text, way.rewriting.edits), asked)
+            gain = _checked(version, found, candidate, way, after)
         except CannotRewrite as error:
             why = why or error
+            if way.anew and not isinstance(error, _StillFound):
+                version.missed[id(way)] = error
+            continue
+        asked.done.append(_applied(version, candidate, way, way.rewriting, gain))
+        return after
+    if refused is not None:
+        return refused
     raise why or CannotRewrite(candidate.attempt.reason)
+
+
+def _without_consent(candidate: Candidate, effects: Effects, asked: _Question) -> Refused | None:
+    """The refusal of a change with ``effects`` that the user has not agreed to; None where that is not needed."""
+    if effects.applicability == "safe" or (effects.applicability == "unsafe" and asked.unsafe):
+        return None
+    why = "; ".join(effects.notes) or f"numerics {effects.numerics}"
+    return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
+
+
+def _applied(version: _Version, candidate: Candidate, way: Attempt, made: Rewriting, gain: Priced | None) -> Applied:
+    source, finding = Source(version.reading.program.kernel), candidate.finding
+    rule, change = finding.rule, finding.change
+    return Applied(
+        rule.code,
+        rule.name,
+        finding.kernel,
+        finding.span.line,
+        tuple(sorted({source.line_number(edit.start) for edit in made.edits})),
+        change.method if change is not None else "",
+        made.effects,
+        gain,
+        rule.category in NOT_ABOUT_SPEED,
+        rule.tuning,
+        way.anew,
+    )
 
 
 def _read_again(text: str, asked: _Question) -> _Version:
@@ -395,7 +407,7 @@ def _read_again(text: str, asked: _Question) -> _Version:
         raise CannotRewrite(f"the rewritten source cannot be followed ({error}); nothing was changed") from None
 
 
-def _checked(before: _Version, found: _Found, candidate: Candidate, after: _Version) -> Priced | None:
+def _checked(before: _Version, found: _Found, candidate: Candidate, way: Attempt, after: _Version) -> Priced | None:
     """What the rewritten program gains by the model, None where sizes are open. Raises :class:`CannotRewrite` where it is
     not what was promised."""
     workload, candidates = found.workload, found.candidates
@@ -405,13 +417,13 @@ def _checked(before: _Version, found: _Found, candidate: Candidate, after: _Vers
         raise CannotRewrite(f"the rewritten source has no {workload.entry} that could be followed")
     _check_followed(workload, rewritten)
     # What mends wrong code has no price, and where there are no steps there is no time.
-    gain = None if rule.category in NOT_ABOUT_SPEED else _gain(workload, rewritten, before, candidate)
+    gain = None if rule.category in NOT_ABOUT_SPEED else _gain(workload, rewritten, before, candidate, way.anew)
     promised = candidate.gains.get(scope)
     least = min(NOT_WORTH, promised.middle) if promised is not None else NOT_WORTH
     count = sum(_alike(one, candidate, scope, least) for one in candidates)
     left = sum(_alike(one, candidate, scope, least) for one in price(after.context(rewritten), [rule]))
     if left >= max(count, 1):
-        raise CannotRewrite(f"{rule.code} would still be found in the rewritten source")
+        raise _StillFound(f"{rule.code} would still be found in the rewritten source")
     return gain
 
 
@@ -427,25 +439,25 @@ def _check_followed(before: Workload, after: Workload) -> None:
         raise CannotRewrite("the rewritten source returns tensors of another type or shape")
 
 
-def _gain(before: Workload, after: Workload, version: _Version, candidate: Candidate) -> Priced | None:
+def _gain(before: Workload, after: Workload, version: _Version, candidate: Candidate, anew: bool) -> Priced | None:
     """The predicted times before and after; raises where the second is not the one that was promised."""
     gpu, scope = version.reading.device, version.asked.scope
     old, new = estimate(before, gpu), estimate(after, gpu)
     old_us, new_us = old.total_us(scope), new.total_us(scope)
     if old_us is None or new_us is None:
-        if candidate.finding.cause is not None:
+        if anew and (candidate.finding.cause is not None or not candidate.anew):
             raise CannotRewrite("what kernels written anew would gain is not known")
         return None
     found = Priced(old_us, new_us, *speedup(old, new, scope))
     gain, change = candidate.gains.get(scope), candidate.finding.change
-    if gain is not None and change is not None and change.variant is not None:
+    if gain is not None and change is not None and change.variant is not None and not anew:
         slack = _SLACK_TRANSFORMS if change.variant.transforms else _SLACK_EDITS
         promised = old_us / gain.middle
         short = new_us > promised * slack and found.middle < WORTH
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
     least = LEAST_LOW_TILING if candidate.finding.rule is OTHER_KERNELS else LEAST_LOW
-    if candidate.finding.cause is not None and not found.pays(least):
+    if anew and not found.pays(least):
         raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 

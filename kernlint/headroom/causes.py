@@ -42,8 +42,9 @@ class Cause:
     kernel: str = ""
     evidence: str = ""
     us: float = 0.0
-    #: Whether what is left without it is the time of the same kernel, which does the same work: that can be reached.
-    reachable: bool = False
+    #: Whether what is left without it is known to be reached: the time of the same kernel, which does the same work, or what a rule
+    #: has proven.
+    reachable: bool = field(default=False, compare=False)
     #: The steps that hang together, of a cause of several.
     steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
 
@@ -56,7 +57,7 @@ def causes_of(
     found = [*_syncs(now), *_loops(workload, now, device), *_round_trips(workload, now, device)]
     found += _in_kernels(now, device, wanted)
     found = _together(cause for cause in found if cause.alone_us > 0)
-    return sorted(_waterfall(found, (now.gpu_us or 0.0) - achievable_us), key=_rank)
+    return sorted(waterfall(found, (now.gpu_us or 0.0) - achievable_us), key=_rank)
 
 
 #: Structure comes before tuning: what only deals out the same work differently is the largest cause where it is so much larger.
@@ -84,7 +85,7 @@ ORDER = ("sync", "launches in a Python loop", "launches step by step", "unused r
           "needless product", "no tensor cores", *kernels.ORDER)  # fmt: skip
 
 
-def _waterfall(causes: list[Cause], gap: float) -> list[Cause]:
+def waterfall(causes: Sequence[Cause], gap: float) -> list[Cause]:
     """``causes`` with their parts of ``gap``: each takes what is left of it, up to what it takes alone."""
     parts, left = {}, max(0.0, gap)
     for cause in sorted(causes, key=lambda cause: (ORDER.index(cause.name), -cause.alone_us)):
@@ -234,8 +235,9 @@ _REDUCED = 0.25
 
 def _is_barrier(maker: Node, reader: Node) -> bool:
     """Whether ``reader`` needs what all, or several, programs of ``maker`` have made: no kernel can hand that on on chip."""
-    made = sum(one.bytes for one in maker.writes)
-    reduced = made <= _REDUCED * sum(one.bytes for one in maker.reads)
+    taken = {use.value for use in reader.reads}
+    handed = sum(one.bytes for one in maker.writes if one.value in taken)
+    reduced = handed <= _REDUCED * sum(one.bytes for one in maker.reads)
     if maker.form in (COLUMN, TOTAL) and reduced:
         return True
     if isinstance(maker.step, Launch) and reduced:

@@ -38,6 +38,9 @@ _ROW_KINDS = frozenset({"softmax", "norm"})
 _MAPS = frozenset({"elementwise", "cast", "copy", "transpose", "fill", "cat", "random"})
 _RUNNING = frozenset({"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"})
 _PLANE_NORMS = frozenset({"batch_norm", "group_norm", "instance_norm"})
+#: Sums to places that indices name.
+_SUMMED = ("index_add", "scatter_add")
+_KEEPS_ORDER = frozenset({"repeat_interleave", "searchsorted", "bucketize"})
 _SCATTERS = ("scatter", "index_add", "index_copy", "index_put", "index_fill")
 
 #: Torch functions whose elements cost more than an addition: exponentials, roots, divisions.
@@ -118,6 +121,8 @@ class _Builder:
         self.nodes: list[Node] = []
         self.version: dict[int, int] = {}
         self.readers: dict[tuple[int, int], list[int]] = {}
+        #: Storages of indices that grow from one to the next.
+        self.ordered: set[int] = set()
 
     def add(self, steps: Iterable[Step], count: float, serial: float) -> None:
         for step in steps:
@@ -128,10 +133,23 @@ class _Builder:
                 else:
                     self.add(step.body, count * trips, serial)
             elif isinstance(step, TorchOp) and step.kind != "alloc":
-                self._node(step, form_of(step), step.reads, step.writes, count, serial)
+                sums_runs = step.name.startswith(_SUMMED) and any(t.storage.id in self.ordered for t in step.reads)
+                # What goes to one place lies together, as the elements of a row do: a program sums them up.
+                self._node(step, ROW if sums_runs else form_of(step), step.reads, step.writes, count, serial)
+                self._order(step)
             elif isinstance(step, Launch):
                 reads, writes = launched(step)
                 self._node(step, KERNEL, reads, writes, count, serial)
+
+    def _order(self, step: TorchOp) -> None:
+        """Note whether what ``step`` makes are indices in order: places that count up, each as often as it likes."""
+        made = {t.storage.id for t in step.writes}
+        grows = step.name == "arange" or (
+            (step.name in _KEEPS_ORDER or step.kind in ("cast", "copy"))
+            and bool(step.reads)
+            and step.reads[-1 if step.name == "searchsorted" else 0].storage.id in self.ordered
+        )
+        self.ordered = self.ordered | made if grows and step.name not in ("flip", "roll") else self.ordered - made
 
     def _node(
         self, step: TorchOp | Launch, form: str, reads: Iterable[Tensor], writes: Iterable[Tensor], count: float,

@@ -25,6 +25,7 @@ from kernlint.records import replace
 from kernlint.workload import Compute, Dot, Expr, Launch, Load, LoopIndex, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
+from kernlint.workload.kernel import Bounds
 
 UNIT = "unit"
 REPEATED = "repeated reads"
@@ -208,10 +209,12 @@ def _dots_without(launch: Launch, device: Device, removed: frozenset[str], moved
         loop = replace(loop, steps=tuple(_in_its_unit(step, dot) for step, dot in zip(loop.steps, _dots(launch, loop))))
     if IDLE in removed:
         kept = _kept_share(launch)
+        # Masks that leave out half of all blocks (a triangle) leave some programs theirs.
+        longest = max(loop.iterations, loop.most_iterations) * min(1.0, 2 * kept)
         loop = replace(
             loop,
             iterations=loop.iterations * kept,
-            most_iterations=loop.most_iterations * kept,
+            most_iterations=longest if kept < 1.0 else loop.most_iterations,
             loaded_bytes=loop.loaded_bytes * kept,
         )
     joined = 0.0
@@ -250,18 +253,27 @@ def _kept_share(launch: Launch) -> float:
         share = 1.0
         for node, around in masks:
             if around == loops and rounds > 1:
-                tiles = {one.m * one.n: (one.m, one.n) for one, same in launch.kernel.walk(Dot) if same == loops}  # type: ignore[union-attr]
-                if node.elements in tiles:
-                    shown = Load(-1, "", node.dtype, tiles[node.elements], Expr.constant(0), (), node.span)
-                    # Programs with few rounds do not go on to those of others.
-                    run = tuple(
-                        (Expr.atom(LoopIndex(one.id)), lift(one.trip)) for one in loops if isinstance(one.trip, Expr)
-                    )
-                    ran = active_fraction(replace(shown, mask=run), probe) if run else 1.0
-                    inside = active_fraction(replace(shown, mask=(*node.keeps, *run)), probe) / ran if ran else 1.0
-                    share = min(share, inside + 1.0 / rounds if inside < _WHOLE else 1.0)
+                dots = [one for one, same in launch.kernel.walk(Dot) if same == loops and isinstance(one, Dot)]
+                # The tiles of products and operands that are of so many elements: the mask is one's of them.
+                tiles = {
+                    tile for one in dots for tile in ((one.m, one.n), (one.m, one.k), (one.k, one.n))
+                    if math.prod(tile) == node.elements
+                }  # fmt: skip
+                # Programs with few rounds do not go on to those of others.
+                run = tuple(
+                    (Expr.atom(LoopIndex(one.id)), lift(one.trip)) for one in loops if isinstance(one.trip, Expr)
+                )
+                inside = max((_inside(node, tile, run, probe) for tile in tiles), default=1.0)
+                share = min(share, inside + 1.0 / rounds if inside < _WHOLE else 1.0)
         work, kept = work + dot.flops * rounds, kept + dot.flops * rounds * share
     return kept / work if work else 1.0
+
+
+def _inside(node: Compute, tile: tuple[int, int], run: Bounds, probe: Probe) -> float:
+    """The share of the lanes of ``tile`` that the mask of ``node`` keeps, in the programs and rounds inside ``run``."""
+    shown = Load(-1, "", node.dtype, tile, Expr.constant(0), (), node.span)
+    ran = active_fraction(replace(shown, mask=run), probe) if run else 1.0
+    return active_fraction(replace(shown, mask=(*(node.keeps or ()), *run)), probe) / ran if ran else 1.0
 
 
 def _dots(launch: Launch, loop: DotLoop) -> list[Dot | None]:

@@ -47,7 +47,8 @@ def streams(group: Group, device: Device) -> Iterator[Version]:
     if row > 1 and row <= LONGEST_ROW:
         width = power_of_two(int(row))
         for height in dict.fromkeys(max(1, block // width) for block in _BLOCKS):
-            yield (one_pass(group, elements / (height * row), (height, width)),), "rows"
+            first = one_pass(group, elements / (height * row), (height, width))
+            yield ((first, second_pass(group)) if group.form in (TOTAL, COLUMN) else (first,)), "rows"
     split = row > 1 or group.form in (TOTAL, COLUMN)
     group = replace(group, reads=tuple(replace(use, bytes=use.bytes * group.passes) for use in group.reads))
     if row <= 1 or row > 2048:
@@ -79,8 +80,9 @@ def one_pass(
     for number, use in enumerate(group.reads):
         base = f"in{number}"
         arguments[base] = use.tensor
-        load = _share(base, number + 1, use, shares, turn, span)
-        if use.value in picked and (run := picked[use.value]) < _ROW_BYTES:
+        run, size = picked.get(use.value, (_ROW_BYTES, 0.0))
+        load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
+        if run < _ROW_BYTES:
             # Single elements through an index: wherever the data says.
             load = replace(
                 load,
@@ -105,15 +107,16 @@ def one_pass(
     return launch("stream", tuple(body), (count,), arguments, span, function, warps)
 
 
-def _picked(group: Group) -> dict[tuple[int, int], int]:
-    """Values that the group picks from through an index, with the bytes that lie together."""
+def _picked(group: Group) -> dict[tuple[int, int], tuple[int, float]]:
+    """Values that the group picks from through an index, with the bytes that lie together and those of all that is picked."""
     found = {}
     for node in group.nodes:
         if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
             table = max(node.reads, key=lambda use: use.tensor.numel or 0)
             run = node.step.dims.get("run")
             size = (table.tensor.dtype or dt.FLOAT32).bytes
-            found[table.value] = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
+            together = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
+            found[table.value] = together, float(node.writes[0].tensor.numel or 1) * size * node.count
     return found
 
 

@@ -6,13 +6,13 @@ None of it is proof. Each :class:`Clue` says where it is from, so that an answer
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from kernlint.interpret import prose
 from kernlint.interpret.program import Program
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import (
@@ -47,20 +47,9 @@ class Clue:
     line: int = 0
 
 
-_WORDS: Mapping[str, str] = {
-    "int8": "int8", "uint8": "uint8", "int16": "int16", "int32": "int32", "int64": "int64", "long": "int64", "bool": "bool",
-    "fp16": "float16", "float16": "float16", "half": "float16", "f16": "float16", "bf16": "bfloat16", "bfloat16": "bfloat16",
-    "fp32": "float32", "float32": "float32", "f32": "float32", "fp64": "float64", "float64": "float64",
-    "fp8": "float8_e4m3fn", "e4m3": "float8_e4m3fn", "float8_e4m3fn": "float8_e4m3fn", "fp8e4m3": "float8_e4m3fn",
-    "float8_e5m2": "float8_e5m2", "e5m2": "float8_e5m2", "fp8e5m2": "float8_e5m2",
-}  # fmt: skip
-_WORD = re.compile(
-    r"(?<![A-Za-z0-9_])(?:torch\.|tl\.)?(" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])",
-    re.I,
-)
 #: Types in the names of functions, kernels and files (``w8a8_matmul``, ``gemm_fp8``).
 _IN_NAMES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"w8a8|int8|i8i8|s8s8", ("int8",)),
+    (r"w8a8|int8|i8i8|s8s8|(?<![a-z0-9])i8(?![a-z0-9])", ("int8",)),
     (r"fp8|e4m3|float8", ("float8_e4m3fn",)),
     (r"bf16|bfloat16", ("bfloat16",)),
     (r"fp16|float16|half", ("float16",)),
@@ -74,6 +63,7 @@ _MASKS = re.compile(r".*mask.*")
 _FINE = re.compile(
     r".*(scale|rstd|mean|lse|var|inv_?freq|absmax|amax|logsumexp|delta|momentum|exp_avg|_max|_sum|sum_|max_).*s?"
 )
+_SCALES = re.compile(r".*scales?(_.*)?|s[abxw]")
 _HALVES = (dt.FLOAT16, dt.BFLOAT16)
 #: What a dot takes as it lies in memory, in ordinary code.
 _FED = (dt.FLOAT16, dt.BFLOAT16, dt.FLOAT32)
@@ -108,7 +98,11 @@ def clues(program: Program, workload: Workload, tensor: Tensor) -> list[Clue]:
     """What speaks for the type of ``tensor``, the weightiest first; never nothing."""
     named = list(_named(program.kernel, workload, tensor))
     found = [*_stating(program.kernel, workload, tensor), *named]
-    found += _used(workload, tensor, named[-1].source == "usual")
+    used = [*_used(workload, tensor, named[-1].source == "usual")]
+    # Of the types that uses allow, the one that names speak for, or that what has scales is quantised to.
+    likely = {dtype for clue in named if clue.source == "name" for dtype in clue.dtypes}
+    likely |= {dt.INT8} if any(_SCALES.fullmatch(other.name.lower()) for other in workload.inputs) else set()
+    found += [replace(c, dtypes=tuple(sorted(c.dtypes, key=lambda dtype: dtype not in likely))) for c in used]
     return sorted(found, key=_weight)
 
 
@@ -149,90 +143,38 @@ def _checked(workload: Workload, tensor: Tensor) -> Iterator[Clue]:
             yield Clue(allowed, "check", f"a check lets {name} be {' or '.join(map(str, allowed))}")
 
 
-# -- what is written ---------------------------------------------------------------------------------------------------
+def _written(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
+    """Types that docstrings and comments of the entry, and comments at the parameters of its kernels, give beside the name."""
+    for place in _places(module, workload, tensor):
+        for said in place.about():
+            dtype = prose.first_type(said.text)
+            if dtype is None:
+                continue
+            if said.line:
+                yield Clue((dtype,), "comment", f"line {said.line} says {dtype} of {place.name}", said.line)
+            else:
+                because = f"the docstring of `{place.function}` says {dtype} of {place.name}"
+                yield Clue((dtype,), "docstring", because, place.line)
 
 
-@dataclass(frozen=True)
-class _Prose:
-    """What is written at a function: its parameters' ``names``, its docstring and the ``comments`` of it and just above it (line,
-    text, and the code before it), as far as these name a type."""
-
-    function: str
-    line: int
-    names: tuple[str, ...]
-    docstring: str
-    comments: tuple[tuple[int, str, str], ...]
-
-
-def _prose(module: Module) -> dict[str, _Prose]:
-    """By function, the last of a name."""
-    lines = module.text.splitlines()
-    parted = ((number, *line.partition("#")) for number, line in enumerate(lines, start=1) if "#" in line)
-    naming = [(number, comment, code) for number, code, _, comment in parted if _WORD.search(comment)]
-    found = {}
-    for function in module.of(cst.FunctionDef):
-        span = module.span(function)
-        first = span.line
-        while first > 1 and first - 1 <= len(lines) and lines[first - 2].lstrip().startswith(("#", "@")):
-            first -= 1
-        start, end = bisect_left(naming, (first,)), bisect_left(naming, (span.end_line + 1,))
-        params = function.params
-        names = (p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params))
-        docstring = function.get_docstring() or ""
-        found[function.name.value] = _Prose(
-            function.name.value,
-            module.span(function.name).line,
-            tuple(names),
-            docstring if _WORD.search(docstring) else "",
-            tuple(naming[start:end]),
-        )
+def written_axes(module: Module, workload: Workload) -> dict[str, tuple[str, ...]]:
+    """What docstrings and comments call the axes of arguments (``x: [batch, seq, dim]``), by the symbols of their sizes."""
+    found: dict[str, tuple[str, ...]] = {}
+    for tensor in workload.inputs:
+        rank = len(tensor.shape) if tensor.shape is not None else None
+        told = (said.text for place in _places(module, workload, tensor) for said in place.about())
+        names = next((axes for text in told if (axes := prose.axes(text)) and len(axes) == rank), ())
+        found.update({f"{tensor.name}.shape[{axis}]": (name,) for axis, name in enumerate(names)})
     return found
 
 
-def _written(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
-    """Types that docstrings and comments of the entry, and comments at the parameters of its kernels, give beside the name."""
-    prose = module.once(_prose)
-    entry = workload.entry.split(".")[-1], tensor.name
+def _places(module: Module, workload: Workload, tensor: Tensor) -> Iterator[prose.Place]:
+    """Where something may be written of ``tensor``: at the entry and at the kernels that it is given to."""
+    written = module.once(prose.of_functions)
+    entry = workload.entry.split(".")[-1], tensor.name.partition("[")[0]
     for at, name in (entry, *((launch.kernel.name, base) for launch, base in _bases(workload, tensor))):
-        if at not in prose:
-            continue
-        function = prose[at]
-        dtype = _beside(name, function.docstring, function.names)
-        if dtype is not None:
-            because = f"the docstring of `{function.function}` says {dtype} of {name}"
-            yield Clue((dtype,), "docstring", because, function.line)
-        for number, comment, code in function.comments:
-            # A comment at the end of a parameter's own line is about that parameter.
-            own = re.match(rf"\s*{re.escape(name)}\s*(:[^=]*)?(=[^#]*)?,?\s*$", code) is not None
-            dtype = _first(comment) if own else _beside(name, comment, function.names)
-            if dtype is not None:
-                yield Clue((dtype,), "comment", f"line {number} says {dtype} of {name}", number)
-
-
-def _beside(name: str, text: str, names: Sequence[str]) -> Dtype | None:
-    """The type that ``text`` gives after mentioning ``name`` and before it mentions another of ``names``."""
-    for mention in re.finditer(rf"(?<![\w.]){re.escape(name)}(?!\w)", text):
-        rest = text[mention.end() : mention.end() + 120].split("\n\n")[0].split(";")[0]
-        together = True
-        for other in sorted(re.finditer(r"[A-Za-z_]\w*", rest), key=lambda word: word.start()):
-            if other.group() in names and other.group() != name:
-                # "q, k, v: float16" is about all three.
-                between = rest[: other.start()]
-                if not (together and re.fullmatch(r"[\s,&/]*(and|,)?[\s,&/]*", between)):
-                    rest = between
-                    break
-                rest = " " * other.end() + rest[other.end() :]
-            elif _WORD.fullmatch(other.group()) is None:
-                together = False
-        found = _first(rest)
-        if found is not None:
-            return found
-    return None
-
-
-def _first(text: str) -> Dtype | None:
-    word = _WORD.search(text)
-    return dt.find(_WORDS[word.group(1).lower()]) if word is not None else None
+        if at in written:
+            yield prose.Place(written[at], name)
 
 
 # -- how it is used ----------------------------------------------------------------------------------------------------
@@ -295,7 +237,7 @@ def _addressing(launch: Launch) -> set[int]:
 
 
 def _named(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
-    name = tensor.name.lower()
+    name = tensor.name.rpartition(".")[2].lower()
     if _MASKS.fullmatch(name):
         yield Clue((dt.BOOL, dt.FLOAT32), "name", f"{tensor.name} is called a mask")
         return

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kernlint.workload import Expr, Repeat, Size, Symbol, Workload
+from kernlint.workload import Expr, Repeat, Size, Symbol, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 RUNGS = ("decode", "medium", "large")
@@ -29,6 +29,8 @@ _SIZES: Mapping[str, tuple[int, int, int]] = {
     "pixels": (28, 56, 112),
     "window": (3, 3, 3),
     "few": (8, 8, 8),
+    "pages": (256, 2048, 16384),
+    "page": (16, 16, 16),
     "one": (1, 1, 1),
     "none": (0, 0, 0),
 }
@@ -42,6 +44,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ("head dim", r".*(head_?dim|dim_?head|d_?head|head_?size|dmodel_?head)|dh|hd|dk|dv|block_dmodel|block_d(head)?"),
     ("heads", r".*heads?|nh|hq"),
     ("experts", r".*experts?|e"),
+    ("pages", r".*(num_?(blocks|pages|slots)|n_?pages)"),
+    ("page", r"(page|block)_?(size|len)"),
     ("classes", r".*vocab(_?size)?|.*classes|v"),
     ("sequence", r".*(seq|seq_?len|ctx|len|length|context)s?|seqlens?_?\w*|t|s|l|lq|lk|tq|tk|nq"),
     ("batch", r".*(batch|bsz)(_?size)?|b|bs|z|nb"),
@@ -65,8 +69,8 @@ _AXES: Mapping[int, tuple[str, ...]] = {
 #: Letters that mean one thing in an image and another in a sequence, by what they are in an image.
 _IMAGE = {"n": "batch", "b": "batch", "c": "channels", "h": "pixels", "w": "pixels"}
 
-_SHAPE = re.compile(r"(?P<tensor>[\w\[\]]+)\.shape\[(?P<axis>-?\d+)\]")
-_STRIDE = re.compile(r"(?P<tensor>[\w\[\]]+)\.stride\((?P<axis>-?\d+)\)")
+_SHAPE = re.compile(r"(?P<tensor>[\w.\[\]]+)\.shape\[(?P<axis>-?\d+)\]")
+_STRIDE = re.compile(r"(?P<tensor>[\w.\[\]]+)\.stride\((?P<axis>-?\d+)\)")
 
 
 def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]] | None:
@@ -81,7 +85,15 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
             roles[name] = "few"  # problems of a list that the host goes through
     outer = [name for name in (*called, *names) if name.endswith(".shape[0]")]
     stacked = {name.partition(".")[0] for name in outer if _role(name, called.get(name, ()), ranks) == "experts"}
+    picked = "topk" in "".join((workload.entry, *(k.kernel.name for k in workload.launches()))).lower().replace("_", "")
+    if picked and "k" in roles:
+        roles["k"] = "few"
+    operands = (
+        [tensor.name for tensor in workload.inputs if len(tensor.shape or ()) == 2] if _multiplies(workload) else []
+    )
     for name in roles:
+        if name.removesuffix(".shape[0]") in operands[1:] and not any(one.strip("_") for one in called.get(name, ())):
+            roles[name] = "features"  # of a weight, whose axes nothing ties to those of the rows
         # Behind the axis of experts stand the two of a weight.
         if name.partition(".")[0] in stacked and not name.endswith("[0]") and not _spelt(called.get(name, ())):
             roles[name] = "features"
@@ -105,6 +117,9 @@ def ranks(workload: Workload, names: Sequence[str]) -> dict[str, int]:
     as many as others of them have where only the number of elements is."""
     found: dict[str, int] = {}
     unranked = {tensor.name for tensor in workload.inputs if tensor.shape is None}
+    for step in workload.first_call().all_steps:
+        if isinstance(step, TorchOp) and step.kind == "matmul":
+            found.update((tensor.name, 2) for tensor in step.reads if tensor.name in unranked)
     for name in names:
         asked = _SHAPE.fullmatch(name)
         tensor = asked["tensor"] if asked is not None else name.removesuffix(".numel")
@@ -114,6 +129,10 @@ def ranks(workload: Workload, names: Sequence[str]) -> dict[str, int]:
             found[tensor] = max(least, found.get(tensor, 1))
     most = max(found.values(), default=1)
     return {name: most if rank == 1 else rank for name, rank in found.items() if most > 1}
+
+
+def _multiplies(workload: Workload) -> bool:
+    return any(launch.kernel.dots() for launch in workload.first_call().launches())
 
 
 def _looped(workload: Workload) -> set[str]:

@@ -139,7 +139,7 @@ def _exports(path: str) -> tuple[dict[str, tuple[str, int, str]], list[tuple[str
     """What a module imports from others: by name the package, the level and the name there; and what it imports all of."""
     named: dict[str, tuple[str, int, str]] = {}
     starred: list[tuple[str, int]] = []
-    for node in _statements_of(path):
+    for node in statements_of(path):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if alias.name == "*":
@@ -152,13 +152,14 @@ def _exports(path: str) -> tuple[dict[str, tuple[str, int, str]], list[tuple[str
 @lru_cache(maxsize=256)
 def _defined(path: str) -> frozenset[str]:
     """The names that a module defines or imports."""
-    nodes = _statements_of(path)
+    nodes = statements_of(path)
     named = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     named |= {t.id for n in nodes if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
     return frozenset(named | _exports(path)[0].keys())
 
 
-def _statements_of(path: str) -> list[ast.stmt]:
+def statements_of(path: str) -> list[ast.stmt]:
+    """The statements of a module; none where it is none."""
     try:
         text = read_source(path).text
         check_depth(text, path)

@@ -1,21 +1,22 @@
 """Which modules are for devices whose compiler is a fork of Triton's: what NVIDIA's and AMD's back ends refuse may pass there.
 
-Told by what a module cannot do without (an unconditional import of a vendor's package, tensors made on its device) or by the
-packages around it, whose ``__init__`` registers them, or functions that import them, for a vendor or a device. Names of files and
-folders say nothing.
+Told by what a module cannot do without (an unconditional import of a vendor's package, its own or that of a file of the project that
+it imports or of a package around it, tensors made on its device, functions that ask torch for that) or by the packages around it,
+whose ``__init__`` registers them, or functions that import them, for a vendor or a device. Names of files and folders say nothing.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import libcst as cst
 
 from kernlint.errors import SourceError
+from kernlint.interpret import project
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
@@ -57,12 +58,16 @@ def _other_vendor(module: Module) -> str:
         return f"the module makes tensors on `{min(devices)}`"
     if not os.path.isfile(module.path):
         return ""
+    for statement in project.statements_of(module.path):
+        needed = _needed_by_import(statement, module.path) if isinstance(statement, ast.ImportFrom) else ""
+        if needed:
+            return f"what the module imports needs `{needed}`"
     for file in package_files(module.path):
         registrations = _registered(file)
         part = Path(os.path.realpath(module.path)).relative_to(file.parent).parts[0].removesuffix(".py")
         for name, registered in ((file.parent.name, registrations.get("")), (part, registrations.get(part))):
             if registered:
-                return f"its package `{name}` is registered for `{registered}`"
+                return f"its package `{name}` is for `{registered}`"
     return ""
 
 
@@ -77,6 +82,25 @@ def _imports(module: Module) -> Iterator[str]:
                 yield package
                 if not isinstance(part.names, cst.ImportStar):
                     yield from (f"{package}.{alias.evaluated_name}" for alias in part.names)
+
+
+def _needed_by_import(statement: ast.ImportFrom, importer: str) -> str:
+    """The vendor's package, or the device, that what ``statement`` imports from a file of the project cannot do without."""
+    file = project.module_of(importer, statement.module or "", statement.level)
+    statements = project.statements_of(str(file)) if file is not None else []
+    names = {alias.name for alias in statement.names}
+    for function in (one for one in statements if isinstance(one, ast.FunctionDef) and one.name in names):
+        asked = (ast.unparse(node) for node in ast.walk(function) if isinstance(node, ast.Attribute))
+        devices = {name.removeprefix("torch.") for name in asked if name.startswith("torch.")} & (_DEVICES | _OWN)
+        if devices and not devices & _OWN:
+            return f"torch.{min(devices)}"
+    return _foreign_import(statements)
+
+
+def _foreign_import(statements: Sequence[ast.stmt]) -> str:
+    """The first package of another vendor that ``statements`` import, whatever the circumstances."""
+    imported = (alias.name for one in statements if isinstance(one, ast.Import) for alias in one.names)
+    return next(filter(_is_foreign_package, imported), "")
 
 
 def _is_foreign_package(path: str) -> bool:
@@ -99,8 +123,8 @@ def _devices(module: Module) -> set[str]:
 
 
 def _registered(file: Path) -> Mapping[str, str]:
-    """The vendor, or the device, for which the ``__init__.py`` of a package registers it (by an empty name), or the parts of it that
-    functions import which it registers; none that Triton itself compiles for."""
+    """The vendor, or the device, whose package the ``__init__.py`` of a package imports, or for which it registers it (by an empty
+    name), or the parts of it that functions import which it registers; none that Triton itself compiles for."""
     try:
         status = file.stat()
         return _registered_at(str(file), status.st_mtime_ns, status.st_size)
@@ -116,6 +140,8 @@ def _registered_at(path: str, mtime_ns: int, size: int) -> Mapping[str, str]:
     except SourceError:
         return {}
     statements = tree.body if tree is not None else []
+    if package := _foreign_import(statements):
+        return {"": package}
     imported = {one.name: _parts(one) for one in statements if isinstance(one, ast.FunctionDef)}
     found: dict[str, tuple[set[str], set[str]]] = {"": (set(), set())}
     for statement in statements:

@@ -108,4 +108,4 @@ def _written(program: Program, entry: str, itself: bool) -> Attempt:
         return Attempt(None, f"the kernels written for it would not parse ({error})")
     unproven = FROM_ITSELF if itself else UNPROVEN
     notes = (unproven, *((FIXED,) if made.fixed else ()))
-    return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", notes)))
+    return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", notes)), anew=True)

@@ -70,8 +70,32 @@ def _target(statement: cst.Assign) -> str | None:
     return target.value if len(statement.targets) == 1 and isinstance(target, cst.Name) else None
 
 
+def float_sum(source: Source, dot: cst.Call) -> tuple[str, cst.For | cst.While]:
+    """The variable that begins as zeros and to which nothing but ``dot`` is added in the loop, and that loop. Raises
+    :class:`CannotRewrite` where it is not so."""
+    name = _accumulator(source, dot)
+    found = _summed(source, dot, name, {dot}) if name is not None else None
+    if name is None or found is None or source.origin(found[0]) != "triton.language.float32":
+        raise CannotRewrite("what the dot is added to is no fp32 sum from zeros that only it adds to")
+    return name, found[1]
+
+
 def _changed_accumulator(source: Source, dot: cst.Call, name: str, dots: set[cst.Call]) -> list[TextEdit] | None:
     """The accumulator as int32 from its zeros to the end of its loop; None where something else happens to it there."""
+    summed, function = _summed(source, dot, name, dots), source.function(dot)
+    if summed is None or function is None:
+        return None
+    kind, loop, changed = summed
+    edits = [source.replace(kind, source.spelled("triton.language.int32"))]
+    edits += _true_comments(source, changed)
+    return edits + _cast_in_epilogue(source, name, loop, function)
+
+
+def _summed(
+    source: Source, dot: cst.Call, name: str, dots: set[cst.Call]
+) -> tuple[cst.BaseExpression, cst.For | cst.While, list[cst.CSTNode]] | None:
+    """The type of the zeros that ``name`` begins as, the loop in which ``dots`` alone are added to it, and the statements that bind it
+    there; None where something else happens to it."""
     function = source.function(dot)
     if function is None:
         return None
@@ -93,9 +117,7 @@ def _changed_accumulator(source: Source, dot: cst.Call, name: str, dots: set[cst
     for read in found.reads:
         if source.start(read) < end and all(source.statement(read) is not update for update in updates):
             return None
-    edits = [source.replace(kind, source.spelled("triton.language.int32"))]
-    edits += _true_comments(source, (first, *updates))
-    return edits + _cast_in_epilogue(source, name, loop, function)
+    return kind, loop, [first, *updates]
 
 
 def _zeros(source: Source, binding: cst.CSTNode) -> cst.BaseExpression | None:

@@ -42,10 +42,12 @@ def rewrite(site: Site, variant: Variant) -> Rewriting:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Whether a change can be made automatically: its ``rewriting``, else the ``reason`` why not."""
+    """Whether a change can be made automatically: its ``rewriting``, else the ``reason`` why not; ``anew`` where it is kernels written
+    anew."""
 
     rewriting: Rewriting | None
     reason: str = ""
+    anew: bool = False
 
     @property
     def automatic(self) -> bool:

@@ -7,14 +7,17 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.interpret.edits import NO_EDITS
 from kernlint.rewrite.accumulators import accumulate_in_int32
 from kernlint.rewrite.bindings import keeps_value, reached, variable
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.hoisted_factors import hoist_factors, line_edits
 from kernlint.rewrite.precisions import PRECISION_KEYWORDS
+from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
-from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
 from kernlint.workload import Cast, Dot, Dtype, Loop, Span
 
@@ -31,7 +34,10 @@ _MOVES = frozenset({"trans", "reshape", "view", "permute", "broadcast_to", "expa
 
 
 def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
-    """The dots at ``spans`` without the casts of their operands."""
+    """The dots at ``spans`` without the casts of their operands; what these are multiplied by goes behind the loop first."""
+    scaled = [span for span in sorted(spans) if any(map(_is_scaled, _found(site, span)))]
+    if scaled:
+        return _without_factors(site, spans, scaled)
     source = site.source
     dots = {source.at(span, cst.Call): _found(site, span) for span in sorted(spans)}
     casts = _casts(source, [dot for found in dots.values() for dot, _ in found])
@@ -46,6 +52,30 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
     return Rewriting(tuple(edits), effects)
 
 
+def _is_scaled(found: tuple[Dot, tuple[Loop, ...]]) -> bool:
+    return any(operand.unscaled is not None for operand in (found[0].a, found[0].b))
+
+
+def _without_factors(site: Site, spans: Iterable[Span], scaled: Iterable[Span]) -> Rewriting:
+    """The program without the factors is read as one of its own, whose dots are then fed natively."""
+    source, entry = site.source, site.workload.entry
+    edits = [e for span in scaled for e in hoist_factors(source, source.at(span, cst.Call), _found(site, span)[0][0])]
+    text = apply_edits(site.module.text, edits)
+    program = site.program.variant(parsed(text, site.module), site.program.question)
+    workload = program.workload(entry, NO_EDITS, site.workload.bare)
+    if workload is None:
+        raise CannotRewrite("the program without the factors cannot be followed")
+    plain = Site(program, workload)
+    before, now = _dots_of(source), _dots_of(plain.source)
+    made = feed_natively(plain, [plain.module.span(now[before.index(source.at(span, cst.Call))]) for span in spans])
+    after = apply_edits(text, made.edits)
+    return Rewriting(tuple(line_edits(site.module.text, after)), made.effects | Effects(numerics="reordered"))
+
+
+def _dots_of(source: Source) -> list[cst.Call]:
+    return [call for call in source.module.of(cst.Call) if source.origin(call.func) == "triton.language.dot"]
+
+
 def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
     """The dot at ``span`` in each launch, with the loops around it."""
     found = [
@@ -56,8 +86,6 @@ def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
     ]
     if not found:
         raise CannotRewrite(f"the dot at line {span.line} was not followed")
-    if any(operand.unscaled is not None for dot, _ in found for operand in (dot.a, dot.b)):
-        raise CannotRewrite("the factors of the operands have to move behind the loop")
     if len({dot.a.memory_dtype for dot, _ in found}) > 1:
         raise CannotRewrite(f"the dot at line {span.line} is launched with operands of different types")
     return found

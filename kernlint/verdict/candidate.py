@@ -12,6 +12,7 @@ from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.site import NO_REWRITE
+from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.finding import Finding
 
 #: Worth it from here on ...
@@ -86,11 +87,19 @@ class Candidate:
         return Attempt(made.rewriting | Rewriting((), Effects("unsafe", notes=doubts)), made.reason)
 
     def ways(self) -> Iterator[Attempt]:
-        """What to try: the change made to the source; where kernels are written anew, each way to write them."""
-        if self.anew and self.program is not None:
-            yield from ways_to_write(self.program, self.entry)
-        else:
+        """What to try: the change made to the source where edits express it, then each way to write kernels anew; those have no tile to
+        choose, and what is wrong or has no time of its own is no reason for them."""
+        if not self.anew:
             yield self.attempt
+        rule, change = self.finding.rule, self.finding.change
+        structural = rule.category not in NOT_ABOUT_SPEED and not rule.tuning and change is not None and change.priced
+        if self.program is not None and (self.anew or structural):
+            yield from ways_to_write(self.program, self.entry)
+
+    @property
+    def fix(self) -> Attempt:
+        """The first of the ways in which the change can be made automatically; why not in the first, where it cannot in any."""
+        return next((way for way in self.ways() if way.automatic), self.attempt)
 
     def _doubts(self) -> tuple[str, ...]:
         """Why a choice that depends on the device is not to be made for a user who has not asked for it."""

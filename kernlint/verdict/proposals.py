@@ -66,22 +66,17 @@ def proposals(
     """A candidate for each cause that is worth a tenth of the call: that of the rule which names it, where there is one in
     ``named``."""
     names = {one.finding.cause: one for one in named}
-    found = []
+    found: list[Candidate] = []
     for cause in headroom.causes:
-        gains = gains_of(cause, now, headroom)
-        if not gains:
-            continue
-        found.append(
-            names.get(cause)
-            or Candidate(
-                _finding(_placed(cause, program), headroom),
-                gains,
-                program=program,
-                entry=workload.entry,
-                bare=workload.bare,
-                alone=headroom.alone(cause),
-            )
+        one = names.get(cause) or Candidate(
+            _finding(_placed(cause, program), headroom),
+            gains_of(cause, now, headroom),
+            program=program,
+            entry=workload.entry,
+            bare=workload.bare,
+            alone=headroom.alone(cause),
         )
+        found += [one] if one.gains else []
     return found
 
 

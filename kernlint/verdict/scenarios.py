@@ -13,7 +13,7 @@ from kernlint.cost.estimate import estimate
 from kernlint.interpret.api import Target
 from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
+from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped, written_axes
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
@@ -70,15 +70,18 @@ def undecided(workload: Workload, missing: Sequence[str], like: Workload | None 
         dims = f"[{','.join(map(str, shape))}]" if twin.shape is not None else ""
         found.append(f"{owner}.{tensor.name}:{twin.dtype or _ANY_TYPE}{dims}")
         told.update(name for name in names if dims and name.startswith(f"{tensor.name}."))
+    given = {tensor.name for tensor in workload.inputs}
     for name in names:
-        if name not in told and ".stride(" not in name:
+        # What follows from the facts before it is none of its own.
+        follows = "." in name and name.rpartition(".")[0] not in given
+        if name not in told and not follows and ".stride(" not in name:
             found.append(f"{name}={_size_of(name, known) or sizes.get(Symbol(name), _ANY_SIZE)}")
     return found
 
 
 def _size_of(name: str, known: Mapping[str, Tensor]) -> int | None:
     """The size called ``name`` of one of the ``known`` tensors."""
-    tensor, _, asked = name.partition(".")
+    tensor, _, asked = name.rpartition(".")
     shape = known[tensor].shape if tensor in known else None
     if shape is None:
         return None
@@ -256,6 +259,10 @@ class Planner:
         sizes: dict[Symbol, Size] = {}
         program = self.program.at(dtypes=dtypes) if dtypes else self.program
         workload = program.workload(self.workload.entry, NO_EDITS)
+        hints = self.workload.hints
+        written = written_axes(self.program.kernel, self.workload)
+        names = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
+        hints = replace(hints, names=names)
         for _ in range(_ROUNDS):
             if workload is None:
                 return None
@@ -263,7 +270,7 @@ class Planner:
             names = [name for name in open_names(workload, missing) if Symbol(name) not in sizes]
             if not missing or not names:
                 break
-            told = replace(workload, hints=self.workload.hints)  # what sizes are called that have their value now, too
+            told = replace(workload, hints=hints)  # what sizes are called that have their value now, too
             rungs = ladder(told, names) or ladder(told, missing)
             if rungs is None:
                 return None

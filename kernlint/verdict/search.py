@@ -94,8 +94,8 @@ def ranked(candidates: Iterable[Candidate], scope: str) -> Iterator[Candidate]:
     """``candidates`` in the order in which they are worth trying."""
     left = list(candidates)
     while True:
-        ruled = _best([one for one in left if one.finding.cause is None], scope)
-        first = _preferred(ruled, _best([one for one in left if one.finding.cause is not None], scope), scope)
+        ruled = _best([one for one in left if one.finding.rule.code], scope)
+        first = _preferred(ruled, _best([one for one in left if not one.finding.rule.code], scope), scope)
         if first is None:
             return
         left = [one for one in left if one is not first]
@@ -136,6 +136,8 @@ def _preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) 
         )
     if not ruled.worth(scope):
         return proposed
+    if ruled.finding.cause is not None:  # both promise what the headroom says
+        return max(ruled, proposed, key=lambda one: one.gains[scope].saving_us)
     same = (ruled.finding.rule.gains_by, ruled.finding.kernel) == (
         proposed.finding.rule.gains_by,
         proposed.finding.kernel,

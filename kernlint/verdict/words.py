@@ -149,7 +149,7 @@ def _resting(judgement: Judgement) -> str:
     if flips:
         text += f" {_sentence('; '.join(flips))}."
     if judgement.certainty == "assumed" and judgement.undecided:
-        given = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:3])
+        given = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
         text += f" To decide it give the facts, such as {given}."
     return text
 
@@ -220,7 +220,7 @@ def _why_not(judgement: Judgement, device: Device) -> str:
             "than guesses; measured ones, given with --perf, would decide it."
         )
     if before is None or judgement.certainty == "unknown":
-        wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:6])
+        wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
         missing = ", ".join(judgement.before.missing[:4])
         open_ones = f"sizes are open ({missing})" if missing else "types are open"
         how = f"what would decide it: {wanted}" if wanted else "give them with --set or --assume"
@@ -313,10 +313,10 @@ def _fix(chosen: Candidate, known: Known, outside: str) -> FixReport:
         if chosen.finding.key not in known:
             return FixReport(False, reason="it rests on assumed facts; give them with --assume")
         chosen = known[chosen.finding.key]
-    made = chosen.attempt.rewriting
-    if made is None or not chosen.attempt.automatic:
-        return FixReport(False, reason=chosen.attempt.reason or "only a draft can be made automatically")
-    effects = made.effects
+    made = chosen.fix
+    if made.rewriting is None or not made.automatic:
+        return FixReport(False, reason=made.reason or "only a draft can be made automatically")
+    effects = made.rewriting.effects
     return FixReport(True, effects.applicability, effects.numerics, effects.memory, "; ".join(effects.notes) or None)
 
 
@@ -345,7 +345,7 @@ def headroom_report(found: Headroom, saving_us: float = 0.0) -> HeadroomReport:
         found.changed_us,
         tuple(_cause(cause) for cause in causes[:_MOST_CAUSES]),
         closed,
-        tuple(described(witness) for witness in largest),
+        (f"with {found.change}",) if found.change else tuple(described(witness) for witness in largest),
     )
 
 

@@ -1,9 +1,9 @@
-"""Attention whose scores go through memory, found by data flow, and the flash-attention kernel that takes its place."""
+"""Attention whose scores go through memory, found by data flow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
@@ -12,12 +12,7 @@ from kernlint.workload import (
     Atomic,
     Compute,
     Dot,
-    Dtype,
-    Expr,
     Launch,
-    Load,
-    Loop,
-    Node,
     Reduce,
     Size,
     Span,
@@ -28,23 +23,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload import dtype as dt
-from kernlint.workload.expr import ceildiv, lift
-from kernlint.workload.steps import map_steps
-from kernlint.workload.synthesis import (
-    arith,
-    below,
-    cast,
-    dot,
-    from_load,
-    in_registers,
-    iteration,
-    lane,
-    launch,
-    pid,
-    power_of_two,
-    special,
-)
+from kernlint.workload.expr import lift
 
 #: Largest head dimension for which a query tile, a key tile and an accumulator fit on chip.
 _MAX_HEAD_DIM = 256
@@ -57,7 +36,7 @@ class Attention:
     """``softmax(q k^T) v`` whose [rows, columns] scores lie in memory on the way.
 
     ``steps`` are those from the first product to the second, in order; ``stored`` the tensors of scores and
-    probabilities between them. ``q`` and ``k`` may be None where the first product's operands were not followed.
+    probabilities between them.
     """
 
     steps: tuple[Step, ...]
@@ -66,11 +45,8 @@ class Attention:
     columns: Size
     batch: Size
     head_dim: Size
-    q: Tensor
-    k: Tensor
     v: Tensor
     out: Tensor
-    masks: tuple[Tensor, ...] = ()
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -88,22 +64,14 @@ class _Scores:
     rows: Size
     columns: Size
     q: Tensor
-    k: Tensor
     head_dim: Size
     steps: tuple[Step, ...]
     stored: tuple[Tensor, ...]
-    masks: tuple[Tensor, ...] = ()
     probabilities: bool = False
 
     def then(self, step: Step, tensor: Tensor, probabilities: bool) -> _Scores:
-        extra = tuple(
-            t for t in read_tensors(step)
-            if t.storage.id != self.tensor.storage.id and t.shape is not None and t.shape[-2:] == (self.rows, self.columns)
-        )  # fmt: skip
-        return replace(
-            self, tensor=tensor, steps=(*self.steps, step), stored=(*self.stored, tensor), masks=(*self.masks, *extra),
-            probabilities=probabilities,
-        )  # fmt: skip
+        steps, stored = (*self.steps, step), (*self.stored, tensor)
+        return replace(self, tensor=tensor, steps=steps, stored=stored, probabilities=probabilities)
 
 
 def materialised_attention(workload: Workload) -> Iterator[Attention]:
@@ -141,10 +109,10 @@ def _first_product(step: Step) -> _Scores | None:
     if isinstance(step, TorchOp):
         if step.kind != "matmul" or len(step.reads) < 2 or len(step.writes) != 1:
             return None
-        out, (a, b) = step.writes[0], step.reads[:2]
+        out, a = step.writes[0], step.reads[0]
         if out.shape is None or len(out.shape) < 2 or a.shape is None:
             return None
-        return _Scores(out, out.shape[-2], out.shape[-1], a, b, a.shape[-1], (step,), (out,))
+        return _Scores(out, out.shape[-2], out.shape[-1], a, a.shape[-1], (step,), (out,))
     if not isinstance(step, Launch) or not step.kernel.complete:
         return None
     found = _product(step)
@@ -156,7 +124,7 @@ def _first_product(step: Step) -> _Scores | None:
     q, k = operand_tensor(step, node.a), operand_tensor(step, node.b)
     if q is None or k is None or q.shape is None or q.storage.id == out.storage.id:
         return None
-    scores = _Scores(out, out.shape[-2], out.shape[-1], q, k, q.shape[-1], (step,), (out,))
+    scores = _Scores(out, out.shape[-2], out.shape[-1], q, q.shape[-1], (step,), (out,))
     return replace(scores, probabilities=_softmax(step, node.a.loads | node.b.loads))
 
 
@@ -233,8 +201,7 @@ def _attention(step: Step, source: _Scores, v: Tensor, out: Tensor) -> Attention
     if area * batch != lift(numel) or any(t.dtype is None for t in (source.q, v, out)):
         return None
     return Attention(
-        (*source.steps, step), tuple(dict.fromkeys(source.stored)), source.rows, source.columns, batch, source.head_dim,
-        source.q, source.k, v, out, source.masks,
+        (*source.steps, step), tuple(dict.fromkeys(source.stored)), source.rows, source.columns, batch, source.head_dim, v, out,
     )  # fmt: skip
 
 
@@ -254,109 +221,6 @@ def _unread_elsewhere(workload: Workload, found: Attention) -> bool:
     inside = set(found.spans)
     others = (step for step, _ in workload.walk() if step.span not in inside)
     return not any(stored & storages(read_tensors(step)) for step in others)
-
-
-@dataclass(frozen=True)
-class FlashAttention:
-    """The workload with one chain of ``spans`` replaced by a single kernel with an online softmax.
-
-    ``rows`` by ``columns`` is its tile of scores.
-    """
-
-    spans: tuple[Span, ...]
-    rows: int
-    columns: int
-    num_warps: int
-    num_stages: int = 3
-
-    def __call__(self, workload: Workload) -> Workload:
-        found = next((a for a in materialised_attention(workload) if a.spans == self.spans), None)
-        if found is None:
-            return workload
-        gone = storages(list(found.stored))
-
-        def change(step: Step) -> Step | None:
-            if is_alloc(step) and storages(written_tensors(step)) <= gone:
-                return None
-            if step.span == self.spans[-1]:
-                return self._launch(found)
-            return None if step.span in self.spans else step
-
-        return replace(workload, steps=map_steps(workload.steps, change))
-
-    def _launch(self, found: Attention) -> Launch:
-        last = found.steps[-1]
-        kernel = _Flash(found, self.rows, self.columns, last.span)
-        grid: tuple[Size, ...] = (ceildiv(found.rows, self.rows), found.batch)
-        arguments = {"q": found.q, "k": found.k, "v": found.v, "out": found.out}
-        arguments.update({f"mask{i}": tensor for i, tensor in enumerate(found.masks)})
-        return launch(
-            "flash_attention", kernel.body(), grid, arguments, last.span, last.function, self.num_warps, self.num_stages
-        )
-
-
-@dataclass
-class _Flash:
-    """The body of the flash-attention kernel: one [rows, d] tile of queries against all keys, ``columns`` at a time."""
-
-    found: Attention
-    rows: int
-    columns: int
-    span: Span
-    ids: int = field(default=0)
-
-    def id(self) -> int:
-        self.ids += 1
-        return self.ids
-
-    def body(self) -> tuple[Node, ...]:
-        found, span, m, n = self.found, self.span, self.rows, self.columns
-        head = concrete(found.head_dim) or 64
-        values = concrete((found.v.shape or (64,))[-1]) or 64
-        d, dv = max(16, power_of_two(head)), max(16, power_of_two(values))
-        loop = 1000
-        operand = found.q.dtype or dt.FLOAT16
-        q = self._load("q", operand, (m, d), pid(0) * m + lane(0), found.rows, head, transposed=False)
-        at = iteration(loop) * n
-        k = self._load("k", found.k.dtype or operand, (d, n), at + lane(1), found.columns, head, transposed=True)
-        v = self._load("v", found.v.dtype or operand, (n, dv), at + lane(0), found.columns, values, transposed=False)
-        masks = [
-            Load(self.id(), f"mask{i}", tensor.dtype or operand, (m, n), (pid(0) * m + lane(0)) * found.columns + at + lane(1),
-                 below((pid(0) * m + lane(0), found.rows), (at + lane(1), found.columns)), span)
-            for i, tensor in enumerate(found.masks)
-        ]  # fmt: skip
-        narrow = v.dtype
-        online: tuple[Node, ...] = (
-            k, v, *masks,
-            dot(self.id(), m, n, d, from_load(q, 1, span), from_load(k, 0, span), span), arith(m * n, span),
-            *(arith(m * n, span) for _ in masks),
-            Reduce("max", (m, n), 1, False, frozenset({q.id, k.id}), span), arith(m, span), arith(m, span), special(m, span),
-            arith(m * n, span), special(m * n, span), arith(m, span),
-            Reduce("sum", (m, n), 1, False, frozenset({q.id, k.id}), span), arith(m, span), arith(m * dv, span),
-            cast(m * n, span, narrow), dot(self.id(), m, dv, n, in_registers(narrow, span), from_load(v, 0, span), span),
-        )  # fmt: skip
-        row = pid(0) * m + lane(0)
-        out = found.out.dtype or operand
-        store = Store(
-            self.id(), "out", out, (m, dv), row * values + lane(1) + pid(1) * lift(found.rows) * values,
-            below((row, found.rows), (lane(1), values)), span,
-        )  # fmt: skip
-        trip = ceildiv(found.columns, n)
-        return (
-            q,
-            Loop(loop, "range", trip, online, span, None, True),
-            special(m * dv, span),
-            cast(m * dv, span, out),
-            store,
-        )
-
-    def _load(
-        self, base: str, dtype: Dtype, shape: tuple[int, int], row: Expr, rows: Size, width: int, transposed: bool
-    ) -> Load:
-        column = lane(0) if transposed else lane(1)
-        offset = row * width + column + pid(1) * lift(rows) * width
-        mask = below((row, rows)) if power_of_two(width) == width else below((row, rows), (column, width))
-        return Load(self.id(), base, dtype, shape, offset, mask, self.span, 0.0)
 
 
 def supported(found: Attention) -> bool:

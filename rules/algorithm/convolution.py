@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -21,13 +20,10 @@ from kernlint.workload import (
     Opaque,
     ProgramId,
     Reduce,
-    Size,
     Store,
-    Symbol,
+    Tensor,
     concrete,
 )
-from kernlint.workload.expr import Atom, floordiv, lift, mod
-from kernlint.workload.kernel import Bounds
 from kernlint.workload.synthesis import lane, pid
 
 #: A loop of at most this many iterations walks over the taps of a filter ...
@@ -41,16 +37,33 @@ _LEAST_CHANNELS = 4
 
 
 @dataclass(frozen=True)
+class Convolution:
+    """What ``launch`` convolves: ``source`` with ``weight``, in ``loops`` over channels and taps, outermost first.
+
+    ``depth`` = channels x taps, ``channels`` the output channels, ``images`` the batch, ``plane`` the pixels of one output
+    plane.
+    """
+
+    launch: Launch
+    loops: tuple[Loop, ...]
+    source: Tensor
+    weight: Tensor
+    depth: int
+    channels: int
+    images: int
+    plane: int
+
+
+@dataclass(frozen=True)
 class DirectConvolution(Convolution):
     """A kernel whose programs make a tile of pixels for one output channel.
 
-    ``pairs`` are the shifted window and scalar weight of each multiply-add in the innermost loop. ``pixel_axis`` is the grid
-    axis of the tiles, None where one covers a whole plane. ``image`` is the index that tells images apart, None where nothing does.
+    ``pairs`` are the shifted window and scalar weight of each multiply-add in the innermost loop. ``store`` writes the
+    tile.
     """
 
     pairs: tuple[tuple[Load, Load], ...]
-    pixel_axis: int | None
-    image: Atom | None
+    store: Store
 
 
 def direct_convolution(step: Launch) -> DirectConvolution | None:
@@ -145,12 +158,9 @@ def measured(step: Launch, loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Loa
     if not plane or (out.numel // channels) % plane:
         return None
     images = out.numel // channels // plane
-    image = _image(x, store, axis)
-    if images > 1 and image is None:
+    if images > 1 and not _has_image(x, store, axis):
         return None
-    return DirectConvolution(
-        step, loops, store, source, weight, out, depth, channels, images, plane, pairs, axis, image
-    )  # fmt: skip
+    return DirectConvolution(step, loops, source, weight, depth, channels, images, plane, pairs, store)
 
 
 def _lane(access: Load | Store) -> int:
@@ -178,8 +188,8 @@ def _plane(step: Launch, store: Store, axis: int | None) -> int | None:
     return extent * store.shape[dim] if extent is not None else None
 
 
-def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
-    """The one index other than the pixel's, channels' and taps' that moves the input: the image of the batch."""
+def _has_image(x: Load, store: Store, axis: int | None) -> bool:
+    """Whether one index other than the pixel's, channels' and taps' moves the input: the image of the batch."""
     assert x.offset is not None
     skip = (LoopIndex, Lane)
     atoms = {atom for monomial in x.offset.terms for atom in monomial if not isinstance(atom, skip)}
@@ -188,45 +198,4 @@ def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
         if not (isinstance(atom, ProgramId) and atom.axis == axis)
         and not (isinstance(atom, Opaque) and Lane(_lane(store)) in Expr.atom(atom).atoms())
     }  # fmt: skip
-    return others.pop() if len(others) == 1 else None
-
-
-@dataclass(frozen=True)
-class ImplicitGemm(GemmTile):
-    """The workload with one direct convolution as a matrix product: output channels by pixels, summed over channels x taps."""
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = direct_convolution(launch)
-        return launch if found is None else self.product(found)
-
-    def product(self, found: DirectConvolution) -> Launch:
-        """The launch that does what ``found`` does."""
-        return self.gemm(found, *found.pairs[0], lambda k, p: self._windows(found, k, p))
-
-    def _windows(self, found: DirectConvolution, k: Expr, pixel: Expr) -> tuple[Expr, Bounds]:
-        """Offset and mask of the gathered [depth, pixels] tile: the source's own, with new indices in the old ones' places."""
-        x = found.pairs[0][0]
-        assert x.offset is not None
-        taps: dict[Atom, Size] = {}
-        rest: Size = floordiv(k, len(found.pairs))
-        for loop in reversed(found.loops):
-            trip = concrete(loop.trip) or 1
-            taps[LoopIndex(loop.id)] = rest if loop is found.loops[0] else mod(rest, trip)
-            rest = floordiv(rest, trip)
-        # The new program ids are called by other names until the old ones are gone.
-        new: dict[Atom, Size] = {ProgramId(axis): Expr.atom(Symbol(f"new program {axis}")) for axis in range(3)}
-        block = found.store.shape[_lane(found.store)]
-        tile = pid(found.pixel_axis) * block if found.pixel_axis is not None else 0
-        lane_value = pixel.substitute(new) - tile
-        old: dict[Atom, Size] = {a: lift(v).substitute(new) for a, v in taps.items()}
-        old[Lane(_lane(x))] = lane_value
-        if found.image is not None:
-            old[found.image] = new[ProgramId(2)]
-        back: dict[Atom, Size] = {Symbol(f"new program {axis}"): pid(axis) for axis in range(3)}
-
-        def moved(expr: Expr) -> Expr:
-            return expr.rewrite(old.get).substitute(back)
-
-        mask = tuple((moved(left), moved(right)) for left, right in x.mask or ())
-        shift = mod(k, len(found.pairs)) if len(found.pairs) > 1 else 0
-        return moved(x.offset) + shift, (*mask, (k, lift(found.depth)))
+    return len(others) == 1

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.polynomial_sums import sums_polynomials
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dataflow import may_use, storages, written_tensors
 from kernlint.rules.proofs.step_graph import (
-    Place,
-    needed_elsewhere,
-    places_of,
     sequences,
-    steps_at,
-    without_allocations,
 )
 from kernlint.workload import (
     Atomic,
@@ -37,13 +31,9 @@ from kernlint.workload import (
     Store,
     Tensor,
     TorchOp,
-    Workload,
     concrete,
 )
 from kernlint.workload.expr import Atom
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
-from kernlint.workload.synthesis import arith
 
 _ROW_REDUCTIONS = frozenset(
     {"sum", "mean", "prod", "amax", "amin", "max", "min", "var", "std", "var_mean", "std_mean", "aminmax", "norm"}
@@ -76,18 +66,16 @@ class Statistic:
 @dataclass(frozen=True)
 class MomentsAbout:
     """``reader`` reads rows in ``loop`` of which there are ``statistics`` already: it sums polynomials about them, or needs them
-    behind the loop only; ``places`` are the steps of the makers, the reader's last."""
+    behind the loop only."""
 
     reader: Launch
     loop: Loop
     statistics: tuple[Statistic, ...]
-    places: tuple[Place, ...]
 
 
 def moments_about(context: Context) -> Iterator[MomentsAbout]:
     """The launches that sum moments about what an earlier step made of the same rows, or read them for another value."""
     workload = context.workload
-    places = places_of(workload)
     for steps, looped in sequences(workload.steps):
         for position, step in enumerate(steps):
             if isinstance(step, Launch) and not looped:
@@ -95,80 +83,7 @@ def moments_about(context: Context) -> Iterator[MomentsAbout]:
                 if loop is not None and not sums_polynomials(step.kernel, loop):
                     statistics = tuple(s for s in statistics if not s.about)
                 if loop is not None and statistics:
-                    makers = dict.fromkeys(places[id(statistic.maker)] for statistic in statistics)
-                    yield MomentsAbout(step, loop, statistics, (*makers, places[id(step)]))
-
-
-@dataclass(frozen=True)
-class InOnePass:
-    """The workload with the statistics at the first of ``places`` taken in the loop of the launch at the last of them."""
-
-    places: tuple[Place, ...]
-
-    def __call__(self, workload: Workload) -> Workload:
-        members = steps_at(workload, self.places)
-        for steps, _ in sequences(workload.steps):
-            position = next((i for i, step in enumerate(steps) if members and step is members[-1]), None)
-            found = _statistics(steps, position) if position is not None else None
-            if members and found:
-                statistics = tuple(s for s in found[1] if any(s.maker is member for member in members))
-                return _merged(workload, members, (found[0], statistics))
-        return workload
-
-
-def _merged(workload: Workload, members: list[Step], found: tuple[Loop, tuple[Statistic, ...]]) -> Workload:
-    loop, statistics = found
-    reader = members[-1]
-    assert isinstance(reader, Launch)
-    made = {t.storage.id for s in statistics for t in _values(s.maker)}
-    kept = needed_elsewhere(workload, frozenset(made), {id(step) for step in members}, reader, False)
-    summed: dict[int, list[Node]] = {loop.id: []}
-    behind: list[Node] = []
-    for statistic in {id(s.maker): s for s in statistics}.values():
-        inside, after = _work(statistic)
-        summed[loop.id] += inside
-        behind += after
-    for statistic in statistics:
-        load = statistic.load
-        tensor = reader.tensor(load.base)
-        if tensor is not None and tensor.storage.id in kept:
-            behind.append(Store(load.id, load.base, load.dtype, load.shape, load.offset, load.mask, load.span))
-    gone = {s.load.id for s in statistics}
-
-    def change(node: Node) -> Node | None:
-        if isinstance(node, Load) and node.id in gone:
-            return None
-        if isinstance(node, Loop) and node.id == loop.id:
-            return replace(node, body=(*node.body, *summed[loop.id]))
-        return node
-
-    body: list[Node] = []
-    for node in rewrite(reader.kernel.body, change):
-        body.append(node)
-        if isinstance(node, Loop) and node.id == loop.id:
-            body += behind
-    one = replace(reader, kernel=replace(reader.kernel, body=tuple(body)), alternatives=())
-
-    def step(old: Step) -> Step | None:
-        return one if old is reader else None if any(old is member for member in members) else old
-
-    return without_allocations(replace(workload, steps=map_steps(workload.steps, step)), made)
-
-
-def _work(statistic: Statistic) -> tuple[list[Node], list[Node]]:
-    """What the maker's statistic adds to each round of the reader's loop, and behind the loop."""
-    again, span = statistic.again, statistic.maker.span
-    axis = len(again.shape) - 1
-    total = Reduce("sum", again.shape, axis, axis == 0, frozenset({again.id}), span)
-    if isinstance(statistic.maker, TorchOp):
-        return [arith(again.elements, span)], [total]
-    inside: list[Node] = []
-    loop = next(node for node in statistic.maker.kernel.body if isinstance(node, Loop))
-    tile = next(node.elements for node in loop.body if isinstance(node, Load))
-    for node in loop.body:
-        if isinstance(node, Compute):
-            inside.append(replace(node, elements=max(1, node.elements * again.elements // tile)))
-    return inside, [total]
+                    yield MomentsAbout(step, loop, statistics)
 
 
 # -- the proof --------------------------------------------------------------------------------------------------------
@@ -316,10 +231,6 @@ def _walk(load: Load, loop: Loop) -> RowWalk | None:
 
 def _same_view(a: Tensor, b: Tensor) -> bool:
     return (a.storage.id, a.offset, a.dtype) == (b.storage.id, b.offset, b.dtype)
-
-
-def _values(maker: Launch | TorchOp) -> list[Tensor]:
-    return list(maker.writes) if isinstance(maker, TorchOp) else written_tensors(maker)
 
 
 def _is_row_reduction(op: TorchOp) -> bool:

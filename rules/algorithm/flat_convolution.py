@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
+from kernlint.rules.algorithm.convolution import Convolution
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -26,9 +26,8 @@ from kernlint.workload import (
     Store,
     concrete,
 )
-from kernlint.workload.expr import Atom, floordiv, lift, mod
-from kernlint.workload.kernel import Bounds
-from kernlint.workload.synthesis import below, lane, pid
+from kernlint.workload.expr import Atom
+from kernlint.workload.synthesis import lane, pid
 
 Tile = TypeVar("Tile", Load, Store)
 
@@ -39,13 +38,10 @@ _LEAST_CHANNELS = 4
 
 @dataclass(frozen=True)
 class FlatConvolution(Convolution):
-    """A kernel that sums ``x * w`` for each output element. The loop over input channels moves ``x`` by ``channel_stride``, an
-    image by ``image_stride``."""
+    """A kernel that sums ``x * w`` for each output element."""
 
     x: Load
     w: Load
-    channel_stride: int
-    image_stride: int
 
 
 def flat_convolution(step: Launch) -> FlatConvolution | None:
@@ -150,9 +146,7 @@ def _measured(
         others = [a for m in x.offset.terms if len(m) == 1 for a in m if not isinstance(a, LoopIndex)]
         if images == 1 or any(concrete(x.offset.coefficient(one)) == image for one in others):
             plane = out.numel // channels // images
-            return FlatConvolution(
-                step, loops, store, source, weight, out, depth, channels, images, plane, x, w, stride or 0, image
-            )  # fmt: skip
+            return FlatConvolution(step, loops, source, weight, depth, channels, images, plane, x, w)
     return None
 
 
@@ -184,20 +178,3 @@ def _extent(step: Launch, digit: Atom) -> int | None:
     if isinstance(digit, Opaque) and digit.op == "mod":
         return digit.args[1].value
     return concrete(step.grid[digit.axis]) if isinstance(digit, ProgramId) and digit.axis < len(step.grid) else None
-
-
-@dataclass(frozen=True)
-class FlatImplicitGemm(GemmTile):
-    """The workload with one such convolution as a matrix product."""
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = flat_convolution(launch)
-        return launch if found is None else self.gemm(found, found.x, found.w, lambda k, p: _windows(found, k, p))
-
-
-def _windows(found: FlatConvolution, k: Expr, pixel: Expr) -> tuple[Expr, Bounds]:
-    """Offset and mask of the [depth, pixels] tile: windows that lie side by side are read side by side, whatever their padding
-    and dilation."""
-    taps = found.depth * found.channel_stride // found.image_stride
-    window = lift(floordiv(k, taps)) * found.channel_stride + mod(k, taps) + pixel
-    return pid(2) * found.image_stride + window, below((k, found.depth), (pixel, found.plane))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kernlint.rules.algorithm.attention import Attention, FlashAttention, materialised_attention, supported
+from kernlint.headroom.causes import Cause
+from kernlint.rules.algorithm.attention import Attention, materialised_attention, supported
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.workload import Launch, Step, concrete
-
-#: Tiles of scores worth pricing: rows, columns, warps.
-_TILES = ((128, 64, 4), (128, 64, 8), (64, 64, 4), (32, 64, 4), (16, 64, 4))
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.pricing import causes_at
+from kernlint.workload import Launch, Step
 
 
 class MaterialisedAttention(Rule):
@@ -78,11 +77,9 @@ class MaterialisedAttention(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for found in materialised_attention(context.workload):
             if supported(found) and found.launches():
-                yield self._finding(context, found)
+                yield from (self._finding(found, cause) for cause in causes_at(context, steps=found.steps))
 
-    def _finding(self, context: Context, found: Attention) -> Finding:
-        tile, variant = _best(context, found)
-        rows, columns, warps = tile
+    def _finding(self, found: Attention, cause: Cause | None) -> Finding:
         names = list(dict.fromkeys(f"`{tensor_name(t, 'scores')}`" for t in found.stored if t.name)) or ["the scores"]
         stored = " and ".join(names)
         moved = sum(t.nbytes or 0 for t in found.stored)
@@ -98,30 +95,17 @@ class MaterialisedAttention(Rule):
             first.kernel.name,
             tuple(_links(found)),
             Change(
-                variant,
+                None,
                 f"Scores and probabilities {stored} [{shape}] go through memory{size} in {len(found.steps)} kernels, so the call is "
                 "bound by that traffic rather than by the tensor cores.",
-                f"Flash attention: one kernel that loops over blocks of {columns} keys with an online softmax, so that scores and "
+                "Flash attention: one kernel that loops over blocks of keys with an online softmax, so that scores and "
                 "probabilities never leave the chip.",
-                f"Write one kernel with grid (cdiv({found.rows}, {rows}), {found.batch}): load a {rows}-row query tile, loop over "
-                f"{columns}-key tiles with two `tl.dot`s, a running row maximum and row sum, rescale the accumulator, divide at the "
-                f"end; {warps} warps, 3 stages. Drop {stored} and the {len(found.steps)} passes.",
+                f"Write one kernel with grid (cdiv({found.rows}, ROWS), {found.batch}), ROWS=128 say: load a tile of queries, loop over "
+                "tiles of 64 keys with two `tl.dot`s, a running row maximum and row sum, rescale the accumulator, divide at the "
+                f"end. Drop {stored} and the {len(found.steps)} passes.",
             ),
+            cause,
         )
-
-
-def _best(context: Context, found: Attention) -> tuple[tuple[int, int, int], Variant]:
-    """The tile with the least predicted time; the first one where sizes are open."""
-    options = []
-    for tile in _TILES:
-        variant = context.variant.then(transform=FlashAttention(found.spans, *tile))
-        time = context.gpu_us(variant) if concrete(found.rows) is not None else None
-        if time is not None:
-            options.append((time, tile, variant))
-    if not options:
-        return _TILES[0], context.variant.then(transform=FlashAttention(found.spans, *_TILES[0]))
-    _, tile, variant = min(options, key=lambda option: option[0])
-    return tile, variant
 
 
 def _links(found: Attention) -> Iterator[Evidence]:

@@ -7,54 +7,42 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from kernlint.interpret.edits import Edits
+from kernlint.headroom.causes import Cause
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_outer_product, outer_products
-from kernlint.rules.algorithm.scaled_rows import ScaledRows, TiledRows, is_multiplied, scaled_rows
+from kernlint.rules.algorithm.outer_product import OuterProduct, is_outer_product, outer_products
+from kernlint.rules.algorithm.scaled_rows import ScaledRows, is_multiplied, scaled_rows
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.proofs.dot_tiles import editable, setting
-from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
-from kernlint.rules.proofs.pricing import best_gain, gain
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
     Branch,
     Compute,
-    Dtype,
     Launch,
     Load,
     Loop,
     LoopIndex,
     Node,
-    Operand,
     ProgramId,
     Reduce,
     Span,
-    Workload,
     concrete,
 )
 from kernlint.workload.dtype import promote
-from kernlint.workload.steps import map_configurations
-from kernlint.workload.synthesis import dot, power_of_two
+from kernlint.workload.synthesis import power_of_two
 
 #: The least extent of a tile that `tl.dot` takes without padding.
 _LEAST = 16
 #: Along K a tile of that many bytes fills a row of swizzled shared memory.
 _DEPTH_BYTES = 128
-#: Output rows, columns, depth and warps of the tiles worth pricing for a product of rows and scalars.
-_ROW_TILES = ((16, 64, 64, 4), (32, 64, 64, 4), (64, 64, 64, 4), (128, 64, 64, 4), (64, 128, 64, 4), (128, 128, 64, 8))
-#: Predicted gain below which padding an axis to that, or another kernel, is not worth it.
-_LEAST_GAIN = 1.2
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A loaded tile of the product: ``reduced`` and ``kept`` are its dimensions, ``axis`` the kept axis of the product."""
+    """A loaded tile of the product; ``axis`` is the kept axis of the product."""
 
     load: Load
-    reduced: int
-    kept: int
     axis: int
 
 
@@ -66,7 +54,6 @@ class BroadcastProduct:
     a: Factor
     b: Factor
     product: tuple[Compute, ...]
-    casts: tuple[Compute, ...]
 
     @property
     def m(self) -> int:
@@ -154,31 +141,31 @@ class BroadcastMultiplySumMatmul(Rule):
                 if place in seen or not _multiplies(context, found.product[-1].span):
                     continue
                 seen.add(place)
-                finding = self._finding(context, launch, found)
-                if not found.padded or _pays(context, finding):
-                    yield finding
+                yield from (
+                    self._finding(launch, found, cause)
+                    for cause in causes_at(context, launch.kernel.name)
+                    if not found.padded or cause is not None
+                )
             for outer in outer_products(launch):
                 place = (launch.span, outer.product.span)
                 if place not in seen and is_outer_product(context, launch, outer):
                     seen.add(place)
-                    yield self._of_outer(context, launch, outer)
+                    yield from (
+                        self._of_outer(launch, outer, cause) for cause in causes_at(context, launch.kernel.name)
+                    )
             rows = scaled_rows(launch)
             if rows is not None and (launch.span, rows.product.span) not in seen and is_multiplied(context, rows):
                 seen.add((launch.span, rows.product.span))
-                yield from self._of_rows(context, launch, rows)
+                for cause in causes_at(context, launch.kernel.name):
+                    if cause is not None:
+                        yield self._of_rows(launch, rows, cause)
 
-    def _of_rows(self, context: Context, launch: Launch, found: ScaledRows) -> Iterator[Finding]:
+    def _of_rows(self, launch: Launch, found: ScaledRows, cause: Cause) -> Finding:
         shape, kernel = found.shape, launch.kernel.name
-        tiles = [tile for tile in _ROW_TILES if tile[0] <= power_of_two(shape.channels)]
-        options = {context.variant.then(transform=TiledRows(launch.span, *tile)): tile for tile in tiles}
-        best = best_gain(context, options, _LEAST_GAIN)
-        if best is None:
-            return
         (loop,), ((x, w),) = shape.loops, shape.pairs
-        m, n, k, warps = options[best]
         source, weight = tensor_name(shape.source, x.base), tensor_name(shape.weight, w.base)
         each = f", for each of {shape.images}" if shape.images > 1 else ""
-        yield Finding(
+        return Finding(
             self,
             self.severity,
             f"`{kernel}` makes the product of `{weight}` [{shape.channels}, {shape.depth}] and `{source}` [{shape.depth}, {shape.plane}] "
@@ -195,23 +182,20 @@ class BroadcastMultiplySumMatmul(Rule):
                 Evidence("their product is added to the sum", found.total.span),
             ),
             Change(
-                best,
+                None,
                 f"Each of {shape.channels} output rows loads `{source}` again and multiplies it on the FMA units, {shape.depth} "
                 "multiply-adds an element, while the tensor cores idle.",
                 f"A tiled matrix product, {shape.channels} x {shape.plane} x {shape.depth}{each}, with `tl.dot` on {w.dtype} tiles and "
                 "an fp32 accumulator.",
-                f"Give each program a {m}x{n} tile of the output; let the loop at line {loop.span.line} advance by {k}, load "
-                f"[{m}, {k}] of `{weight}` and [{k}, {n}] of `{source}`, masked at the ends, without casts to fp32, and accumulate with "
-                f"`acc = tl.dot(a, b, acc)`; {warps} warps, 3 stages.",
+                f"Give each program a tile of the output; let the loop at line {loop.span.line} advance by blocks of 64, load tiles of "
+                f"`{weight}` and of `{source}`, masked at the ends, without casts to fp32, and accumulate with `acc = tl.dot(a, b, acc)`.",
             ),
+            cause,
         )
 
-    def _of_outer(self, context: Context, launch: Launch, found: OuterProduct) -> Finding:
+    def _of_outer(self, launch: Launch, found: OuterProduct, cause: Cause | None) -> Finding:
         kernel, axis = launch.kernel.name, found.axis
         depth = max(_LEAST, min(_DEPTH_BYTES // found.dtype.bytes, power_of_two(concrete(axis.trip) or _DEPTH_BYTES)))
-        blocked = context.variant.then(transform=BlockedProduct(launch.span, found.product.span, depth))
-        packed = _packed(context, launch, blocked)
-        variant = packed[0] if packed is not None else blocked
         names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
         times = " x ".join(found.times)
         proof = [
@@ -230,23 +214,21 @@ class BroadcastMultiplySumMatmul(Rule):
             kernel,
             tuple(proof),
             Change(
-                variant,
+                None,
                 f"Each iteration loads {found.m} + {found.n} values and spends {found.m * found.n:,} multiply-adds of the FMA units on "
                 "them, while the tensor cores idle.",
                 f"Step through the sum in blocks of {depth} and multiply the tiles with `tl.dot` on {found.dtype} operands and an "
                 "fp32 accumulator.",
                 f"{_in_blocks(found, depth)}, load a [{found.m}, {depth}] tile of `{names[0]}` and a "
                 f"[{depth}, {found.n}] tile of `{names[1]}`, masked at the end of the sum, without casts to fp32, and accumulate with "
-                "`acc = tl.dot(a, b, acc)`." + (packed[1] if packed is not None else ""),
+                "`acc = tl.dot(a, b, acc)`.",
             ),
+            cause,
         )
 
-    def _finding(self, context: Context, launch: Launch, found: BroadcastProduct) -> Finding:
+    def _finding(self, launch: Launch, found: BroadcastProduct, cause: Cause | None) -> Finding:
         kernel = launch.kernel.name
-        dtype = _operand_dtype(found)
-        edits, deeper = _deeper(context, launch, found)
-        variant = context.variant.then(edits, TensorCoreProduct(launch.span, found.reduce.span))
-        depth = deeper or found.k
+        dtype, depth = promote(found.a.load.dtype, found.b.load.dtype), max(found.k, _LEAST)
         names = [tensor_name(launch.tensor(factor.load.base), factor.load.base) for factor in (found.a, found.b)]
         return Finding(
             self,
@@ -270,7 +252,7 @@ class BroadcastMultiplySumMatmul(Rule):
                 ),
             ),
             Change(
-                variant,
+                None,
                 f"Each step forms {math.prod(found.reduce.shape):,} products element by element on the FMA units and adds them up, so "
                 "the tensor cores idle and the three-dimensional tile crowds the registers.",
                 f"Multiply the tiles with `tl.dot` on {dtype} operands and an fp32 accumulator.",
@@ -278,26 +260,8 @@ class BroadcastMultiplySumMatmul(Rule):
                 f"[{found.m}, {depth}] and b [{depth}, {found.n}] as {dtype}, without the casts to fp32"
                 + (f", and raise the depth of the tile from {found.k} to {depth}." if depth != found.k else "."),
             ),
+            cause,
         )
-
-
-def _packed(context: Context, launch: Launch, blocked: Variant) -> tuple[Variant, str] | None:
-    """The blocked product with one operand permuted beforehand, where its tiles would lie scattered and that pays; and what to
-    do."""
-    workload, before = context.after(blocked), context.gpu_us(blocked)
-    options: list[tuple[float, Variant, Scattered]] = []
-    for one in workload.launches() if workload is not None else ():
-        for scattered in scattered_operands(one) if one.span == launch.span else ():
-            variant = blocked.then(transform=Packed(launch.span, scattered.load.span))
-            time = context.gpu_us(variant)
-            if time is not None and before is not None and time < before:
-                options.append((time, variant, scattered))
-    if not options:
-        return None
-    _, variant, scattered = min(options, key=lambda option: option[0])
-    name = tensor_name(scattered.tensor, scattered.load.base)
-    order = ", ".join(map(str, scattered.order))
-    return variant, f" Pass `{name}.permute({order}).contiguous()`, so that its tiles are rows of neighbours."
 
 
 def _in_blocks(found: OuterProduct, depth: int) -> str:
@@ -365,10 +329,8 @@ def _product(
     for first, second in (kept, kept[::-1]):
         a, b = _factor(loads[0], reduce, first, loops), _factor(loads[1], reduce, second, loops)
         if a is not None and b is not None:
-            sizes = {load.elements for load in loads}
-            casts = tuple(n for n in before if isinstance(n, Compute) and n.kind == "cast" and n.elements in sizes)
             a, b = sorted((a, b), key=lambda factor: factor.axis)
-            return BroadcastProduct(reduce, a, b, wide, casts)
+            return BroadcastProduct(reduce, a, b, wide)
     return None
 
 
@@ -383,7 +345,7 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
     if len(load.shape) == 3:
         other = 3 - reduce.axis - axis
         fits = load.shape[reduce.axis] == depth and load.shape[axis] == extent and load.shape[other] == 1
-        return Factor(load, reduce.axis, axis, axis) if fits else None
+        return Factor(load, axis) if fits else None
     if len(load.shape) != 2 or load.offset is None:
         return None
     for reduced in (0, 1):
@@ -391,12 +353,12 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
         if load.shape[reduced] != depth or load.shape[kept] != extent:
             continue
         if depth != extent:
-            return Factor(load, reduced, kept, axis)  # its shape leaves no choice
+            return Factor(load, axis)  # its shape leaves no choice
         if loops:
             if reduced in whole_tiles(load, LoopIndex(loops[-1].id)):
-                return Factor(load, reduced, kept, axis)
+                return Factor(load, axis)
         elif any(kept in whole_tiles(load, ProgramId(one)) for one in range(3)):
-            return Factor(load, reduced, kept, axis)
+            return Factor(load, axis)
     return None
 
 
@@ -404,74 +366,3 @@ def _multiplies(context: Context, span: Span) -> bool:
     """Whether the operator at ``span`` is a multiplication (a difference or a sum of tiles is no matrix product)."""
     node = node_at(context, span, cst.BinaryOperation)
     return node is not None and isinstance(node.operator, cst.Multiply)
-
-
-def _pays(context: Context, finding: Finding) -> bool:
-    """Whether the change is predicted to gain enough."""
-    variant = finding.change.variant if finding.change is not None else None
-    expected = gain(context, variant) if variant is not None else None
-    return expected is not None and expected >= _LEAST_GAIN
-
-
-def _operand_dtype(found: BroadcastProduct) -> Dtype:
-    return promote(found.a.load.dtype, found.b.load.dtype)
-
-
-def _deeper(context: Context, launch: Launch, found: BroadcastProduct) -> tuple[Edits, int]:
-    """The edit that gives the tile a depth that tl.dot takes, where it has less; else none and 0."""
-    if found.k >= _LEAST:
-        return Edits(), 0
-    for name, value in launch.constexprs.items():
-        if value == found.k and editable(launch, name):
-            edits = setting(launch, {name: _LEAST})
-            workload = context.after(context.variant.then(edits))
-            for other in workload.launches() if workload is not None else []:
-                if other.span == launch.span and any(
-                    p.k == _LEAST and p.m == found.m for p in broadcast_products(other)
-                ):
-                    return edits, _LEAST
-    return Edits(), 0
-
-
-@dataclass(frozen=True)
-class TensorCoreProduct:
-    """The workload with one broadcast product and its sum replaced by a dot of the loaded tiles."""
-
-    launch: Span
-    reduce: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._changed)
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = next((p for p in broadcast_products(launch) if p.reduce.span == self.reduce), None)
-        if found is None:
-            return launch
-        gone = {(node.span, node.kind) for node in (*found.product, *found.casts)}
-
-        def change(node: Node) -> Node | None:
-            if isinstance(node, Compute) and (node.span, node.kind) in gone:
-                return None
-            return self._dot(found) if node == found.reduce else node
-
-        return launch.rewritten(change)
-
-    def _dot(self, found: BroadcastProduct) -> Node:
-        dtype = _operand_dtype(found)
-        a, b = (self._operand(factor, dtype) for factor in (found.a, found.b))
-        # An id that no node of the kernel has: loads and loops count up from one.
-        m, n = max(found.m, _LEAST), max(found.n, _LEAST)
-        return dot(-found.reduce.span.line, m, n, found.k, a, b, self.reduce)
-
-    def _operand(self, factor: Factor, dtype: Dtype) -> Operand:
-        load = factor.load
-        return Operand(
-            dtype,
-            frozenset({load.id}),
-            (),
-            True,
-            load.stride(factor.reduced),
-            load.stride(factor.kept),
-            load.span,
-            load.id,
-        )

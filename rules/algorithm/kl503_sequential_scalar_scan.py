@@ -11,7 +11,7 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.cascade import Cascade, cascade
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import (
     Atomic,
@@ -42,8 +42,6 @@ _BLOCK = 2048
 _MAX_ROWS = 128
 #: Below this many iterations there is nothing to scan.
 _LEAST_TRIP = 16
-#: Where only the result is stored, a predicted gain below this is not worth a word.
-_LEAST_GAIN = 1.2
 #: Elements this far apart are fetched in the same sector, two by two at least.
 _NEAR_BYTES = 16
 
@@ -164,7 +162,7 @@ class SequentialScalarScan(Rule):
                 seen.add(place)
                 transform = BlockScan(launch.span, found.loop.span, _scans(found, updates), len(updates.kinds))
                 variant = context.variant.then(transform=transform)
-                if found.results and (gain(context, variant) or 0.0) < _LEAST_GAIN:
+                if found.results and (gain(context, variant) or 0.0) < LEAST_GAIN:
                     continue  # a loop over few elements, such as the lengths of a batch, or over an open number
                 yield self._finding(launch, found, updates, variant)
 

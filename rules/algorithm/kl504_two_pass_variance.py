@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from kernlint.records import dataclass
-from kernlint.rules.algorithm.earlier_statistics import InOnePass, MomentsAbout, moments_about
-from kernlint.rules.algorithm.row_sweeps import Sweep, reductions, sweeps
+from kernlint.headroom.causes import Cause
+from kernlint.rules.algorithm.earlier_statistics import MomentsAbout, moments_about
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed, step_name
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import (
     Launch,
-    Loop,
-    Node,
-    Span,
-    Workload,
     concrete,
 )
-from kernlint.workload.steps import map_configurations
-from kernlint.workload.synthesis import arith, special
-
-#: Elementwise operations that Welford's update of (count, mean, M2) does per tile beyond adding it up, and the merge of
-#: the lanes at the end, as counted in the update's formulas (Knuth, TAOCP 2, 4.2.2; Chan et al. 1979 for the merge).
-_UPDATE, _MERGE = 7, 3
 
 
 class TwoPassVariance(Rule):
@@ -124,13 +113,14 @@ class TwoPassVariance(Rule):
                 if place in seen:
                     continue
                 seen.add(place)
-                yield self._finding(context, launch, found)
+                yield from (self._finding(launch, found, cause) for cause in causes_at(context, launch.kernel.name))
         for moments in moments_about(context):
             if (moments.reader.span, moments.loop.span) not in seen:
                 seen.add((moments.reader.span, moments.loop.span))
-                yield self._across(context, moments)
+                steps = [*(statistic.maker for statistic in moments.statistics), moments.reader]
+                yield from (self._across(moments, cause) for cause in causes_at(context, steps=steps))
 
-    def _across(self, context: Context, found: MomentsAbout) -> Finding:
+    def _across(self, found: MomentsAbout, cause: Cause | None) -> Finding:
         """The finding where the statistic comes from an earlier step."""
         kernel = found.reader.kernel.name
         names = list(dict.fromkeys(tensor_name(s.rows, s.again.base) for s in found.statistics))
@@ -155,7 +145,7 @@ class TwoPassVariance(Rule):
                 ),
             ),
             Change(
-                context.variant.then(transform=InOnePass(found.places)),
+                None,
                 f"{rows}{size} {'is' if len(names) == 1 else 'are'} read twice: for {steps}, and again "
                 + ("to sum what differs from that." if about else f"for `{kernel}`, which needs that only behind its loop."),
                 "Take the sums, of the values and of their products, in one pass: a moment about the mean follows from those "
@@ -169,9 +159,10 @@ class TwoPassVariance(Rule):
                 "that nothing cancels), add up the differences too, and correct the sums behind the loop "
                 f"(sum(dx*dy) - sum(dx)*sum(dy)/n); {drop}.",
             ),
+            cause,
         )  # fmt: skip
 
-    def _finding(self, context: Context, launch: Launch, found: MeanThenVariance) -> Finding:
+    def _finding(self, launch: Launch, found: MeanThenVariance, cause: Cause | None) -> Finding:
         kernel = launch.kernel.name
         first, second = found.sweep.first, found.sweep.second
         load = found.sweep.pairs[0][1]
@@ -200,40 +191,12 @@ class TwoPassVariance(Rule):
                 ),
             ),
             Change(
-                context.variant.then(transform=OnePass(launch.span, first.span, second.span)),
+                None,
                 f"Every row of `{name}` ({row}) is loaded a second time only to subtract the mean before squaring.",
                 "Accumulate the mean and the sum of squared deviations together in one pass (Welford's update per "
                 "lane, merged at the end).",
                 f"In the loop at line {first.span.line} keep (count, mean, M2) per lane and update them with each block; after it merge "
                 f"the lanes into mean and variance; drop the loop at line {second.span.line}.",
             ),
+            cause,
         )
-
-
-@dataclass(frozen=True)
-class OnePass:
-    """The workload with the loop ``second`` of one kernel gone and its sum kept up in the loop ``first``."""
-
-    launch: Span
-    first: Span
-    second: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._changed)
-
-    def _changed(self, launch: Launch) -> Launch:
-        spans = (self.first, self.second)
-        sweep = next((s for s in sweeps(launch.kernel) if (s.first.span, s.second.span) == spans), None)
-        return launch if sweep is None else launch.rewritten(lambda node: self._node(node, sweep))
-
-    def _node(self, node: Node, sweep: Sweep) -> Node | None:
-        if not isinstance(node, Loop) or node.id not in (sweep.first.id, sweep.second.id):
-            return node
-        if node.id == sweep.first.id:
-            tile = sweep.pairs[0][0].elements
-            welford = (special(1, node.span), *(arith(tile, node.span) for _ in range(_UPDATE)))
-            return replace(node, body=(*node.body, *welford))
-        # What is left of the second loop runs once: the merge of the lanes, and the sum where it stood inside.
-        tile = sweep.pairs[0][1].elements
-        merge: tuple[Node, ...] = (*(arith(tile, node.span) for _ in range(_MERGE)), *reductions(node.body))
-        return Loop(node.id, node.kind, 1, merge, node.span)

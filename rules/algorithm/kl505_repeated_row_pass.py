@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 
+from kernlint.headroom.causes import Cause
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.row_sweeps import Sweep, sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import (
     Atomic,
     Branch,
-    Compute,
     Dot,
     Expr,
     Lane,
@@ -26,18 +26,14 @@ from kernlint.workload import (
     Reduce,
     Scan,
     Size,
-    Span,
     Store,
-    Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, lift
-from kernlint.workload.steps import map_launch
+from kernlint.workload.expr import Atom
 from kernlint.workload.synthesis import power_of_two
 
 #: Longest row that one program keeps: 64 KB of fp32, a quarter of an SM's registers, spread over up to 16 warps.
 MAX_ROW = 16_384
-_WARPS = (4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -58,11 +54,6 @@ class RowPasses:
     def whole(self) -> int:
         """The elements of the tile that holds the row: powers of two, as tl.arange demands."""
         return power_of_two(self.depth) * self.tile if self.depth else power_of_two(self.row)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of that tile."""
-        return (power_of_two(self.depth), self.tile) if self.depth else (self.whole,)
 
     def __str__(self) -> str:
         return f"{self.depth} x {self.tile} tile" if self.depth else f"{self.row:,}-element row"
@@ -155,13 +146,12 @@ class RepeatedRowPass(Rule):
             if len(found.loops) > 2 or not any(two_pass_variances(launch)):
                 # A mean and a variance alone need one pass whatever the row's length: KL504.
                 seen.add(launch.span)
-                yield self._finding(context, launch, found)
+                yield from (self._finding(launch, found, cause) for cause in causes_at(context, launch.kernel.name))
 
-    def _finding(self, context: Context, launch: Launch, found: RowPasses) -> Finding:
+    def _finding(self, launch: Launch, found: RowPasses, cause: Cause | None) -> Finding:
         kernel = launch.kernel.name
         load = found.again[0]
         name = tensor_name(launch.tensor(load.base), load.base)
-        variant, warps = _best(context, launch, found)
         lines = [str(loop.span.line) for loop in found.loops]
         listed = ", ".join(lines[:-1]) + " and " + lines[-1]
         count = len(found.loops)
@@ -180,13 +170,14 @@ class RepeatedRowPass(Rule):
                 Evidence(f"it has {found.row:,} elements, so one tile of {found.whole:,} holds it", load.span),
             ),
             Change(
-                variant,
+                None,
                 f"Each program loads its {found} of `{name}` {count} times, {found.tile} elements at a time, waiting for "
                 "memory in every pass.",
                 "Load all of it once into one masked tile and do all passes on it in registers.",
-                f"{_how(found)} with {warps} warps, drop the loops at lines {listed}, load "
-                f"`{name}` once with a mask, and reduce and write from that tile.",
+                f"{_how(found)}, with warps enough for it, drop the loops at lines {listed}, load `{name}` once with a mask, and "
+                "reduce and write from that tile.",
             ),
+            cause,
         )
 
 
@@ -252,7 +243,7 @@ def _walks_down(node: Node, loop: Loop, tile: int) -> bool:
 
 def _how(found: RowPasses) -> str:
     if found.depth:
-        return f"Add an axis of {found.shape[0]} to the tile of {found.tile}"
+        return f"Add an axis of {power_of_two(found.depth)} to the tile of {found.tile}"
     return f"Set the block to {found.whole:,} (next power of two of the row)"
 
 
@@ -264,70 +255,3 @@ def _length(load: Load, loop: Loop, padded: int) -> int:
         if left == position and right.value is not None:
             return min(padded, right.value)
     return padded
-
-
-def _best(context: Context, launch: Launch, found: RowPasses) -> tuple[Variant, int]:
-    options = []
-    for warps in _WARPS:
-        variant = context.variant.then(transform=WholeRow(launch.span, warps))
-        options.append((context.gpu_us(variant) or float("inf"), warps, variant))
-    _, warps, variant = min(options, key=lambda option: option[:2])
-    return variant, warps
-
-
-@dataclass(frozen=True)
-class WholeRow:
-    """The workload with the sweeps of one kernel done on one tile that holds the row, loaded once."""
-
-    launch: Span
-    num_warps: int
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_launch(workload, self.launch, self._changed)
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = row_passes(launch)
-        if found is None:
-            return launch
-        body = tuple(_on_one_tile(launch.kernel.body, found))
-        return replace(launch, kernel=replace(launch.kernel, body=body), num_warps=self.num_warps, alternatives=())
-
-
-def _on_one_tile(body: tuple[Node, ...], found: RowPasses) -> Iterator[Node]:
-    again = {id(load) for load in found.again}
-    for node in body:
-        if isinstance(node, Loop):
-            for inner in node.body:
-                if id(inner) not in again:
-                    yield _deepened(inner, found, node) if found.depth else _widened(inner, found)
-        else:
-            yield node if found.depth else _widened(node, found)
-
-
-def _deepened(node: Node, found: RowPasses, loop: Loop) -> Node:
-    """``node`` of ``loop`` on a tile of all iterations: the loop's index becomes the first axis."""
-    if isinstance(node, (Load, Store)) and node.shape == (found.tile,) and node.offset is not None:
-        axes: dict[Atom, Size] = {Lane(0): Expr.atom(Lane(1)), LoopIndex(loop.id): Expr.atom(Lane(0))}
-        inside = ((Expr.atom(Lane(0)), lift(found.depth)),)
-        mask = tuple((a.substitute(axes), b.substitute(axes)) for a, b in node.mask or ()) + inside
-        return replace(node, shape=found.shape, offset=node.offset.substitute(axes), mask=mask)
-    if isinstance(node, Compute) and node.elements == found.tile:
-        return replace(node, elements=found.whole)
-    return node
-
-
-def _widened(node: Node, found: RowPasses) -> Node:
-    """``node`` on a tile of the whole row where it was on a piece of it."""
-    tile, whole = found.tile, found.whole
-    if isinstance(node, (Load, Store)):
-        begin: dict[Atom, Size] = {LoopIndex(loop.id): 0 for loop in found.loops}
-        offset = node.offset.substitute(begin) if node.offset is not None else None
-        mask = (
-            tuple((a.substitute(begin), b.substitute(begin)) for a, b in node.mask) if node.mask is not None else None
-        )
-        return replace(node, shape=(whole,) if node.shape == (tile,) else node.shape, offset=offset, mask=mask)
-    if isinstance(node, Compute) and node.elements == tile:
-        return replace(node, elements=whole)
-    if isinstance(node, Reduce) and node.shape == (tile,):
-        return replace(node, shape=(whole,))
-    return node

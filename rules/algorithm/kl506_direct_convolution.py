@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm, direct_convolution
-from kernlint.rules.algorithm.flat_convolution import FlatConvolution, FlatImplicitGemm, flat_convolution
+from kernlint.headroom.causes import Cause
+from kernlint.rules.algorithm.convolution import DirectConvolution, direct_convolution
+from kernlint.rules.algorithm.flat_convolution import FlatConvolution, flat_convolution
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import concrete
-from kernlint.workload.synthesis import power_of_two
-
-#: Tiles worth pricing: output channels, pixels, depth, warps.
-_TILES = ((64, 64, 32, 4), (128, 64, 32, 4), (64, 128, 32, 4), (32, 64, 32, 4), (16, 64, 32, 4))
 
 
 class DirectConvolutionLoops(Rule):
@@ -81,16 +79,14 @@ class DirectConvolutionLoops(Rule):
             found = direct_convolution(launch) or flat_convolution(launch) if launch.span not in seen else None
             if found is not None:
                 seen.add(launch.span)
-                yield self._finding(context, found)
+                yield from (self._finding(found, cause) for cause in causes_at(context, launch.kernel.name))
 
-    def _finding(self, context: Context, found: DirectConvolution | FlatConvolution) -> Finding:
+    def _finding(self, found: DirectConvolution | FlatConvolution, cause: Cause | None) -> Finding:
         launch = found.launch
         kernel = launch.kernel.name
         flat = isinstance(found, FlatConvolution)
         x, w = (found.x, found.w) if isinstance(found, FlatConvolution) else found.pairs[0]
         source, weight = tensor_name(found.source, x.base), tensor_name(found.weight, w.base)
-        variant, tile = _best(context, found)
-        rows, columns, depth, warps = tile
         pixels = found.plane * found.images
         trips = [concrete(loop.trip) or 1 for loop in found.loops]
         unrolled = found.depth // math.prod(trips)
@@ -114,27 +110,16 @@ class DirectConvolutionLoops(Rule):
                 ),
             ),
             Change(
-                variant,
+                None,
                 f"Each of {found.channels} output channels loads the same windows of `{source}` again and multiplies "
                 "them on the FMA units, "
                 f"{found.depth} multiply-adds a pixel, while the tensor cores idle.",
                 f"Implicit GEMM: {found.channels} output channels by {pixels:,} pixels, summed over {found.depth} = "
                 "input channels x taps, with "
                 f"`tl.dot` on {w.dtype} tiles.",
-                f"Give each program a {rows}x{columns} tile of output channels by pixels; loop over the {found.depth} "
-                f"taps in steps of {depth}, "
-                f"gather the [{depth}, {columns}] tile of windows with div and mod of the tap index, load [{rows}, {depth}] of `{weight}`, "
-                f"and `tl.dot` them into an fp32 accumulator; {warps} warps, 3 stages.",
+                f"Give each program a tile of output channels by pixels; loop over the {found.depth} taps in steps of 32, gather the "
+                f"[32, pixels] tile of windows with div and mod of the tap index, load [channels, 32] of `{weight}`, and `tl.dot` them "
+                "into an fp32 accumulator.",
             ),
+            cause,
         )
-
-
-def _best(context: Context, found: DirectConvolution | FlatConvolution) -> tuple[Variant, tuple[int, int, int, int]]:
-    options = []
-    for tile in _TILES:
-        if tile[0] <= max(16, power_of_two(found.channels)):
-            gemm = FlatImplicitGemm if isinstance(found, FlatConvolution) else ImplicitGemm
-            variant = context.variant.then(transform=gemm(found.launch.span, *tile))
-            options.append((context.gpu_us(variant) or float("inf"), tile, variant))
-    _, tile, variant = min(options, key=lambda option: option[:2])
-    return variant, tile

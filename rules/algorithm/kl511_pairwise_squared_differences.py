@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.algorithm.squared_differences import (
-    NormsAndProduct,
-    SquaredDifferences,
-    is_squared_difference,
-    squared_differences,
-)
+from kernlint.headroom.causes import Cause
+from kernlint.rules.algorithm.squared_differences import SquaredDifferences, is_squared_difference, squared_differences
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.proofs.pricing import gain
-from kernlint.workload import Launch, Loop, concrete
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.pricing import causes_at
+from kernlint.workload import Launch, Loop
 from kernlint.workload import dtype as dt
-
-#: Predicted gain below which other arithmetic is not worth its rounding.
-_LEAST_GAIN = 1.2
-#: Along the summed axis a tile of that many bytes fills a row of swizzled shared memory.
-_DEPTH_BYTES = 128
-#: The least depth that `tl.dot` takes.
-_LEAST = 16
 
 
 class PairwiseSquaredDifferences(Rule):
     code = "KL511"
     name = "pairwise-squared-differences"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     summary = "squared distances of rows to rows are formed by subtracting element by element instead of from norms and tl.dot"
     what_it_does = """
@@ -96,21 +86,19 @@ class PairwiseSquaredDifferences(Rule):
                 if place in seen or not is_squared_difference(context, found):
                     continue
                 seen.add(place)
-                depth = _depth(found)
-                variant = context.variant.then(transform=NormsAndProduct(launch.span, found.at.span, depth))
-                expected = gain(context, variant)
-                # Of a tile whose extents nobody has given, and that cannot be priced, there is nothing to say.
-                if expected >= _LEAST_GAIN if expected is not None else not launch.kernel.assumed:
-                    yield self._finding(launch, found, depth, variant)
+                for cause in causes_at(context, launch.kernel.name):
+                    # Of a tile whose extents nobody has given, and that cannot be priced, there is nothing to say.
+                    if cause is not None or not launch.kernel.assumed:
+                        yield self._finding(launch, found, cause)
 
-    def _finding(self, launch: Launch, found: SquaredDifferences, depth: int, variant: Variant) -> Finding:
+    def _finding(self, launch: Launch, found: SquaredDifferences, cause: Cause | None) -> Finding:
         kernel, m, n = launch.kernel.name, found.m, found.n
         x, c = (tensor_name(launch.tensor(load.base), load.base) for load in (found.rows, found.columns))
         looped = isinstance(found.at, Loop)
         line = found.at.span.line
         exact = ', input_precision="tf32x3"' if found.dtype == dt.FLOAT32 else ""
         reads = (
-            f"Let the loop at line {line} advance by {depth} and load a [{m}, {depth}] tile of `{x}` and a [{n}, {depth}] tile of "
+            f"Let the loop at line {line} advance by blocks of the sum and load a tile of {m} rows of `{x}` and one of {n} rows of "
             f"`{c}`, masked at the end of the sum"
             if looped
             else f"At line {line} keep the tiles of `{x}` and `{c}` two-dimensional"
@@ -127,7 +115,7 @@ class PairwiseSquaredDifferences(Rule):
                 Evidence(f"a difference of {tile} elements times itself is added up", found.last.span),
             ),
             Change(
-                variant,
+                None,
                 f"Each tile of {m} x {n} distances takes {terms} subtractions and as many multiply-adds on the FMA units, while the "
                 "tensor cores idle.",
                 "Take squared distances as |x|^2 - 2 x.c + |c|^2, with the products from `tl.dot` and one norm for each row.",
@@ -137,13 +125,5 @@ class PairwiseSquaredDifferences(Rule):
                 "digits: where points lie far from the origin beside their distances, subtract a common centre first, and clamp at zero "
                 "before a root.",
             ),
+            cause,
         )  # fmt: skip
-
-
-def _depth(found: SquaredDifferences) -> int:
-    """Elements along the summed axis of a tile for `tl.dot`."""
-    whole = concrete(found.depth)
-    depth = _DEPTH_BYTES // found.dtype.bytes
-    while whole is not None and depth > _LEAST and depth >= 2 * whole:
-        depth //= 2
-    return depth

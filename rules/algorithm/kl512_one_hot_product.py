@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.algorithm.one_hot import OneHotProduct, looked_up, one_hot_products
+from kernlint.headroom.causes import Cause
+from kernlint.rules.algorithm.one_hot import OneHotProduct, one_hot_products
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed
-from kernlint.rules.proofs.counterparts import find_dot
-from kernlint.rules.proofs.dot_tiles import editable, setting
-from kernlint.rules.proofs.grid_literals import joined
-from kernlint.rules.proofs.pricing import best_gain
-from kernlint.workload import Dot, Launch
-
-#: Predicted gain below which the product may stay: few classes cost little.
-_LEAST_GAIN = 1.1
-#: Rows of a program that gathers, with its warps.
-_ROWS = (16, 32, 64)
-_WARPS = 4
+from kernlint.rules.proofs.pricing import causes_at
+from kernlint.workload import Launch
 
 
 class OneHotProductRule(Rule):
@@ -103,12 +95,11 @@ class OneHotProductRule(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for found in one_hot_products(context):
-            options = _options(context, found)
-            best = best_gain(context, options, _LEAST_GAIN)
-            if best is not None:
-                yield self._finding(found, _change(found, best, options[best]))
+            kernel = found.reader.kernel.name if isinstance(found.reader, Launch) else ""
+            for cause in causes_at(context, kernel, (*found.ops, found.reader)):
+                yield self._finding(found, cause)
 
-    def _finding(self, found: OneHotProduct, change: Change) -> Finding:
+    def _finding(self, found: OneHotProduct, cause: Cause | None) -> Finding:
         last, reader = found.ops[-1], found.reader
         by = f"`{reader.kernel.name}`" if isinstance(reader, Launch) else f"torch `{reader.name}`"
         count, classes = found.rows.shape or ("?", "?")
@@ -120,38 +111,11 @@ class OneHotProductRule(Rule):
                 Evidence(f"each row is zeros but for a one at `{tensor_name(found.ids, 'its class number')}`", found.ops[0].span),
                 Evidence(f"{by} alone reads the rows, as the left operand of its product", reader.span),
             ),
-            change,
+            _change(found), cause,
         )  # fmt: skip
 
 
-def _options(context: Context, found: OneHotProduct) -> dict[Variant, str]:
-    """The gather with the tile of the product, and with fewer rows a program, each with the words for its tile."""
-    change = looked_up(context.workload, found)
-    options = {context.variant.then(transform=change): ""}
-    reader = joined(context, found.reader) if isinstance(found.reader, Launch) else found.reader
-    dot = next(iter(reader.kernel.dots()), None) if isinstance(reader, Launch) else None
-    name = _rows_name(context, reader, dot) if isinstance(reader, Launch) and dot is not None else None
-    for rows in _ROWS:
-        if isinstance(reader, Launch) and name is not None and dot is not None and rows < dot.m:
-            smaller = setting(reader, {name: rows, "num_warps": _WARPS})
-            words = f" Launch it with {name}={rows} and num_warps={_WARPS}: a gather needs no large tiles."
-            options[context.variant.then(smaller, change)] = words
-    return options
-
-
-def _rows_name(context: Context, launch: Launch, dot: Dot) -> str | None:
-    """The constexpr that is the rows of the tile of ``dot`` and no other extent of it, with the grid following."""
-    for name, value in launch.constexprs.items():
-        if value == dot.m and not isinstance(value, bool) and editable(launch, name):
-            edits = setting(launch, {name: dot.m // 2})
-            found = find_dot(context.after(context.variant.then(edits)), launch.span, dot.span)
-            if found is not None and (found[1].m, found[1].n, found[1].k) == (dot.m // 2, dot.n, dot.k):
-                programs = found[0].programs
-                return name if programs and launch.programs and programs > launch.programs else None
-    return None
-
-
-def _change(found: OneHotProduct, variant: Variant, tile: str) -> Change:
+def _change(found: OneHotProduct) -> Change:
     reader, table = found.reader, tensor_name(found.table, "the table")
     ids = tensor_name(found.ids, "the class numbers")
     size = f", {found.rows.nbytes / 1e6:.1f} MB" if found.rows.nbytes else ""
@@ -164,13 +128,13 @@ def _change(found: OneHotProduct, variant: Variant, tile: str) -> Change:
         )
         plan = (
             f"Drop the call{plural} at line{plural} {lines}; pass `{ids}` to `{reader.kernel.name}`, load the class numbers of its rows "
-            f"and `{table} + number[:, None] * stride + columns[None, :]` in place of the loop with `tl.dot`; the rest stays.{tile}"
+            f"and `{table} + number[:, None] * stride + columns[None, :]` in place of the loop with `tl.dot`; the rest stays."
         )
     else:
         how = f"Gather the rows: `{table}[{ids}]`."
         plan = f"Drop the call{plural} at line{plural} {lines} and write `{table}[{ids}]` at line {reader.span.line}."
     return Change(
-        variant,
+        None,
         f"The one-hot rows{size} are written and read, and all of `{table}` is multiplied with them, to pick a row for each.",
         how,
         plan,

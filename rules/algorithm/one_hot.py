@@ -1,10 +1,8 @@
-"""Rows of zeros with a one each, their product with a table, and the gather that gives the same."""
+"""Rows of zeros with a one each, and their product with a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 import libcst as cst
 
@@ -13,7 +11,6 @@ from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dataflow import storages
 from kernlint.rules.proofs.liveness import uses
 from kernlint.rules.proofs.source_text import node_at
-from kernlint.rules.proofs.step_graph import Place, places_of, steps_at
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import (
     Compute,
@@ -23,21 +20,15 @@ from kernlint.workload import (
     Launch,
     Load,
     Loop,
-    Node,
     Step,
     Tensor,
     TorchOp,
-    Workload,
     concrete,
 )
-from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Atom, LoopIndex, Opaque
-from kernlint.workload.steps import map_steps
+from kernlint.workload.expr import LoopIndex
 
 _ZEROS = frozenset({"zeros", "zeros_like", "new_zeros", "zero_"})
 _SCATTERS = frozenset({"scatter", "scatter_"})
-#: Ids of the loads that the change brings: no node of a kernel has them.
-_INDEX_ID, _ROWS_ID = 200_000, 200_001
 
 
 @dataclass(frozen=True)
@@ -185,12 +176,12 @@ def _table(user: Step, rows: Tensor) -> Tensor | None:
         return table if whole and left.shape and concrete(left.shape[-1]) == classes else None
     if isinstance(user, Launch):
         found = _product(user, rows)
-        return user.tensor(found[3].base) if found is not None else None
+        return user.tensor(found.base) if found is not None else None
     return None
 
 
-def _product(launch: Launch, rows: Tensor) -> tuple[Loop, Dot, Load, Load] | None:
-    """The loop over the classes with its one dot, the load of one-hot rows and that of the table."""
+def _product(launch: Launch, rows: Tensor) -> Load | None:
+    """The load of the table in the loop over the classes, whose one dot multiplies it with one-hot rows."""
     kernel = launch.kernel
     dots = [(dot, loops) for dot, loops in kernel.walk(Dot)]
     if not kernel.complete or launch.autotuned or launch.programs is None or len(dots) != 1 or not rows.is_contiguous:
@@ -225,73 +216,4 @@ def _product(launch: Launch, rows: Tensor) -> tuple[Loop, Dot, Load, Load] | Non
     start = left.offset - Expr.atom(Lane(1)) - Expr.atom(index) * dot.k
     if {Lane(1), index} & start.atoms() or any(c % classes for c in start.terms.values()):
         return None
-    return loop, dot, left, right
-
-
-@dataclass(frozen=True)
-class LookedUp:
-    """The workload without the one-hot rows that the steps at ``makers`` make; what the step at ``reader`` multiplied them
-    with, it gathers."""
-
-    makers: tuple[Place, ...]
-    reader: Place
-    ids: Tensor
-    rows: Tensor
-
-    def __call__(self, workload: Workload) -> Workload:
-        found = steps_at(workload, (*self.makers, self.reader))
-        if found is None:
-            return workload
-        *makers, reader = found
-
-        def change(step: Step) -> Step | None:
-            if any(step is maker for maker in makers):
-                return None
-            return self._gathering(reader) if step is reader else step
-
-        return replace(workload, steps=map_steps(workload.steps, change))
-
-    def _gathering(self, reader: Step) -> Step:
-        if isinstance(reader, TorchOp):
-            return replace(
-                reader, name="index_select", kind="gather", reads=(reader.reads[1], self.ids), flops=0, dims={}
-            )
-        product = _product(reader, self.rows) if isinstance(reader, Launch) else None
-        if product is None or not isinstance(reader, Launch):
-            return reader
-        loop, dot, left, right = product
-        body: list[Node] = []
-        for node in reader.kernel.body:
-            body += self._rows(loop, dot, left, right) if node is loop else [node]
-        arguments = {**reader.arguments, "class_numbers": self.ids}
-        return replace(reader, kernel=replace(reader.kernel, body=tuple(body)), arguments=arguments)
-
-    def _rows(self, loop: Loop, dot: Dot, left: Load, right: Load) -> list[Node]:
-        """The class numbers of a tile's rows, and the rows of the table that they name."""
-        assert left.offset is not None
-        assert right.offset is not None
-        nothing: dict[Atom, Expr | int] = {Lane(1): 0, LoopIndex(loop.id): 0}
-        start = left.offset.substitute(nothing)
-        by = concrete(left.stride(0)) or 1
-        at = Expr({monomial: c // by for monomial, c in start.terms.items()})
-        number = Expr.atom(Opaque("load", (at,), _INDEX_ID))
-        column = right.offset.substitute({Lane(0): 0, LoopIndex(loop.id): 0})
-        inside = tuple(bound for bound in left.mask or () if not {Lane(1), LoopIndex(loop.id)} & _atoms(bound))
-        width = tuple(bound for bound in right.mask or () if not {Lane(0), LoopIndex(loop.id)} & _atoms(bound))
-        ids = Load(_INDEX_ID, "class_numbers", self.ids.dtype or dt.INT64, (dot.m,), at, inside, left.span)
-        rows = Load(
-            _ROWS_ID, right.base, right.dtype, (dot.m, dot.n), number * (right.stride(0) or 1) + column,
-            (*inside, *width), right.span, through=frozenset({_INDEX_ID}),
-        )  # fmt: skip
-        return [ids, rows]
-
-
-def _atoms(bound: tuple[Expr, Expr]) -> AbstractSet[Atom]:
-    return bound[0].atoms() | bound[1].atoms()
-
-
-def looked_up(workload: Workload, found: OneHotProduct) -> LookedUp:
-    """The change that replaces the product of ``found`` by a gather."""
-    places = places_of(workload)
-    makers = tuple(places[id(op)] for op in found.ops)
-    return LookedUp(makers, places[id(found.reader)], found.ids, found.rows)
+    return right

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import libcst as cst
 
@@ -23,13 +22,11 @@ from kernlint.workload import (
     Node,
     Span,
     Store,
-    Workload,
     concrete,
 )
 from kernlint.workload.dtype import promote
-from kernlint.workload.expr import Atom, Lane, Size, ceildiv, lift
-from kernlint.workload.steps import map_configurations
-from kernlint.workload.synthesis import dot, from_load, iteration, lane
+from kernlint.workload.expr import Lane, Size, lift
+from kernlint.workload.synthesis import lane
 
 #: The least extent of a tile that `tl.dot` takes.
 _LEAST = 16
@@ -278,66 +275,3 @@ def _index(load: Load, dim: int) -> Expr | None:
     terms = {m: c for m, c in load.offset.terms.items() if not any(isinstance(a, LoopIndex) for a in m)}
     whole = Expr({m: c // stride for m, c in terms.items() if c % stride == 0})
     return whole.substitute({Lane(axis): lane(dim)})
-
-
-@dataclass(frozen=True)
-class BlockedProduct:
-    """The workload with the sum of outer products that ``product`` multiplies as a loop over blocks of ``depth`` of them along
-    their axis, each a dot."""
-
-    launch: Span
-    product: Span
-    depth: int
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._changed)
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = next((one for one in outer_products(launch) if one.product.span == self.product), None)
-        if found is None:
-            return launch
-        blocked = self._blocked(launch, found)
-        if found.nest:
-            outermost = found.nest[0].id
-            return launch.rewritten(lambda n: blocked if isinstance(n, Loop) and n.id == outermost else n)
-        kept = [node for node in launch.kernel.body if not _is_part(node, found)]
-        return replace(launch, kernel=replace(launch.kernel, body=(blocked, *kept)))
-
-    def _blocked(self, launch: Launch, found: OuterProduct) -> Node:
-        """The loops in their order, but for the one over the shared axis: innermost, in blocks. What the compiler unrolled is a
-        loop as well."""
-        axis, span = found.axis, found.product.span
-        loop = axis.loop or Loop(-span.line, "range", axis.trip, (), span, None, True)
-        taps = Loop(-span.line - 1, "range", len(found.pairs), (), span, None, True)
-        a = self._tile(launch, found.column, loop, axis.column_step, axis.trip, 1)
-        b = self._tile(launch, found.row, loop, axis.row_step, axis.trip, 0)
-        if len(found.pairs) > 1:
-            # Taps read neighbouring windows and weights: as far apart as these lie in memory counts for little.
-            a, b = (
-                replace(load, offset=load.offset + iteration(taps.id)) for load in (a, b) if load.offset is not None
-            )
-        operands = from_load(a, 1, span, found.dtype), from_load(b, 0, span, found.dtype)
-        product = dot(-span.line - 2, found.m, found.n, self.depth, *operands, span)
-        nested: Node = replace(loop, kind="range", trip=ceildiv(axis.trip, self.depth), body=(a, b, product))
-        around = [other for other in found.nest if other.id != loop.id]
-        for other in reversed([*around, taps] if len(found.pairs) > 1 else around):
-            nested = replace(other, kind="range", body=(nested,))
-        return nested
-
-    def _tile(self, launch: Launch, load: Load, loop: Loop, step: Size, trip: Size, depth_dim: int) -> Load:
-        """``load`` with an axis for the iterations of a block."""
-        axis, offset = load.shape.index(load.elements), launch.kernel.likely_offset(load)
-        k = iteration(loop.id) * self.depth + lane(depth_dim)
-        moved: dict[Atom, Size] = {Lane(axis): lane(1 - depth_dim), LoopIndex(loop.id): 0}
-        shape = (load.elements, self.depth) if depth_dim else (self.depth, load.elements)
-        assert offset is not None
-        mask = tuple((left.substitute(moved), right.substitute(moved)) for left, right in load.mask or ())
-        where = offset.substitute(moved) + k * step
-        return replace(load, shape=shape, offset=where, mask=(*mask, (lift(k), lift(trip))))
-
-
-def _is_part(node: Node, found: OuterProduct) -> bool:
-    """Whether ``node`` is one of the unrolled loads, multiplications and additions."""
-    if isinstance(node, Load):
-        return node.span in (found.column.span, found.row.span)
-    return isinstance(node, Compute) and node.span in (found.product.span, found.total.span)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm, channel_pairs, innermost, measured
+from kernlint.rules.algorithm.convolution import DirectConvolution, channel_pairs, innermost, measured
 from kernlint.rules.algorithm.outer_product import is_written_so
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.source_text import node_at
@@ -74,15 +72,3 @@ def is_multiplied(context: Context, found: ScaledRows) -> bool:
     (loop,) = found.shape.loops
     scope = node_at(context, loop.span, cst.For)
     return scope is not None and is_written_so(context, scope, found.product, found.total)
-
-
-@dataclass(frozen=True)
-class TiledRows(ImplicitGemm):
-    """The workload with one such product as tiles of output rows by columns, multiplied by `tl.dot`."""
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = scaled_rows(launch)
-        if found is None:
-            return launch
-        changed = self.product(found.shape)
-        return replace(changed, kernel=replace(changed.kernel, name=launch.kernel.name))

@@ -15,12 +15,8 @@ from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.proofs.source_text import assignments, bound_names, node_at
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
-from kernlint.workload import Branch, Compute, Dtype, Launch, Load, Loop, LoopIndex, Node, Reduce, Size, Span, Workload
-from kernlint.workload import dtype as dt
+from kernlint.workload import Compute, Dtype, Launch, Load, Loop, Reduce, Size
 from kernlint.workload.dtype import promote
-from kernlint.workload.expr import Atom, Lane, ceildiv, lift
-from kernlint.workload.steps import map_configurations
-from kernlint.workload.synthesis import arith, dot, from_load, iteration, lane
 
 #: The least extent of a tile that `tl.dot` takes.
 _LEAST = 16
@@ -36,8 +32,7 @@ class SquaredDifferences:
     """A tile of sums of ``(rows - columns) ** 2`` over the axis that two loaded tiles share.
 
     ``at`` is the `tl.sum` of a tile with all three axes, or the loop that adds one slice of it in each iteration; ``last`` is the
-    arithmetic that the sum is known by in the source. ``row_axis`` and ``column_axis`` are the summed dimensions of the two
-    loads where ``at`` is a sum. ``gone`` is the arithmetic that a product makes unnecessary.
+    arithmetic that the sum is known by in the source.
     """
 
     at: Reduce | Loop
@@ -46,9 +41,6 @@ class SquaredDifferences:
     m: int
     n: int
     depth: Size
-    row_axis: int
-    column_axis: int
-    gone: tuple[Compute, ...]
     last: Compute
 
     @property
@@ -62,10 +54,7 @@ def squared_differences(launch: Launch) -> Iterator[SquaredDifferences]:
     for found in broadcast_products(launch, _SQUARED):
         loads, wide = (found.a.load, found.b.load), [node for node in found.product if node.kind != "cast"]
         if min(found.m, found.n, found.k) >= _LEAST and all(load.dtype.is_float for load in loads):
-            yield SquaredDifferences(
-                found.reduce, *loads, found.m, found.n, found.k, found.a.reduced, found.b.reduced,
-                (*found.product, *found.casts), wide[-1],
-            )  # fmt: skip
+            yield SquaredDifferences(found.reduce, *loads, found.m, found.n, found.k, wide[-1])
     for loop, _ in launch.kernel.walk(Loop):
         assert isinstance(loop, Loop)
         one = _summed_by_loop(loop)
@@ -87,9 +76,7 @@ def _summed_by_loop(loop: Loop) -> SquaredDifferences | None:
     kinds = tuple(node.kind for node in wide if node.kind != "cast")
     if kinds not in _SQUARED_AND_ADDED:
         return None
-    return SquaredDifferences(
-        loop, rows, columns, rows.elements, columns.elements, loop.trip, 1, 0, tuple(wide), wide[-1]
-    )
+    return SquaredDifferences(loop, rows, columns, rows.elements, columns.elements, loop.trip, wide[-1])
 
 
 # -- what the source says ----------------------------------------------------------------------------------------------
@@ -196,83 +183,3 @@ class _Text:
             for position, arg in enumerate(call.args)
         }
         return _Here(returns[0].value, helper, given)
-
-
-# -- the change --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class NormsAndProduct:
-    """The workload with the squared differences at ``at`` as squared norms of both tiles less twice their product; a loop over
-    single elements takes ``depth`` of them at a time."""
-
-    launch: Span
-    at: Span
-    depth: int
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._changed)
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = next((one for one in squared_differences(launch) if one.at.span == self.at), None)
-        if found is None:
-            return launch
-        if isinstance(found.at, Loop):
-            nodes: tuple[Node, ...] = (self._blocked(found, found.at),)
-        else:
-            nodes = self._nodes(found, found.rows, found.columns)
-        # The norms are added to the product of the tiles, which counts twice.
-        nodes = (*nodes, *[arith(found.m * found.n, found.at.span)] * 2)
-        gone = {(node.span, node.kind) for node in found.gone}
-        body = _instead(launch.kernel.body, found.at, nodes)
-        changed = replace(launch, kernel=replace(launch.kernel, body=body))
-        return changed.rewritten(lambda n: None if isinstance(n, Compute) and (n.span, n.kind) in gone else n)
-
-    def _nodes(self, found: SquaredDifferences, rows: Load, columns: Load) -> tuple[Node, ...]:
-        span, row_axis, column_axis = found.at.span, found.row_axis, found.column_axis
-        a, b = from_load(rows, row_axis, span, found.dtype), from_load(columns, column_axis, span, found.dtype)
-        depth = rows.shape[row_axis]
-        product = dot(-span.line, found.m, found.n, depth, a, b, span)
-        if found.dtype == dt.FLOAT32:
-            # What is left of large norms less a large product needs the digits that tf32 drops.
-            product = replace(product, precision="tf32x3")
-        norms: list[Node] = []
-        for load, axis in ((rows, row_axis), (columns, column_axis)):
-            norms += [
-                arith(load.elements, span),
-                Reduce("sum", load.shape, axis, False, frozenset({load.id}), span, dt.FLOAT32),
-            ]
-        return (*norms, product)
-
-    def _blocked(self, found: SquaredDifferences, loop: Loop) -> Node:
-        rows, columns = self._tile(found.rows, loop, 1), self._tile(found.columns, loop, 0)
-        body = (rows, columns, *self._nodes(found, rows, columns))
-        assert loop.trip is not None
-        return replace(loop, trip=ceildiv(loop.trip, self.depth), body=body)
-
-    def _tile(self, load: Load, loop: Loop, depth_dim: int) -> Load:
-        """``load`` with an axis for the iterations of a block."""
-        axis = load.shape.index(load.elements)
-        k = iteration(loop.id) * self.depth + lane(depth_dim)
-        moved: dict[Atom, Size] = {Lane(axis): lane(1 - depth_dim), LoopIndex(loop.id): k}
-        shape = (load.elements, self.depth) if depth_dim else (self.depth, load.elements)
-        assert load.offset is not None and loop.trip is not None
-        mask = tuple((left.substitute(moved), right.substitute(moved)) for left, right in load.mask or ())
-        return replace(
-            load, shape=shape, offset=load.offset.substitute(moved), mask=(*mask, (lift(k), lift(loop.trip)))
-        )
-
-
-def _instead(body: tuple[Node, ...], at: Node, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """``body`` with ``nodes`` in the place of ``at``, in whichever loop or branch that stands."""
-    result: list[Node] = []
-    for node in body:
-        if node == at:
-            result.extend(nodes)
-        elif isinstance(node, Loop):
-            result.append(replace(node, body=_instead(node.body, at, nodes)))
-        elif isinstance(node, Branch):
-            result.append(replace(node, arms=tuple(_instead(arm, at, nodes) for arm in node.arms)))
-        else:
-            result.append(node)
-    return tuple(result)

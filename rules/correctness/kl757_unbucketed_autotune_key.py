@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.launch.sizes import sizes_in_keys
 from kernlint.rules.proofs.iteration_domain import extents_of
-from kernlint.workload.expr import Expr
 
 
 class UnbucketedAutotuneKey(Rule):
@@ -65,19 +65,14 @@ class UnbucketedAutotuneKey(Rule):
         """
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch in context.workload.launches():
-            tuning = launch.tuning
-            if tuning is None or tuning.configurations == 1:
-                continue
-            for name in tuning.key:
-                value = launch.arguments.get(name)
-                if isinstance(value, Expr) and len(value.atoms()) == 1 and extents_of(value):
-                    yield Finding(
-                        self,
-                        self.severity,
-                        f"`{name}` in the autotune key is {value}: each new value tunes again",
-                        tuning.span,
-                        launch.kernel.name,
-                        launch.kernel.name,
-                        (Evidence(f"`{name}` is {value} here", launch.span),),
-                    )
+        for launch, tuning, name, value in sizes_in_keys(context):
+            if len(value.atoms()) == 1 and extents_of(value):
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{name}` in the autotune key is {value}: each new value tunes again",
+                    tuning.span,
+                    launch.kernel.name,
+                    launch.kernel.name,
+                    (Evidence(f"`{name}` is {value} here", launch.span),),
+                )

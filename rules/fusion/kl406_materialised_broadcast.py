@@ -6,24 +6,14 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.headroom.causes import Cause
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.fusion.broadcasts import (
-    BroadcastReduced,
-    FormedOnChip,
-    Tile,
-    broadcasts,
-    squares_differences,
-    sums_products,
-    tiles,
-)
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.fusion.broadcasts import BroadcastReduced, broadcasts, squares_differences, sums_products
 from kernlint.rules.fusion.fused import listed
-from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.rules.proofs.step_graph import blamed
-
-#: Predicted gain below which another kernel is not worth writing.
-_LEAST_GAIN = 1.1
 
 
 class MaterialisedBroadcast(Rule):
@@ -81,12 +71,11 @@ class MaterialisedBroadcast(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for found in broadcasts(context.workload):
-            by_dot = found.by_dot and _is_product(context, found)
-            best = _best(context, found, by_dot)
-            if best is not None:
-                yield self._finding(context, found, *best)
+            for cause in causes_at(context, steps=(found.op, found.reader)):
+                if cause is not None:
+                    yield self._finding(context, found, cause)
 
-    def _finding(self, context: Context, found: BroadcastReduced, tile: Tile, variant: Variant) -> Finding:
+    def _finding(self, context: Context, found: BroadcastReduced, cause: Cause) -> Finding:
         op, kernel, name = (
             found.op,
             found.reader.kernel.name,
@@ -96,10 +85,9 @@ class MaterialisedBroadcast(Rule):
         operands = [f"`{tensor_name(t, 'an operand')}`" for t in op.reads]
         size = (found.wide.nbytes or 0) / 1e6
         small = sum(t.nbytes or 0 for t in op.reads) / 1e6
-        block = f"{tile.rows} x {tile.columns}" if tile.columns > 1 else f"{tile.rows}"
         what = "" if name.startswith("the ") else f" of `{name}`"
         how = f"form and reduce the elements{what} in registers"
-        if tile.dot:
+        if found.by_dot and _is_product(context, found):
             less = (
                 ", and subtract twice the product from the squared norms of the rows"
                 if squares_differences(found)
@@ -116,27 +104,15 @@ class MaterialisedBroadcast(Rule):
                 Evidence(f"{found.reduce.op} over the row", found.reduce.span),
             ),
             Change(
-                variant,
+                None,
                 f"{name.capitalize() if not what else f'`{name}`'} [{wide}] goes through memory, {2 * size:.1f} MB written and read, "
                 f"though its operands have {small:.2f} MB.",
                 f"Let `{kernel}` read {listed(operands)} themselves: {how}.",
-                f"Drop the call at line {op.span.line}. Give a program of `{kernel}` a tile of {block} results: load the tiles of "
-                f"{listed(operands)} that it needs, {tile.depth} of {found.depth} elements at a time; {how}; store the tile. "
-                f"Launch it with {tile.num_warps} warps.",
+                f"Drop the call at line {op.span.line}. Give a program of `{kernel}` a tile of results: load the tiles of "
+                f"{listed(operands)} that it needs, a part of {found.depth} elements at a time; {how}; store the tile.",
             ),
+            cause,
         )  # fmt: skip
-
-
-def _best(context: Context, found: BroadcastReduced, by_dot: bool) -> tuple[Tile, Variant] | None:
-    """The tile with the largest predicted gain, and the change; None where none gains enough."""
-    options = []
-    for dots in (False, True)[: 1 + by_dot]:
-        for tile in tiles(found, dots):
-            variant = context.variant.then(transform=FormedOnChip(found.places, tile))
-            expected = gain(context, variant)
-            if expected is not None and expected >= _LEAST_GAIN:
-                options.append((expected, tile, variant))
-    return max(options, key=lambda option: option[0])[1:] if options else None
 
 
 def _is_product(context: Context, found: BroadcastReduced) -> bool:

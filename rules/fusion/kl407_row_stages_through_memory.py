@@ -6,16 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
+from kernlint.headroom.causes import Cause
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.fused import described, listed
-from kernlint.rules.fusion.row_stages import OnChip, RowStages, row_stages
-from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.fusion.row_stages import RowStages, row_stages
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.step_graph import blamed
 from kernlint.workload import Launch
-
-#: Predicted gain below which another kernel is not worth writing.
-_LEAST_GAIN = 1.1
 
 
 class RowStagesThroughMemory(Rule):
@@ -29,7 +27,7 @@ class RowStagesThroughMemory(Rule):
         Finds launches behind each other, often of one kernel with another stride, that read what the ones before wrote at other
         elements of the same row: butterflies (Hadamard, Fourier), compare-and-swap stages of a sort, scans by doubling. That no
         stage reads beyond its row is proven from the addresses of every lane. A row must fit into the registers of a program, and
-        one kernel must be predicted to be faster.
+        there must be a row for each multiprocessor.
         """
     why = """
         Each stage reads and writes everything. A program that holds a row can do all stages one after the other and exchange
@@ -77,12 +75,13 @@ class RowStagesThroughMemory(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for found in row_stages(context.workload):
-            variant = context.variant.then(transform=OnChip(found.places))
-            expected = gain(context, variant)
-            if expected is not None and expected >= _LEAST_GAIN:
-                yield self._finding(context, found, variant)
+            # With fewer rows than processors most of the device would idle.
+            filled = found.rows >= context.device.sm_count
+            for cause in causes_at(context, steps=found.steps) if filled else ():
+                if cause is not None:
+                    yield self._finding(context, found, cause)
 
-    def _finding(self, context: Context, found: RowStages, variant: Variant) -> Finding:
+    def _finding(self, context: Context, found: RowStages, cause: Cause) -> Finding:
         steps, first = found.steps, found.steps[0]
         names = listed([f"`{name}`" for name in dict.fromkeys(step.kernel.name for step in steps)])
         between = listed([f"`{described(tensor)[0]}` {described(tensor)[1]}" for tensor in found.between])
@@ -97,7 +96,7 @@ class RowStagesThroughMemory(Rule):
                 Evidence(f"every lane of every stage stays in one row of {found.row} elements", first.kernel.name_span),
             ),
             Change(
-                variant,
+                None,
                 f"Each of {len(steps)} launches reads and writes all of {between}: {moved:.1f} MB between the stages, though no row of "
                 f"{found.row} elements needs anything of another.",
                 f"Do all {len(steps)} stages in one launch with a program for each of {found.rows} rows, which stays on chip.",
@@ -105,6 +104,7 @@ class RowStagesThroughMemory(Rule):
                 "`tl.static_range` loop, pairing elements with `tl.reshape`, `tl.permute`, `tl.split` and `tl.join` (or as products with "
                 "small constant matrices by `tl.dot`, where the stages are linear), and store the row once. Drop the host loop.",
             ),
+            cause,
         )  # fmt: skip
 
 

@@ -9,30 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.records import dataclass
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.step_graph import (
-    Place,
-    needed_elsewhere,
-    places_of,
-    replaced,
     sequences,
-    without_allocations,
 )
 from kernlint.workload import (
     Compute,
     Expr,
-    Kernel,
     Lane,
     Launch,
     Load,
-    Node,
     ProgramId,
-    Scan,
     Step,
     Store,
     Symbol,
@@ -40,10 +31,9 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, Size, lift
+from kernlint.workload.expr import Atom, Size
 from kernlint.workload.kernel import Access
 from kernlint.workload.steps import allocates
-from kernlint.workload.synthesis import below, lane, pid, power_of_two
 
 #: Bytes of a row in all tensors that a program may hold in its registers.
 _MOST_BYTES = 64 * 1024
@@ -51,36 +41,29 @@ _MOST_BYTES = 64 * 1024
 _LONGEST_PERIOD = 256
 #: Lanes of one access that are looked at.
 _MOST_LANES = 1 << 15
-#: Elements for each warp of a program that holds a row.
-_ELEMENTS_PER_WARP = 512
-_MOST_WARPS = 16
-
 _BLOCK = Symbol("block of programs")
 
 
 @dataclass(frozen=True)
 class RowStages:
     """``steps`` that take ``rows`` rows of ``row`` elements from stage to stage through ``between``, the tensors that they both
-    write and read; ``kept`` are the storages of those that are wanted afterwards."""
+    write and read."""
 
     steps: tuple[Launch, ...]
-    places: tuple[Place, ...]
     row: int
     rows: int
     between: tuple[Tensor, ...]
-    kept: frozenset[int]
 
 
 def row_stages(workload: Workload) -> Iterator[RowStages]:
     """The longest runs of such launches, in program order. Those that hand elements on to the lanes which hold them already are
     chains, and are left to other rules."""
-    places = places_of(workload)
     chained: list[set[int]] | None = None
-    for steps, looped in sequences(workload.steps):
+    for steps, _ in sequences(workload.steps):
         start = 0
         while start < len(steps):
             run = _run(steps, start)
-            found = _longest(workload, run, places, looped) if run else None
+            found = _longest(run) if run else None
             if found is not None:
                 if chained is None:
                     chained = [{id(step) for step in chain.steps} for chain in chains(workload)]
@@ -145,13 +128,13 @@ def _storages(step: Launch, kind: type[Access]) -> set[int]:
     return {_tensor(step, access).storage.id for access in _accesses(step, kind)}
 
 
-def _longest(workload: Workload, run: list[Launch], places: dict[int, Place], looped: bool) -> RowStages | None:
+def _longest(run: list[Launch]) -> RowStages | None:
     """The longest beginning of ``run`` that works row by row, in the shortest rows that hold it."""
     best: RowStages | None = None
     for row in _row_lengths(run[0]):
         proven: dict[tuple[int, frozenset[int]], bool] = {}
         for count in (len(run), *range(2, len(run))):
-            found = _stages(workload, run[:count], row, places, looped, proven)
+            found = _stages(run[:count], row, proven)
             if found is not None and (best is None or count > len(best.steps)):
                 best = found
             if (found is None) == (count < len(run)):
@@ -177,14 +160,7 @@ def _row_lengths(step: Launch) -> list[int]:
     return [row for row in found if 1 < row < total]
 
 
-def _stages(
-    workload: Workload,
-    steps: list[Launch],
-    row: int,
-    places: dict[int, Place],
-    looped: bool,
-    proven: dict[tuple[int, frozenset[int]], bool],
-) -> RowStages | None:
+def _stages(steps: list[Launch], row: int, proven: dict[tuple[int, frozenset[int]], bool]) -> RowStages | None:
     """``steps`` as stages on rows of ``row`` elements; None where one does not stay in its row. ``proven`` remembers the answer
     for a launch and the storages that the stages write."""
     written = {
@@ -216,13 +192,9 @@ def _stages(
             proven[key] = _stays_in_rows(accesses, row)
         if not proven[key]:
             return None
-    members = {id(step) for step in steps}
-    kept = needed_elsewhere(workload, frozenset(written), members, steps[-1], looped)
     read_back = set().union(*(_storages(step, Load) for step in steps[1:]))
-    return RowStages(
-        tuple(steps), tuple(places[id(step)] for step in steps), row, total // row,
-        tuple(tensor for id, tensor in written.items() if id in read_back), kept,
-    )  # fmt: skip
+    between = tuple(tensor for id, tensor in written.items() if id in read_back)
+    return RowStages(tuple(steps), row, total // row, between)
 
 
 def _is_whole(tensor: Tensor) -> bool:
@@ -307,75 +279,3 @@ def _alike(moved: list[_Moved], shape: tuple[int, ...], row: int) -> bool:
         if len(rows) > 1:
             return False
     return True
-
-
-# -- the change --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class OnChip:
-    """The workload with such stages as one launch, a program for each row; unchanged where they are no longer there."""
-
-    places: tuple[Place, ...]
-
-    def __call__(self, workload: Workload) -> Workload:
-        found = next((one for one in row_stages(workload) if one.places == self.places), None)
-        if found is None:
-            return workload
-        done = replace(workload, steps=replaced(workload.steps, found.steps, _one_launch(found)))
-        return without_allocations(done, {t.storage.id for t in found.between} - found.kept)
-
-
-def _one_launch(found: RowStages) -> Launch:
-    """Loads a row once, exchanges its elements between the lanes from stage to stage, and stores what is wanted."""
-    first, last, row = found.steps[0], found.steps[-1], found.row
-    tile = power_of_two(row)
-    at, mask = pid(0) * row + lane(0), below((lane(0), row))
-    arguments: dict[str, Tensor] = {}
-    body: list[Node] = []
-    on_chip: set[int] = set()
-    changed: set[int] = set()
-
-    def base_of(tensor: Tensor) -> str:
-        return f"{tensor.name or 't'}_{tensor.storage.id}"
-
-    for step in found.steps:
-        exchanged = False
-        for load in _accesses(step, Load):
-            tensor = _tensor(step, load)
-            exchanged = exchanged or tensor.storage.id in changed
-            if tensor.storage.id in on_chip or tensor.dtype is None:
-                continue
-            on_chip.add(tensor.storage.id)
-            arguments[base_of(tensor)] = tensor
-            whole = Load(len(body) + 1, base_of(tensor), tensor.dtype, (tile,), at, mask, load.span)
-            if _is_small(step, load, row):
-                extent = min(load.elements, tensor.numel or 1)
-                small = replace(whole, shape=(extent,), offset=lane(0), mask=None)
-                whole = small if extent > 1 else replace(small, shape=(), offset=lift(0))
-            body.append(whole)
-        if exchanged:
-            # Elements go to other lanes through shuffles and shared memory, as those of a scan along the row do.
-            body.append(Scan("exchange", (tile,), 0, step.span))
-        each = (step.programs or 1) / found.rows
-        body += [
-            replace(n, elements=max(1, math.ceil(n.elements * each)))
-            for n in step.kernel.body
-            if isinstance(n, Compute)
-        ]
-        for store in _accesses(step, Store):
-            tensor = _tensor(step, store)
-            on_chip.add(tensor.storage.id)
-            changed.add(tensor.storage.id)
-    loads = frozenset(node.id for node in body if isinstance(node, Load))
-    for tensor in {
-        _tensor(step, a).storage.id: _tensor(step, a) for step in found.steps for a in _accesses(step, Store)
-    }.values():
-        if tensor.storage.id in found.kept and tensor.dtype is not None:
-            arguments[base_of(tensor)] = tensor
-            body.append(Store(len(body) + 1, base_of(tensor), tensor.dtype, (tile,), at, mask, last.span, loads))
-    kernel = Kernel(
-        first.kernel.name, tuple(body), first.kernel.span, first.kernel.name_span, first.kernel.file, dims=1
-    )
-    warps = min(_MOST_WARPS, max(1, tile // _ELEMENTS_PER_WARP))
-    return Launch(kernel, (found.rows,), arguments, {}, max(first.num_warps, warps), 3, last.span, last.function)

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.sizes import exact, per_call_sizes
+from kernlint.rules.launch.sizes import exact, per_call_sizes, sizes_in_keys
 from kernlint.rules.proofs.iteration_domain import symbols_of
-from kernlint.workload import Expr
 
 
 class PerCallSizeInTuningKey(Rule):
@@ -61,22 +60,9 @@ class PerCallSizeInTuningKey(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         varying = per_call_sizes(context)
-        seen = set()
-        for launch in context.launches():
-            tuning, kernel = launch.tuning, launch.kernel
-            # A single configuration is never timed; how many there are may stand in a file that is not read.
-            if tuning is None or tuning.kept or (tuning.configurations or 1) < 2:
-                continue
-            for name in tuning.key:
-                value = launch.open_constexprs.get(name, launch.arguments.get(name))
-                if (
-                    not isinstance(value, Expr)
-                    or not exact(value)
-                    or not symbols_of(value) & varying
-                    or (kernel.name, name) in seen
-                ):
-                    continue
-                seen.add((kernel.name, name))
+        for launch, tuning, name, value in sizes_in_keys(context):
+            if exact(value) and symbols_of(value) & varying:
+                kernel = launch.kernel
                 yield Finding(
                     self,
                     self.severity,

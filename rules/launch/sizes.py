@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dataflow import written_tensors
 from kernlint.rules.proofs.iteration_domain import counts_elements, symbols_of
-from kernlint.workload import Expr, Launch, Opaque, Size, Symbol
+from kernlint.workload import Expr, Launch, Opaque, Size, Symbol, Tuning
 
 
 def per_call_sizes(context: Context) -> set[Symbol]:
@@ -21,6 +23,21 @@ def per_call_sizes(context: Context) -> set[Symbol]:
             elif len(tensor.shape) > 1:
                 found |= symbols_of(tensor.shape[0])
     return {symbol for symbol in found if symbol.name.endswith((".shape[0]", ".numel"))}
+
+
+def sizes_in_keys(context: Context) -> Iterator[tuple[Launch, Tuning, str, Expr]]:
+    """The open sizes that launches give to names in the keys of their tuners, once for each name of a kernel. A single
+    configuration is never timed, and how many there are may stand in a file that is not read."""
+    seen = set()
+    for launch in context.launches():
+        tuning = launch.tuning
+        if tuning is None or tuning.kept or (tuning.configurations or 1) < 2:
+            continue
+        for name in tuning.key:
+            value = launch.open_constexprs.get(name, launch.arguments.get(name))
+            if isinstance(value, Expr) and (launch.kernel.name, name) not in seen:
+                seen.add((launch.kernel.name, name))
+                yield launch, tuning, name, value
 
 
 def _given(launch: Launch) -> set[Symbol]:

@@ -13,7 +13,7 @@ from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loade
 from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.indices import always_run
 from kernlint.rules.proofs.liveness import uses
-from kernlint.rules.proofs.pricing import best_gain, cheapest, gain
+from kernlint.rules.proofs.pricing import LEAST_GAIN, best_gain, cheapest, gain
 from kernlint.workload import (
     Access,
     Atomic,
@@ -43,11 +43,7 @@ from kernlint.workload.synthesis import power_of_two
 
 #: Programs per SM that a grid which loops over its work keeps.
 _PER_SM = (1, 2, 4, 8)
-#: A predicted gain below this is within the model's noise.
-_LEAST_GAIN = 1.02
-#: The same for a kernel that has to be laid out anew.
-_LEAST_GAIN_OF_RUNS = 1.2
-#: The same for bins, whose contention depends on the data: values may all be alike, or spread evenly.
+#: Least predicted gain for bins, whose contention depends on the data: values may all be alike, or spread evenly.
 _LEAST_GAIN_OF_BINS = 2.0
 #: Blocks of one address that a program may add up.
 _BLOCKS = (1, 4, 16)
@@ -144,7 +140,7 @@ class ContendedAtomics(Rule):
                 continue
             best = cheapest(context, options) or next(iter(options))
             expected = gain(context, best)
-            if expected is not None and expected < _LEAST_GAIN:
+            if expected is not None and expected < LEAST_GAIN:
                 continue
             kernel, programs = launch.kernel.name, options[best]
             name = tensor_name(launch.tensor(atomic.base), atomic.base)
@@ -168,7 +164,7 @@ class ContendedAtomics(Rule):
         launch, atomic, run = found.launch, found.atomic, found.run
         chunks = sorted({min(found.block * blocks, run) for blocks in _BLOCKS} | {min(run, found.count)})
         options = {context.variant.then(transform=SummedRuns(launch.span, chunk)): chunk for chunk in chunks}
-        best = best_gain(context, options, _LEAST_GAIN_OF_RUNS)
+        best = best_gain(context, options)
         if best is None:
             return
         kernel, chunk = launch.kernel.name, options[best]

@@ -9,11 +9,9 @@ from kernlint.cost.traffic.model import SECTOR_BYTES
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
-from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.workload import Launch, concrete
 
-#: Predicted gain below which a copy on each call is not worth it.
-_LEAST_GAIN = 1.1
 #: How often each element has to be read, in the mean, for a copy that reads it once.
 _LEAST_READS = 4
 
@@ -94,7 +92,7 @@ class ScatteredOperand(Rule):
                 seen.add(found.load.span)
                 variant = context.variant.then(transform=Packed(launch.span, found.load.span))
                 expected = gain(context, variant)
-                if expected is not None and expected >= _LEAST_GAIN:
+                if expected is not None and expected >= LEAST_GAIN:
                     yield self._finding(launch, found, variant)
 
     def _finding(self, launch: Launch, found: Scattered, variant: Variant) -> Finding:

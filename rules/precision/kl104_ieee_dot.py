@@ -10,15 +10,12 @@ from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.precision.rounding import Rounded, errors_stay, products_of_halves
-from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.source_text import bound_names, node_at
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dot, Launch, Operand, Span
 from kernlint.workload import dtype as dt
-
-#: Predicted gain below which rounding what a kernel computes is not worth the doubt.
-_LEAST_GAIN = 1.1
 
 
 class IeeeDot(Rule):
@@ -154,7 +151,7 @@ class IeeeDot(Rule):
             narrow, rounded = chosen[0].narrow, next(one.dot for one in chosen if one.computed)
             variant = context.variant.then(transform=Rounded(launch.span, spans, narrow))
             expected = gain(context, variant)
-            if expected is None or expected < _LEAST_GAIN:
+            if expected is None or expected < LEAST_GAIN:
                 continue
             lines = ", ".join(str(span.line) for span in sorted(spans))
             yield Finding(

@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
+from kernlint.records import replace
 from kernlint.rules.finding import Context, Variant
+from kernlint.workload import Step
+
+if TYPE_CHECKING:
+    from kernlint.headroom.causes import Cause
+
+#: A change that is predicted to gain less is not worth a word: the one gate of rules whose advice is right or wrong by sizes.
+LEAST_GAIN = 1.2
+
+
+def causes_at(context: Context, kernel: str = "", steps: Collection[Step] = ()) -> list[Cause | None]:
+    """What a finding that asks for kernels written anew is the name of: the cause of the headroom that promises most in ``kernel``, or
+    of those that hold two or more of ``steps``, as one that can be removed, which the rule has proven; inside a kernel the reference
+    tells better how far that goes. None in its place where sizes are open; nothing where next to nothing is lost there."""
+    headroom = context.headroom
+    if headroom is None:
+        return [None]
+    wanted = {id(step) for step in steps}
+    found = [
+        replace(cause, reachable=not cause.kernel or context.workload.reference is None)
+        for cause in headroom.causes
+        if (kernel and cause.kernel == kernel) or sum(id(step) in wanted for step in cause.steps) > 1
+    ]
+    best = max(found, key=lambda cause: headroom.without(cause)[0], default=None)
+    return [best] if best is not None and headroom.without(best)[0] >= LEAST_GAIN else []
 
 
 def gain(context: Context, variant: Variant) -> float | None:
@@ -19,7 +45,7 @@ def cheapest(context: Context, variants: Iterable[Variant]) -> Variant | None:
     return min(priced, key=lambda option: option[:2])[2] if priced else None
 
 
-def best_gain(context: Context, variants: Iterable[Variant], least: float) -> Variant | None:
+def best_gain(context: Context, variants: Iterable[Variant], least: float = LEAST_GAIN) -> Variant | None:
     """The variant of least predicted time, where that is known to gain ``least`` or more."""
     best = cheapest(context, variants)
     expected = gain(context, best) if best is not None else None

@@ -11,6 +11,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import counterpart, launches_at
 from kernlint.rules.proofs.dot_tiles import Tile, current_tile
 from kernlint.rules.proofs.kernel_copies import Form
+from kernlint.rules.proofs.pricing import LEAST_GAIN
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.work import OutOfWork
@@ -18,8 +19,6 @@ from kernlint.workload import Dot, Launch
 
 #: How much less the whole call must take with a tile for each of several launches than with one for all.
 _WORTH_TUNING = 0.95
-#: Predicted gain at other sizes for which a tile that suits those at hand is tuned, if the user asks.
-_LEAST_GAIN = 1.2
 #: Configurations where the user asked for an autotuner, if so many are near the best.
 _ASKED_FOR = 4
 
@@ -141,7 +140,7 @@ class IllFittingFixedTile(Rule):
                 )
             except OutOfWork as error:  # one tile is something, too
                 tuned, enough = None, error
-            if not better and (tuned is None or max(tuned.gains) < _LEAST_GAIN):
+            if not better and (tuned is None or max(tuned.gains) < LEAST_GAIN):
                 continue
             why = _why(context, launch, dot) if better else (
                 f"The fixed tile {dot.m}x{dot.n}x{dot.k} suits these sizes, but not larger or smaller ones."

@@ -27,8 +27,6 @@ from kernlint.workload import Access, Atomic, Launch, Loop, ProgramId, Reduce, c
 
 #: Rows per program with their warps.
 _ROWS = ((4, 4), (8, 4), (16, 4), (32, 4), (32, 8))
-#: Predicted gain below which rows are better left to a program each.
-_LEAST_GAIN = 1.2
 
 
 class TinyBlock(Rule):
@@ -145,7 +143,7 @@ class TinyBlock(Rule):
             for rows, warps in _ROWS
             if rows * width <= BLOCKS[-1]
         }
-        best = best_gain(context, options, _LEAST_GAIN)
+        best = best_gain(context, options)
         if best is None:
             return
         rows, warps = options[best]
@@ -178,7 +176,7 @@ class TinyBlock(Rule):
             for block in BLOCKS
             if width < block < 2 * chunks.columns and (chunks.masked or chunks.columns % block == 0)
         }
-        best = best_gain(context, options, _LEAST_GAIN)
+        best = best_gain(context, options)
         after = counterpart(context, best, launch) if best is not None else None
         if best is None or after is None or after.grid != launch.grid:
             return

@@ -11,6 +11,7 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.dot_tiles import main_dot
+from kernlint.rules.proofs.pricing import LEAST_GAIN
 from kernlint.rules.tiling.persistent import MorePrograms, Shares, shares
 from kernlint.rules.tiling.tuned_tiles import UNSURE
 from kernlint.workload import (
@@ -37,8 +38,6 @@ from kernlint.workload.steps import map_launch
 _SPLITS = (2, 4, 8, 16, 32)
 #: Persistent programs to try for each SM.
 _PER_SM = (1, 2, 4, 8)
-#: Predicted gain of more persistent programs below which the author's number stands.
-_LEAST_GAIN = 1.2
 
 
 class UnderfilledGrid(Rule):
@@ -189,7 +188,7 @@ class UnderfilledGrid(Rule):
         # The fewest of those that may be the best, for all that the model knows.
         best = next(variant for variant in options if times.get(variant, inf) <= UNSURE * min(times.values()))
         after = context.after(best)
-        if before < _LEAST_GAIN * times[best] or after is None:
+        if before < LEAST_GAIN * times[best] or after is None:
             return
         if speedup(context.estimate(context.workload), context.estimate(after), "gpu")[1] <= 1.0:
             return

@@ -9,14 +9,12 @@ from kernlint.cost.dots import resident_programs
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.dot_tiles import main_dot
-from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.tiling.program_order import GroupedOrder, program_order, tiles_of_wave
 
 _GROUP = 8
 #: Share of the strips of a wave that the grouped order must save.
 _SAVED = 0.2
-#: Predicted gain below which the tensor cores, not the loads, set the pace.
-_LEAST_GAIN = 1.05
 
 
 class UngroupedProgramOrder(Rule):
@@ -105,7 +103,7 @@ class UngroupedProgramOrder(Rule):
                 continue
             variant = context.variant.then(transform=GroupedOrder(launch.span, _GROUP))
             expected = gain(context, variant)
-            if expected is not None and expected < _LEAST_GAIN:
+            if expected is not None and expected < LEAST_GAIN:
                 continue
             name = tensor_name(launch.tensor(order.fast_load.base), "the swept operand")
             kernel = launch.kernel.name

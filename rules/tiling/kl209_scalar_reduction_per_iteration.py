@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.source_text import node_at, statements
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
@@ -22,8 +22,6 @@ _REDUCTIONS = frozenset({"sum", "max", "min"})
 _PER_THREAD = 8
 #: The elementwise call that combines what a reduction leaves.
 _PAIRWISE = {"max": "maximum", "min": "minimum"}
-#: Predicted gain below which an advice that can also make things slower is not worth giving.
-_LEAST_GAIN = 1.2
 
 
 class ScalarReductionPerIteration(Rule):
@@ -95,7 +93,7 @@ class ScalarReductionPerIteration(Rule):
                     continue
                 variant = context.variant.then(transform=ReducedOnce(launch.span, loop.span))
                 expected = gain(context, variant)
-                if expected is not None and expected < _LEAST_GAIN:
+                if expected is not None and expected < LEAST_GAIN:
                     continue
                 kernel = launch.kernel.name
                 times = f"each of {loop.trip} iterations"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.operators.pipeline import PIPELINE
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.workload import Dot, Load, Loop, Span, Workload
-from kernlint.workload.kernel import Node
-from kernlint.workload.steps import map_configurations
 
 
 class DotInWhileLoop(Rule):
     code = "KL210"
     name = "dot-in-while-loop"
     category = "tiling"
+    operator = "pipeline"
     severity = "warning"
     summary = "a tl.dot loop is a while loop, which Triton does not pipeline"
     what_it_does = """
@@ -71,49 +68,25 @@ class DotInWhileLoop(Rule):
     use_instead = "for start in range(0, K, BLOCK_K):\n    ..."
 
     def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
-        for launch in context.distinct_launches():
-            for dot, loops in launch.kernel.walk(Dot):
-                assert isinstance(dot, Dot)
-                loop = loops[-1] if loops else None
-                if loop is None or loop.kind != "while" or loop.trip is None or loop.span in seen:
-                    continue
-                if launch.num_stages < 2 or not any(isinstance(node, Load) for node in loop.body):
-                    continue
-                seen.add(loop.span)
-                kernel = launch.kernel.name
-                change = Change(
-                    context.variant.then(transform=Counted(launch.span, loop.span)),
+        for proof in PIPELINE.proven(context):
+            launch, loop, kernel = proof.launch, proof.loop, proof.kernel
+            yield Finding(
+                self,
+                self.severity,
+                f"`{kernel}` runs its tl.dot in a while loop, which is not pipelined",
+                loop.span,
+                kernel,
+                kernel,
+                (
+                    Evidence(f"a while loop that counts {loop.trip} iterations", loop.span),
+                    Evidence(f"tl.dot in it, launched with num_stages={launch.num_stages}", proof.dot.span),
+                ),
+                Change(
+                    PIPELINE.apply(context, [proof]),
                     f"The tl.dot loop is a while loop of {loop.trip} iterations, which Triton does not pipeline: each of them "
                     "first waits for its loads and only then feeds the tensor cores.",
                     "Write it as a `for ... in range(...)` loop, so that the loads of later K-steps run during the dots.",
                     f"Replace the while loop at line {loop.span.line} by `for` over `range` with the same start, bound and step, "
                     "and drop the counter.",
-                )
-                yield Finding(
-                    self,
-                    self.severity,
-                    f"`{kernel}` runs its tl.dot in a while loop, which is not pipelined",
-                    loop.span,
-                    kernel,
-                    kernel,
-                    (
-                        Evidence(f"a while loop that counts {loop.trip} iterations", loop.span),
-                        Evidence(f"tl.dot in it, launched with num_stages={launch.num_stages}", dot.span),
-                    ),
-                    change,
-                )
-
-
-@dataclass(frozen=True)
-class Counted:
-    """The workload with one while loop as a range loop."""
-
-    launch: Span
-    loop: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
-
-    def _node(self, node: Node) -> Node:
-        return replace(node, kind="range") if isinstance(node, Loop) and node.span == self.loop else node
+                ),
+            )

@@ -24,7 +24,6 @@ from kernlint.workload.steps import Step, map_launch
 #: A grid that leaves more than this part of the SMs idle is not mended by a better tile.
 _SHARE = 0.25
 _LEAST_TRIP = 8
-_LEAST_GAIN = 1.2
 _SPLITS = (4, 8, 16, 32, 64, 128)
 
 
@@ -97,7 +96,7 @@ class SerialLoopOnFewPrograms(Rule):
                     for parts in _SPLITS
                     if 2 * parts <= trip
                 }
-                best = best_gain(context, variants, _LEAST_GAIN)
+                best = best_gain(context, variants)
                 if best is None:
                     continue
                 seen.add(launch.span)

@@ -13,7 +13,6 @@ from kernlint.workload import Dot, Launch, Load
 #: Registers of a thread on every NVIDIA GPU; a loaded tile that takes them all leaves none for anything else.
 _REGISTERS = 255
 _WARPS = (4, 8, 16, 32)
-_LEAST_GAIN = 1.1
 
 
 class OversizedTile(Rule):
@@ -72,7 +71,7 @@ class OversizedTile(Rule):
                 continue
             warps = [w for w in _WARPS if w > launch.num_warps]
             variants = {context.variant.then(setting(launch, {"num_warps": count})): count for count in warps}
-            best = best_gain(context, variants, _LEAST_GAIN)
+            best = best_gain(context, variants)
             if best is None:
                 continue
             seen.add(launch.span)

@@ -15,6 +15,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.dot_tiles import current_tile, main_dot
 from kernlint.rules.proofs.kernel_copies import Form, call_form, known_of
+from kernlint.rules.proofs.pricing import LEAST_GAIN
 from kernlint.rules.tiling.other_sizes import open_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, placed, tuned_tiles
 from kernlint.syntax.names import dotted_name
@@ -26,8 +27,6 @@ from kernlint.workload.span import Nest
 _HALF, _SINGLE = Dtype("float16", 16, "float"), Dtype("float32", 32, "float")
 #: Calls of all sizes alike, which tell most cases: a first look, and a look at operands of another type.
 _FEW_CALLS = 3
-#: Predicted gain below which a fixed tile may stay: in the mean of the calls looked at, and in at least this share of them.
-_LEAST_GAIN = 1.2
 _MOST = 2 / 3
 #: What a host decides with, and what it looks up.
 _CHOICES = (cst.If, cst.IfExp, cst.Match)
@@ -209,13 +208,13 @@ def _is_slow(context: Context, tuned: Tuned | None, first: int = _FEW_CALLS) -> 
     if tuned is None:
         return False
     if context.autotune:
-        return max(tuned.gains) >= _LEAST_GAIN
+        return max(tuned.gains) >= LEAST_GAIN
     parts = [part for part in (tuned.gains[:first], tuned.gains[first:]) if part]
-    return all(_mean(part) >= _LEAST_GAIN and _share(part) >= _MOST for part in parts)
+    return all(_mean(part) >= LEAST_GAIN and _share(part) >= _MOST for part in parts)
 
 
 def _share(gains: tuple[float, ...]) -> float:
-    return sum(gain >= _LEAST_GAIN for gain in gains) / len(gains)
+    return sum(gain >= LEAST_GAIN for gain in gains) / len(gains)
 
 
 def _mean(gains: tuple[float, ...]) -> float:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kernlint.analysis import analysis
+from kernlint.analysis import analysis, read_program
 from kernlint.cost.device import find_device
 from kernlint.headroom.bound import bound_of
 from kernlint.headroom.graph import graph_of
 from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.headroom import Headroom
+from kernlint.headroom.streams import streams
+from kernlint.headroom.witness import price
 from kernlint.request import Request
 from kernlint.workload import Workload
 
@@ -50,6 +52,24 @@ def get_inputs():
     return [{", ".join(inputs)}]
 """
     found = analysis(Request(KERNEL.format(block=block), reference=source, device="h100-sxm")).judgement.headroom
+    assert found is not None
+    return found
+
+
+def workload_of(body: str, *inputs: str) -> Workload:
+    """What the reference ``body`` of the arguments a, b, c does."""
+    names = ", ".join("abc"[: len(inputs)])
+    source = f"""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, {names}):
+        {body}
+
+def get_inputs():
+    return [{", ".join(inputs)}]
+"""
+    found = read_program(Request(KERNEL.format(block=1024), reference=source)).workloads[0].reference
     assert found is not None
     return found
 
@@ -105,6 +125,28 @@ def test_attention_is_one_group() -> None:
     body = "return F.softmax(a @ b.transpose(-1, -2), dim=-1) @ c"
     (group,) = asked(body, q, q, q)
     assert [node.name for node in group.nodes] == ["matmul", "softmax", "matmul"]
+
+
+ROWS_OF = ("torch.rand(65536, 64)", "torch.arange(65536)", "torch.randint(0, 65536, (1048576,))")
+
+
+@pytest.mark.parametrize(
+    ("index", "summed"),
+    [
+        ("torch.repeat_interleave(torch.arange(65536, device=a.device), 16)", True),
+        ("torch.searchsorted(b, torch.arange(1048576, device=a.device))", True),
+        ("c", False),
+        ("torch.repeat_interleave(torch.arange(65536, device=a.device), 16).flip(0)", False),
+    ],
+)
+def test_sums_over_runs_of_one_index_are_one_kernel(index: str, summed: bool) -> None:
+    """Rows that go to one place lie together where the index grows: each program sums up its own, and nothing meets in memory."""
+    made = groups_of(graph_of(workload_of(f"return torch.zeros_like(a).index_add_(0, {index}, a[c])", *ROWS_OF)))
+    together = [group for group in made if {"index", "index_add_"} <= {node.name for node in group.nodes}]
+    assert len(together) == summed
+    for group in together:
+        least = min(sum(price((step,), H100)[0] for step in steps) for steps, _ in streams(group, H100))
+        assert least > 1048576 * 64 * 4 / 8e6  # what is picked passes through L2, each time anew
 
 
 def test_a_stream_takes_its_bytes_over_the_bandwidth() -> None:

@@ -63,6 +63,8 @@ def module_in(folder: Path, registration: str) -> str:
         ('VENDOR = "ascend"\n', False),
         ('if probe():\n    register(devices="npu")\n', False),
         ("info = Info(vendor_name=\n", False),
+        ("import os\nimport torch_npu\n", True),
+        ("try:\n    import torch_npu\nexcept ImportError:\n    pass\n", False),
     ],
 )  # fmt: skip
 def test_registered_package(tmp_path: Path, registration: str, foreign: bool) -> None:
@@ -96,3 +98,30 @@ def test_packages_around_a_module(tmp_path: Path) -> None:
     (tmp_path / "backend" / "ops" / "__init__.py").write_text("")
     assert [file.parent.name for file in package_files(path)] == ["ops", "backend"]
     assert package_files(str(tmp_path / "alone.py")) == []
+
+
+@pytest.mark.parametrize(
+    ("helpers", "foreign"),
+    [
+        ("import torch\n\ndef cores():\n    return torch.npu.current_device()\n", True),
+        ("import torch_npu\n\ndef cores():\n    return 1\n", True),
+        ("import torch\n\ndef cores():\n    return 1\n\ndef other():\n    return torch.npu.current_device()\n", False),
+        (
+            "import torch\n\ndef cores():\n    return torch.npu.count() if hasattr(torch, 'npu') else torch.cuda.count()\n",
+            False,
+        ),
+        ("def cores(:\n", False),
+    ],
+)
+@pytest.mark.parametrize("imported", ["from .helpers import cores", "from backend.ops.helpers import cores"])
+def test_what_a_module_imports_of_its_project(tmp_path: Path, helpers: str, foreign: bool, imported: str) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    path = module_in(tmp_path, "")
+    (tmp_path / "backend" / "ops" / "__init__.py").write_text("")
+    (tmp_path / "backend" / "ops" / "helpers.py").write_text(helpers)
+    source = f"import triton\n{imported}\n"
+    Path(path).write_text(source)
+    assert bool(other_vendor(parse_module(source, path))) is foreign
+    guarded = f"import triton\ntry:\n    {imported}\nexcept ImportError:\n    pass\n"
+    Path(path).write_text(guarded)
+    assert not other_vendor(parse_module(guarded, path))

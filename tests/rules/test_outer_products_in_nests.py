@@ -68,12 +68,8 @@ HITS = {
 @pytest.mark.parametrize("edits", HITS.values(), ids=HITS)
 def test_a_nest_of_loops_is_a_product_of_tiles(edits):
     found = run_rule("KL502", program(*edits), "rtx-4090")
-    finding, (context,) = found.only(), found.contexts
-    assert "outer products" in finding.message
-    before, after = context.gpu_us(context.variant), context.gpu_us(finding.change.variant)
-    assert after is not None and before is not None and after < before
-    dots = [dot for launch in found.after().launches() for dot in launch.kernel.dots()]
-    assert dots and all(dot.k == 32 for dot in dots)
+    assert "outer products" in found.only().message
+    assert found.promised() > 1.2
 
 
 NO_HITS = {

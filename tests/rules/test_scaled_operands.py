@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from support.findings import run_rule
 
-from kernlint.request import Request
-
 PROGRAM = """
 SCALE = 0.5
 
@@ -90,13 +88,3 @@ def test_half_operands(new: str, found: bool) -> None:
 def test_the_plan_moves_the_factors_behind_the_loop() -> None:
     (finding,) = run_rule("KL101", PROGRAM).findings
     assert finding.change is not None and "which no step of the loop changes" in finding.change.plan
-
-
-def test_the_scaled_program_is_not_rewritten_without_its_factors() -> None:
-    from kernlint.fix import fix_source
-
-    header = "import torch\nimport triton\nimport triton.language as tl\n"
-    fixed = fix_source(
-        Request(header + PROGRAM, path="k.py", assumptions=("a:int8[64,4096]", "b:int8[64,4096]", "s:float32[4096]"))
-    )
-    assert "KL101" not in {one.code for one in fixed.applied}

@@ -45,6 +45,12 @@ class Found:
         assert workload is not None
         return workload
 
+    def promised(self) -> float:
+        """The speedup of device time that the cause of the only finding promises."""
+        cause, headroom = self.only().cause, self.contexts[0].headroom
+        assert cause is not None and headroom is not None
+        return headroom.without(cause)[0]
+
 
 def run_rule(code: str, source: str, device: str = "h100-sxm", **sizes: int) -> Found:
     """Every finding of rule ``code`` in ``source`` (the imports are added); ``sizes`` replace module constants."""

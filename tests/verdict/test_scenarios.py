@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from kernlint.analysis import Analysis, analysis
-from kernlint.interpret.evidence import _beside
+from kernlint.interpret import prose
 from kernlint.interpret.ladder import _role
 from kernlint.request import Request
 from kernlint.schema import load
@@ -253,7 +253,8 @@ def test_loops_between_loaded_bounds_are_listed():
     ],
 )  # fmt: skip
 def test_types_in_prose_belong_to_the_name_before_them(text, name, expected):
-    found = _beside(name, text, ["a", "b", "q", "k", "v"])
+    told = map(prose.first_type, prose._beside(name, text, ["a", "b", "q", "k", "v"]))
+    found = next((dtype for dtype in told if dtype is not None), None)
     assert (None if found is None else str(found)) == expected
 
 
@@ -359,3 +360,105 @@ def test_what_is_wrong_at_assumed_sizes_alone_is_not_said_to_be_wrong():
     source = STREAM.format(kernel="copy", value="x", annotation="", check="pass").replace("x.numel()", "65 * 1024")
     found = ask(source.replace("(triton.cdiv(n, 1024),)", "(len(x),)"))
     assert found.judgement.certainty == "assumed" and not found.judgement.errors
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[batch, heads, dim] fp16", ("batch", "heads", "dim")),
+        ("int8 (M, K), row-major", ("M", "K")),
+        (": [num_blocks x 16 x heads]", ("num_blocks", "16", "heads")),
+        ("tensor (contiguous)", ()),
+        ("f(x)", ()),
+    ],
+)
+def test_axes_that_are_written(text, expected):
+    assert prose.axes(text) == expected
+
+
+def test_what_axes_are_called_in_a_comment_tells_their_sizes():
+    source = LISTED.format(parameters="x", target="x", items="(x,)")
+    told = source.replace("def each(x):", "def each(x):  # x: [tokens, vocab]")
+    sizes = {fact.name: fact.value for fact in ask(told).verdict.details.scenarios[0].facts}
+    assert (sizes["x.shape[0]"], sizes["x.shape[1]"]) == (4096, 32768)
+
+
+@pytest.mark.parametrize("renamed", [("matmul(a, b)", "i8_mm(a, b)"), ("matmul(a, b)", "matmul(a, b, scale_a)")])
+def test_what_is_quantised_by_its_name_or_has_scales_is_int8(renamed):
+    found = ask(UPCAST.replace(*renamed))
+    assert types(found)["a"] == types(found)["b"] == ("int8", "use")
+    assert any("float16" in str(fact.value) for one in found.verdict.details.scenarios[1:] for fact in one.facts)
+
+
+def test_a_weight_has_as_many_rows_as_the_activation_has_columns():
+    decode = ask(UPCAST.replace("N, _ = b.shape", "_, N = b.shape")).verdict.details.scenarios[1]
+    sizes = {fact.name: fact.value for fact in decode.facts}
+    assert sizes["a.shape[0]"] == 16 and sizes["b.shape[0]"] == sizes["a.shape[1]"] == 4096
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "ok = x.dtype == torch.bfloat16\n        assert ok",
+        "good = x.dtype == torch.bfloat16 and x.is_contiguous()\n        if not good:\n            raise TypeError",
+        "bad = x.dtype != torch.bfloat16\n        if bad:\n            raise TypeError",
+        "a = x.dtype == torch.bfloat16\n        b = x.dim() == 1\n        assert a and b",
+    ],
+)
+def test_a_check_that_is_kept_in_a_name_is_a_fact(check):
+    found = stream(check=check)
+    assert "x" not in types(found) and [str(t.dtype) for t in found.judgement.workload.inputs] == ["bfloat16"]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "ok = x.dtype == torch.bfloat16\n        ok = True\n        assert ok",
+        "ok = x.dtype == torch.bfloat16\n        x = x.half()\n        assert ok",
+    ],
+)
+def test_a_name_that_stands_for_something_else_by_then_is_none(check):
+    assert "x" in types(stream(check=check))
+
+
+RECORD = """
+    from typing import NamedTuple
+    from dataclasses import dataclass
+
+    @dataclass
+    class Config:
+        block: int = 1024
+        scale: float = 2.0
+
+    class Given(NamedTuple):
+        x: torch.Tensor
+        s: torch.Tensor
+
+    class Doubled:
+        def __init__(self, config: Config):
+            self.config = config
+
+        def __call__(self, given: Given):
+            x, s = given
+            *lead, columns = given.x.shape
+            rows = x.numel() // columns
+            y = torch.empty(rows, columns, dtype=x.dtype)
+            double[(triton.cdiv(rows * columns, self.config.block),)](x, y, rows * columns, BLOCK=self.config.block)
+            return y
+"""
+
+
+def test_fields_of_an_object_that_is_given_have_names_and_defaults():
+    source = LISTED.split("    def each")[0] + RECORD
+    found = ask(source)
+    sizes = {fact.name: fact.value for fact in found.verdict.details.scenarios[0].facts}
+    assert (sizes["given.x.shape[0]"], sizes["given.x.shape[1]"]) == (4096, 4096)
+    assert found.judgement.workload.launches()[0].constexprs == {"BLOCK": 1024}
+    told = ask(source, *re.findall(r"--assume '([^']*)'", found.verdict.reason))
+    assert told.judgement.certainty == "proven"
+
+
+def test_what_finfo_says_of_a_type_is_known():
+    found = ask(STREAM.format(kernel="copy", value="x / n", annotation="", check="assert x.dtype == torch.float32")
+                .replace("(x, y, n,", "(x, y, torch.finfo(torch.float8_e4m3fn).max,"))  # fmt: skip
+    assert found.judgement.workload.launches()[0].arguments["n"] == 448.0
