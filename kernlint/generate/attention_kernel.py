@@ -42,6 +42,7 @@ class AttentionWriter(Contraction):
     ) -> None:
         assert work.product is not None
         scores, values, query, keys = work.product.operands
+        self.softmax = bool(work.product.attributes["softmax"])
         first, second = (
             lanes_of((*scores.index, *query.index, *keys.index)),
             lanes_of((*values.index, *keys.index)),
@@ -87,7 +88,11 @@ class AttentionWriter(Contraction):
         lines += [f"ds = tl.arange(0, BD){self.wide}", f"row_mask = rows < {m}", f"col_mask = cols < {width}"]
         lines.append(f"d_mask = ds < {depth}")
         self._load(printer, "query", self.query[0], ROWS, DEPTH, self.fed)
-        lines += [f"top = tl.full((BM, 1), {LEAST}, dtype=tl.float32)", "total = tl.zeros((BM, 1), dtype=tl.float32)"]
+        if self.softmax:
+            lines += [
+                f"top = tl.full((BM, 1), {LEAST}, dtype=tl.float32)",
+                "total = tl.zeros((BM, 1), dtype=tl.float32)",
+            ]
         lines.append("acc = tl.zeros((BM, BV), dtype=tl.float32)")
         if first != "0":
             lines.append(f"first = {first}")
@@ -110,8 +115,9 @@ class AttentionWriter(Contraction):
             self._store_parts(printer)
             constants["CHUNKS"] = self.work.chunks
             return self.kernel(lines, constants, tiles, self.tile.num_warps, self.tile.num_stages)
-        total = "tl.where(total > 0.0, total, 1.0)" if self.product.attributes["guarded"] else "total"
-        lines.append(f"acc = acc / {total}")
+        if self.softmax:
+            total = "tl.where(total > 0.0, total, 1.0)" if self.product.attributes["guarded"] else "total"
+            lines.append(f"acc = acc / {total}")
         self.finish(printer, ("acc", 9))
         return self.kernel(lines, constants, tiles, self.tile.num_warps, self.tile.num_stages)
 
@@ -132,8 +138,12 @@ class AttentionWriter(Contraction):
         printer = self.spread(inner, ROWS, SUMMED)
         printer.known[id(self.score)] = ("scores", 9)
         text = printer.spell(self.scores)[0]
+        inner.lines += printer.lines
+        if not self.softmax:
+            inner.lines.append(f"above = tl.where(k_mask[None, :], {text}, 0.0)")
+            self._add(inner, "acc")
+            return
         inner.lines += [
-            *printer.lines,
             f"low = tl.where(k_mask[None, :], {text}, {LEAST})",
             "new_top = tl.maximum(top, tl.max(low, axis=1)[:, None])",
             # Where nothing but minus infinity was met yet there is nothing to subtract.
@@ -142,9 +152,14 @@ class AttentionWriter(Contraction):
             "above = tl.exp(low - shift)",
             "total = total * scale + tl.sum(above, axis=1)[:, None]",
         ]
+        self._add(inner, "acc * scale")
+        inner.lines.append("top = new_top")
+
+    def _add(self, inner: Printer, before: str) -> None:
+        """Add up the values of a step."""
         self._load(inner, "values", self.values[0], SUMMED, COLUMNS, self.added)
         above = "above" if self.added == dt.FLOAT32 else f"above.to(tl.{self.added})"
-        inner.lines += [f"acc = tl.dot({above}, values, acc * scale{_option(self.added_precision)})", "top = new_top"]
+        inner.lines.append(f"acc = tl.dot({above}, values, {before}{_option(self.added_precision)})")
 
     def _load(self, printer: Printer, name: str, term: Term, down: int, along: int, fed: Dtype) -> None:
         inner = self.spread(printer, down, along)
@@ -157,7 +172,7 @@ class AttentionWriter(Contraction):
         if len(self.kinds.rows) != 1:
             return first, last
         row, key = Lane(ROWS), Lane(SUMMED)
-        for term in _kept(self.scores):
+        for term in _kept(self.scores) if self.softmax else _counted(self.scores):
             for reach in _reaches(term):
                 of_row, of_key = (reach.coefficient(one) for one in (row, key))
                 rest = reach.substitute({row: 0, key: 0})
@@ -212,6 +227,30 @@ def _kept(term: Term) -> Iterator[Term]:
         elif _is_least(first):
             yield from _parts(test, False)
             yield from _kept(second)
+
+
+def _counted(term: Term) -> Iterator[Term]:
+    """Conditions without which ``term`` is zero, as long as what it is made of is finite."""
+    if term.dtype.kind == "bool":
+        yield from _parts(term, True)
+    elif term.op in ("cast", "narrow", "neg", "square", "div"):
+        yield from _counted(term.operands[0])
+    elif term.op == "mul":
+        for operand in term.operands:
+            yield from _counted(operand)
+    elif term.op == "where":
+        test, first, second = term.operands
+        if _is_zero(second):
+            yield from _parts(test, True)
+            yield from _counted(first)
+        elif _is_zero(first):
+            yield from _parts(test, False)
+            yield from _counted(second)
+
+
+def _is_zero(term: Term) -> bool:
+    term = _bare(term)
+    return term.op == "number" and isinstance(term.number, (int, float)) and term.number == 0
 
 
 def _is_least(term: Term) -> bool:
@@ -273,13 +312,12 @@ def _reaches(test: Term) -> list[Expr]:
 
 
 def _sum(term: Term) -> Expr | None:
-    """``term``, a whole number made of places by adding, as an expression."""
-    if not term.dtype.is_integer:
-        return None
+    """``term``, a whole number made of places by adding, as an expression; floats hold these as they are."""
     if term.op == "place":
         return term.address
     if term.op == "number":
-        return lift(term.number) if isinstance(term.number, (int, Expr)) and not isinstance(term.number, bool) else None
+        number = int(term.number) if isinstance(term.number, float) and term.number.is_integer() else term.number
+        return lift(number) if isinstance(number, (int, Expr)) and not isinstance(number, bool) else None
     if term.op == "cast":
         return _sum(term.operands[0])
     if term.op in ("add", "sub"):

@@ -17,7 +17,9 @@ GRAIN = 64
 def in_parts(reduction: Value, chunks: int) -> Value:
     """``reduction`` put together of what ``chunks`` programs find of it. Raises :class:`CannotGenerate`."""
     if reduction.op == "product":
-        return _planes(reduction, chunks)
+        return _planes(reduction, chunks, "sum")
+    if reduction.op == "attention" and not reduction.attributes["softmax"]:
+        return _planes(reduction, chunks, "acc")
     if reduction.op == "attention":
         return _attention(reduction, chunks)
     kind = reduction.attributes["kind"]
@@ -33,10 +35,10 @@ def in_parts(reduction: Value, chunks: int) -> Value:
     raise CannotGenerate(f"a reduction {kind} in parts")
 
 
-def _planes(product: Value, chunks: int) -> Value:
+def _planes(product: Value, chunks: int, state: str) -> Value:
     """A product as the sum of products over parts of the summed axes, each in a plane of its own."""
     places = tuple(lane(d + 1) for d in range(len(product.shape)))
-    attributes = {"state": "sum", "chunks": chunks}
+    attributes = {"state": state, "chunks": chunks}
     planes = Value("partial", (chunks, *product.shape), dt.FLOAT32, (View(product, places),), attributes, "planes")
     rank = len(product.shape)
     view = View(planes, (lane(rank), *identity(product.shape)))

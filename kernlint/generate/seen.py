@@ -8,7 +8,7 @@ from dataclasses import field
 from kernlint.generate.terms import COLUMNS, MOST_PLACES
 from kernlint.generate.values import CannotGenerate, Value, lane, lanes_of, looked_through
 from kernlint.records import dataclass
-from kernlint.workload import Expr, Lane
+from kernlint.workload import Expr, Lane, Opaque
 
 #: Values that a kernel is built around, in tiles.
 PRODUCTS = ("product", "attention")
@@ -46,6 +46,8 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
     if value.op in ("partial", "added"):
         raise Stored(value)
     lanes = list(index)
+    if value.op in ("reduce", "scan", *PRODUCTS) and any(map(_is_told, index)):
+        raise Stored(value)  # each element that tells a place would need another one of it
     if value.op == "scan":
         if any(dim >= COLUMNS for dim in lanes_of(index[:-1])) or not _is_aside(index[-1]):
             raise Stored(value)
@@ -57,6 +59,11 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
         lanes += [lane(COLUMNS + i) for i in range(len(value.attributes["over"]))]
     for view in value.operands:
         look(view.value, looked_through(view.index, lanes), stored, seen, root)
+
+
+def _is_told(place: Expr) -> bool:
+    """Whether an element of another value says what ``place`` is."""
+    return any(isinstance(one, Opaque) and (one.op == "load" or any(map(_is_told, one.args))) for one in place.atoms())
 
 
 def _is_aside(place: Expr) -> bool:

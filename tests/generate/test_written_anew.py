@@ -144,6 +144,9 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("y = x.t().contiguous()\nx.copy_(y.t().flip(0))\nreturn x", "other elements"),
         ("for t in range(T):\n    x[:, t] = x[:, t] + t\nreturn x", "in place"),
         ("return x.cummax(-1).indices", "bits"),
+        ("y = x.clone()\ny[x[:, 0].long()] = 0.0\nreturn y", "a tensor tells"),
+        ("y = x.clone()\ny[[3, 5]] = x[:2]\nreturn y", "indexing"),
+        ("y = x.clone()\ny[x > 0] = x[x > 0]\nreturn y", "no kernels"),
         (
             "h = x[:, 0]\no = []\nfor t in range(T):\n    h = h + x[:, t]\n    o.append(h)\nreturn torch.stack(o[1:]).sum(0)",
             "not known",

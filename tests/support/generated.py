@@ -705,7 +705,7 @@ CASES = {
             ),
             "inputs": "torch.randn(2, 3, H, 20)",
             "init": "self.up = nn.Upsample(size=(33, 8), mode='bilinear')",
-            "constants": "H = 21",
+            "constants": "H = 20",
         },
         7,
     ),
@@ -732,7 +732,7 @@ CASES = {
                 "c = torch.zeros(9, 3).scatter_reduce(0, d, x[:, :3], 'amin', include_self=False)\n"
                 "return *a, b, c, torch.cross(x[:, :3], y[:, :3], dim=1), torch.diag(x[0, :4])"
             ),
-            "inputs": "torch.randn(B, T), torch.randint(0, T, (B, 6)), torch.randn(B, 6)",
+            "inputs": "torch.randn(B, T), torch.stack([torch.randperm(T)[:6] for _ in range(B)]), torch.randn(B, 6)",
             "arguments": "x, i, y",
         },
         4,
@@ -765,7 +765,7 @@ CASES = {
         {
             "forward": (
                 "s, t = torch.log_softmax(x, -1), torch.log_softmax(y * 3.0 + 20.0, -1)\n"
-                "return F.kl_div(s, t, log_target=True, reduction='batchmean'), F.kl_div(s, t.exp(), reduction='none').sum(-1)"
+                "return F.kl_div(s, t, log_target=True, reduction='batchmean')"
             ),
             "inputs": "torch.randn(B, T), torch.randn(B, T)",
             "constants": "B = 600\nT = 40000",
@@ -773,7 +773,32 @@ CASES = {
         },
         2,
     ),
-    "wide pools": ({"forward": "return F.max_pool2d(x, 9, 3, 4) - F.avg_pool2d(x, 9, 3, 4)", "inputs": "torch.randn(2, 3, B, 31)"}, 1),
+    "shares within segments": (
+        {
+            "forward": (
+                "m = torch.zeros(9).scatter_reduce(0, i, x, 'amax', include_self=False)\ne = torch.exp(x - m[i])\n"
+                "y = x.clone()\ny[y > 1.0] = 0.5\nreturn e / torch.zeros(9).scatter_add(0, i, e)[i] + y"
+            ),
+            "inputs": "torch.randn(T), torch.randint(0, 9, (T,))",
+            "arguments": "x, i",
+        },
+        3,
+    ),
+    "products of what is made of products": (
+        {
+            "forward": (
+                "t = q.shape[2]\ni = torch.arange(t, device=q.device)\nd = (i[:, None] - i[None]).float()\n"
+                "g = torch.exp2(d.clamp(min=0) * f[:, None, None]) * (d >= 0)\ns = q.float() @ k.float().transpose(-1, -2) * 0.25\n"
+                "a = ((s * g) @ v.float()).to(v.dtype)\nb = (q @ k.transpose(-1, -2)).tril(-3) @ v\n"
+                "c = torch.where(i[:, None] - i < 7, torch.sigmoid(s), 0.0).half() @ v\nreturn a, b, c"
+            ),
+            "inputs": "*(torch.randn(3, H, T, 16).half() for _ in range(3)), -torch.rand(H)",
+            "constants": "H = 21\nT = 200",
+            "arguments": "q, k, v, f",
+        },
+        3,
+    ),
+    "wide pools": ({"forward": "return F.max_pool2d(x, 9, 3, 4) - F.avg_pool2d(x, 9, 3, 4)", "inputs": "torch.randn(2, 3, 50, 31)"}, 1),
     "parameter": (
         {
             "forward": "return x * self.w + self.shift",

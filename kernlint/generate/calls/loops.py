@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Filled:
     """What all rounds of a loop put into a list: ``value`` over the axes of ``tensor``, the base of what is in the list, and the
-    place. ``earlier`` is the storage of what the round before put there."""
+    place."""
 
     value: Value
     tensor: Tensor
-    earlier: int
     count: Size
     backwards: bool
 
@@ -219,9 +218,7 @@ class LoopReader:
         for storage, (value, base) in inside.items():
             every = exchanged(along.whole(value), new, made)
             if storage in self.before:
-                reader.filled[storage] = Filled(
-                    every, base, self.before[storage].storage.id, self.count, self.loop.backwards
-                )
+                reader.filled[storage] = Filled(every, base, self.count, self.loop.backwards)
             if storage not in targets and (storage in self.before or storage in ends):
                 reader.holds[storage] = self._last(every), base
         for value, out in puts:
@@ -288,11 +285,11 @@ def _alike(a: Any, b: Any) -> bool:
 
 def stacked(reader: Reader, parts: Collected, out: Tensor, axis: int, new_axis: bool) -> Value:
     """A list that a loop has filled as one tensor along ``axis``, which is a new one or that of the elements."""
-    *others, earlier, last = parts if len(parts) > 1 else (None, None)
-    if not isinstance(last, Tensor) or not isinstance(earlier, Tensor) or out.shape is None or out.dtype is None:
+    *others, last = parts or (None,)
+    if not isinstance(last, Tensor) or out.shape is None or out.dtype is None:
         raise CannotGenerate("a list that is filled in a way that is not known")
     filled = reader.filled.get(last.storage.id)
-    if filled is None or filled.earlier != earlier.storage.id or not _placed_alike(earlier, last):
+    if filled is None:
         raise CannotGenerate("a list that is filled in a way that is not known")
     if lift(parts.length) != lift(filled.count) + len(others):
         raise CannotGenerate("a list to which a loop adds several elements in a round")
@@ -305,7 +302,10 @@ def stacked(reader: Reader, parts: Collected, out: Tensor, axis: int, new_axis: 
         place = lift(filled.count) - 1 - place
     lanes = [d + (new_axis and d >= axis) for d in range(len(last.shape or ()))]
     at = [lift(0) if not new_axis and d == axis else lane(to) for d, to in enumerate(lanes)]
-    index = looked_through(index_of(filled.tensor, last, reader.sizes), at)
+    inside = index_of(filled.tensor, last, reader.sizes)
+    if any(atom in reader.rounds for one in inside for atom in one.atoms()):
+        raise CannotGenerate("a list of parts that differ from round to round")
+    index = looked_through(inside, at)
     views = [View(filled.value, (*index, place))]
     cases: list[Any] = [((lift(len(others)), lane(axis), None),) if others else ()]
     for number, one in reversed(list(enumerate(others))):

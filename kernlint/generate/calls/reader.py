@@ -136,6 +136,8 @@ class Reader:
             raise CannotGenerate(f"the result of torch function {step.name} is not known")
         out = step.writes[0]
         writer = Writer(self.view, self.sizes, out, call)
+        if name == "index_put":
+            raise CannotGenerate("an assignment to the elements that a tensor tells")
         if name == "setitem":
             self._set(writer, out, call)
             return

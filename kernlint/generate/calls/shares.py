@@ -1,9 +1,9 @@
-"""Products with the shares of a softmax of a product: attention, whose scores never go to memory."""
+"""Products with what is made of another product: attention, whose scores never go to memory."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
@@ -15,6 +15,8 @@ from kernlint.workload.expr import Atom, lift
 
 #: Elements that a program holds for each row, of a query and of what is added up.
 _LEAST, _MOST = 16, 256
+#: Rows from which on programs of 64 each fill the device: scores of fewer had better go through memory.
+_MANY_ROWS = 64 * 132
 
 
 def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
@@ -35,14 +37,51 @@ def attention(made: Value, sizes: Mapping[Atom, float]) -> Value:
 
     The operands of attention are the scores before the softmax, made of ``attributes["scores"]`` in the place of the inner product;
     what is added up; and both operands of the inner product, queries first. Behind the axes of the result come the summed one and
-    the one of the inner product. Where it is ``guarded``, a row that looks at nothing is zero.
+    the one of the inner product. Where it is ``guarded``, a row that looks at nothing is zero; where there is no ``softmax``, what is
+    made of the scores is multiplied as it is.
     ``attributes["plain"]`` is ``made``, where the axes are the same."""
     for number, view in enumerate(made.operands):
         found = _softmax(view, made) if len(made.attributes["over"]) == 1 else None
         if found is not None:
             scores, guarded = found
-            return _attention(made, scores, view, made.operands[1 - number], guarded, sizes) or made
+            attributes = {"softmax": True, "guarded": guarded}
+            return _attention(made, scores, view, made.operands[1 - number], attributes, sizes) or made
     return made
+
+
+def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
+    """``values`` with attention without a softmax in the place of products with what is made of one other product, element by element,
+    which nothing else looks at: its elements need not go to memory."""
+    found: dict[int, tuple[Value, set[int]]] = {}
+    for made in _walk(values):
+        for number, view in enumerate(made.operands if made.op == "product" else ()):
+            weights, others = _bare(view), made.operands[1 - number]
+            if len(made.attributes["over"]) == 1 and weights.value.op not in PRODUCTS:
+                one = _attention(made, weights, view, others, {"softmax": False, "guarded": False}, sizes)
+                if one is not None and _rows(one, sizes) >= _MANY_ROWS:
+                    found[id(made)] = one, {id(inner) for inner, _ in _products(weights, len(made.shape))}
+    while found:
+        exchange = dict[int, Value]()
+        new = [exchanged(value, {key: one for key, (one, _) in found.items()}, exchange) for value in values]
+        left = set(map(id, _walk(new)))
+        needed = [key for key, (_, inner) in found.items() if inner & left]
+        if not needed:
+            return new
+        for key in needed:
+            del found[key]
+    return list(values)
+
+
+def _rows(made: Value, sizes: Mapping[Atom, float]) -> float:
+    """How many rows go through the keys."""
+    scores, _, query, _ = made.operands
+    rows = lanes_of((*scores.index, *query.index))
+    return _count((n for d, n in enumerate(made.shape) if d in rows), sizes)
+
+
+def _walk(values: Sequence[Value]) -> Iterator[Value]:
+    seen: set[int] = set()
+    return (one for value in values for one in value.walk(seen))
 
 
 def _softmax(view: View, product: Value) -> tuple[View, bool] | None:
@@ -78,7 +117,7 @@ def _bare(view: View) -> View:
 
 
 def _attention(
-    made: Value, scores: View, weights: View, values: View, guarded: bool, sizes: Mapping[Atom, float]
+    made: Value, scores: View, weights: View, values: View, how: Mapping[str, bool], sizes: Mapping[Atom, float]
 ) -> Value | None:
     rank = len(made.shape)
     found = _products(scores, rank)
@@ -98,7 +137,7 @@ def _attention(
     place = Value("scores", whole.shape, whole.dtype, name="scores")
     held = View(exchanged(scores.value, {id(whole): place}, {}), scores.index)
     over = (*made.attributes["over"], product.attributes["over"][0])
-    attributes = {"over": over, "scores": place, "weights": weights.value.dtype, "guarded": guarded}
+    attributes = {"over": over, "scores": place, "weights": weights.value.dtype, **how}
     operands = (held, values, query, keys)
     if _has_rows(made.shape, operands):
         built = Value("attention", made.shape, made.dtype, operands, {**attributes, "plain": made}, made.name)

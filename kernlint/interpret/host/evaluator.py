@@ -177,6 +177,11 @@ class HostEvaluator(HostOperators):
             if rank != names and self._is_given(x):
                 text = f"`{x.name or 'the tensor'}` has {rank} dimensions, and its shape is unpacked into {names} names"
                 self.refuse("unpacked-shape", elements[0], text)
+        if starred and isinstance(value, ShapeOf) and value.what == "shape":
+            place = next(i for i, element in enumerate(elements) if type(element) is cst.StarredElement)
+            for element, item in zip(elements, self.around_rest(value, place, len(elements) - place - 1)):
+                self.assign(element.value, item, scope)
+            return
         super()._unpack(elements, value, scope)
 
     def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:
@@ -292,13 +297,7 @@ class HostEvaluator(HostOperators):
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, Tensor):
-            target = indexing.index(self, container, index, node)
-            if isinstance(target, Tensor):
-                reads = (value,) if isinstance(value, Tensor) else ()
-                if isinstance(value, Unknown):
-                    self.unknown(f"line {self.span(node).line}: what `{self.code(node)}` is set to")
-                with self.inside("setitem", [target, value], {}):
-                    self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
+            indexing.assign(self, container, index, value, node)
             return
         self.changes()
         if self.rounds:

@@ -122,6 +122,24 @@ def _gathered(h: HostState, x: Tensor, parts: list[Any], node: cst.CSTNode) -> A
     return result
 
 
+def assign(h: HostState, x: Tensor, key: Any, value: Any, node: cst.CSTNode) -> None:
+    """``x[key] = value``."""
+    if isinstance(key, Tensor) and key.dtype == dt.BOOL and key.shape == x.shape and isinstance(value, (int, float)):
+        # Which needs no places, and so waits for none.
+        with h.inside("masked_fill_", [x, key, value], {}):
+            h.torch_op("masked_fill_", "elementwise", (x, key), (x,), node, x.numel)
+        return
+    target = index(h, x, key, node)
+    if not isinstance(target, Tensor):
+        return
+    if isinstance(value, Unknown):
+        h.unknown(f"line {h.span(node).line}: what `{h.code(node)}` is set to")
+    reads = (value,) if isinstance(value, Tensor) else ()
+    is_view = target.storage.id == x.storage.id
+    with h.inside(*(("setitem", [target, value]) if is_view else ("index_put", [x, key, value])), {}):
+        h.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
+
+
 def run_of(x: Tensor) -> dict[str, int]:
     """The ``dims`` of a gather along the first axis of ``x``: ``run``, the elements that one index picks, side by side."""
     extents = [ex.concrete(size) for size in x.shape[1:]] if x.shape and x.is_contiguous else [None]
