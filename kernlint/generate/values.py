@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from kernlint.records import dataclass
@@ -59,6 +60,11 @@ class View:
 
     value: Value
     index: tuple[Expr, ...]
+
+    @cached_property
+    def straight(self) -> bool:
+        """Whether it looks where the asking value has its lanes."""
+        return all(expr == Expr.atom(Lane(d)) for d, expr in enumerate(self.index))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,9 +46,15 @@ class Rewritten:
 
 
 def _equal(name: str, number: Any) -> str:
-    """That the argument or attribute ``name`` is ``number``, as torch's layers keep what they are made with."""
+    """That the argument or attribute ``name`` is ``number``, as torch's layers keep what they are made with, and of its type: an
+    integer divides otherwise than a float that equals it, as minus zero does."""
     kept = (number,) if name.endswith(".normalized_shape") and not isinstance(number, tuple) else number
-    return f"{name} is None" if kept is None else f"{name} == {kept!r}"
+    if kept is None:
+        return f"{name} is None"
+    if isinstance(kept, float) and (kept == 0.0 or not math.isfinite(kept)):
+        return f"repr({name}) == {repr(kept)!r}"
+    kind = f" and type({name}) is {type(kept).__name__}" if isinstance(kept, (int, float)) else ""
+    return f"{name} == {kept!r}{kind}"
 
 
 def _spelled(path: str) -> str:

@@ -57,7 +57,7 @@ def causes_of(
     found = [*_syncs(now), *_loops(workload, now, device), *_round_trips(workload, now, device)]
     found += _in_kernels(now, device, wanted)
     found = _together(cause for cause in found if cause.alone_us > 0)
-    return sorted(_waterfall(found, (now.gpu_us or 0.0) - achievable_us), key=_rank)
+    return sorted(waterfall(found, (now.gpu_us or 0.0) - achievable_us), key=_rank)
 
 
 #: Structure comes before tuning: what only deals out the same work differently is the largest cause where it is so much larger.
@@ -85,7 +85,7 @@ ORDER = ("sync", "launches in a Python loop", "launches step by step", "unused r
           "needless product", "no tensor cores", *kernels.ORDER)  # fmt: skip
 
 
-def _waterfall(causes: list[Cause], gap: float) -> list[Cause]:
+def waterfall(causes: Sequence[Cause], gap: float) -> list[Cause]:
     """``causes`` with their parts of ``gap``: each takes what is left of it, up to what it takes alone."""
     parts, left = {}, max(0.0, gap)
     for cause in sorted(causes, key=lambda cause: (ORDER.index(cause.name), -cause.alone_us)):

@@ -15,7 +15,7 @@ from kernlint.cost.host import host_time
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.headroom import kernels
 from kernlint.headroom.bound import Bound, bound_of
-from kernlint.headroom.causes import Cause, causes_of
+from kernlint.headroom.causes import Cause, causes_of, waterfall
 from kernlint.headroom.graph import PRODUCT, graph_of
 from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.witness import Witness, side_by_side, witness_of
@@ -48,6 +48,8 @@ class Headroom:
     causes: tuple[Cause, ...]
     #: What the call takes if all that it picks through indices happens to lie together.
     local_us: float
+    #: What was found that takes less than the witnesses; empty where nothing does.
+    change: str = ""
 
     @property
     def low_us(self) -> float:
@@ -57,6 +59,15 @@ class Headroom:
     @property
     def high_us(self) -> float:
         return self.achievable_us * math.exp(INTERVAL_80 * self.sigma)
+
+    def reached(self, us: float, change: str) -> Headroom:
+        """The same where ``change`` is predicted to make the call take ``us``: what is achievable takes no longer than what was found."""
+        us = max(us, min(self.bound.us, self.now_us))
+        if us >= self.achievable_us:
+            return self
+        loose = self.changed_us if self.changed_us is not None and self.changed_us < 0.95 * us else None
+        causes = tuple(waterfall(self.causes, self.now_us - us))
+        return replace(self, achievable_us=us, changed_us=loose, causes=causes, change=change)
 
     def without(self, cause: Cause) -> tuple[float, float, float]:
         """(middle, low, high) of the speedup of device time from removing ``cause`` in a well-written way.

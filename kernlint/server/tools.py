@@ -63,7 +63,8 @@ def headroom(task: Request) -> Answer:
 
     reading = read_program(task)
     judged = max((_judged(reading, workload) for workload in reading.workloads), key=_to_gain_us)
-    workload, now, found, ratio = judged.workload, judged.before, judged.headroom, _ratio(judged)
+    workload, now, found = judged.workload, judged.before, judged.headroom
+    ratio = found.ratio if found is not None else None
     kernels = _kernels(workload, now)
     data = {
         "entry": workload.entry,
@@ -83,8 +84,8 @@ def headroom(task: Request) -> Answer:
         f"{workload.entry} on {reading.device.id}: {format_us(found.now_us)} us now, {format_us(found.achievable_us)} us achievable "
         f"({format_factor(found.ratio)}), bound {format_us(found.bound.us)} us"
     ]
-    if ratio > found.ratio:
-        lines.append(f"the best change found is predicted to gain more: {format_factor(ratio)}; `analyze` says which")
+    if found.change:
+        lines.append(f"achievable with {found.change}; `analyze` says how")
     report = headroom_report(found)
     lines += [
         f"- {c.cause}: {format_us(c.us)} us, {c.step} line {c.location.line} {c.evidence}".rstrip()
@@ -182,7 +183,7 @@ def compare(before: Request, after: Request) -> Answer:
     old_call, new_call = _same_call(old, new)
     old_judged, new_judged = _judged(old, old_call), _judged(new, new_call)
     old_time, new_time = old_judged.before, new_judged.before
-    old_room, new_room = _ratio(old_judged), _ratio(new_judged)
+    old_room, new_room = (one.headroom.ratio if one.headroom is not None else None for one in (old_judged, new_judged))
     errors = _new_errors(before, after)
     same = _same_outputs(old_call, new_call)
     gain = None
@@ -242,18 +243,9 @@ def _judged(reading: Reading, workload: Workload) -> Judgement:
     return judge(reading.program, workload, reading.device, "gpu", rules, device_named=reading.device_named)
 
 
-def _ratio(judged: Judgement) -> float | None:
-    """How many times faster the call could be: that of the achievable version, which knows no rule, or what the best change that is
-    worth it is predicted to gain, whichever is more. None while sizes are open."""
-    if judged.headroom is None:
-        return None
-    gain = judged.chosen.gains.get("gpu") if judged.worth and judged.chosen is not None else None
-    return max(judged.headroom.ratio, gain.middle if gain is not None else 1.0)
-
-
 def _to_gain_us(judged: Judgement) -> float:
-    ratio = _ratio(judged)
-    return -1.0 if ratio is None or judged.headroom is None else judged.headroom.now_us * (1 - 1 / ratio)
+    found = judged.headroom
+    return -1.0 if found is None else found.now_us - found.achievable_us
 
 
 def _kernels(workload: Workload, now: Estimate) -> list[tuple[str, int, float | None]]:

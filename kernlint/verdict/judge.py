@@ -59,7 +59,12 @@ class Judgement:
 
     @property
     def headroom(self) -> Headroom | None:
-        return self.context.headroom
+        """What is achievable as far as is known: by a well-written version, which knows no rule, or by the change that is advised."""
+        found, chosen = self.context.headroom, self.chosen
+        gain = chosen.gains.get("gpu") if chosen is not None and self.worth else None
+        if found is None or chosen is None or gain is None:
+            return found
+        return found.reached(gain.after_us, f"{chosen.finding.rule.code} {chosen.finding.rule.name}".strip())
 
     @property
     def scope(self) -> str:

@@ -345,7 +345,7 @@ def headroom_report(found: Headroom, saving_us: float = 0.0) -> HeadroomReport:
         found.changed_us,
         tuple(_cause(cause) for cause in causes[:_MOST_CAUSES]),
         closed,
-        tuple(described(witness) for witness in largest),
+        (f"with {found.change}",) if found.change else tuple(described(witness) for witness in largest),
     )
 
 

@@ -1,8 +1,11 @@
 import json
 from dataclasses import replace
 
+import pytest
 from support import verdicts as examples
+from support.lint import KERNEL
 
+from kernlint import analyze
 from kernlint.report import json_
 from kernlint.report.text import render_verdict
 
@@ -36,3 +39,13 @@ def test_markup_in_messages_is_text():
     verdict = examples.yes()
     verdict = replace(verdict, details=replace(verdict.details, findings=(finding,)))
     assert "[bold]x[/bold] and [/]" in render_verdict(verdict, {})
+
+
+def test_what_the_change_reaches_is_achievable():
+    """Without a reference a kernel of the program's own counts as it is: what was found to be faster is then what to aim at."""
+    details = analyze(KERNEL).details
+    found = details.headroom
+    assert found.achievable_us[1] == pytest.approx(details.estimate.gpu.after_us)
+    assert found.witness == ("with KL101 int8-upcast-before-dot",)
+    assert sum(cause.us for cause in found.causes) == pytest.approx(found.now_us - found.achievable_us[1])
+    assert found.closed == 1.0

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernlint.verdict.speedup import format_speedup, round_ratio, round_us
@@ -27,6 +27,7 @@ def test_format_speedup(low, high, text):
     assert format_speedup(low, high) == text
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1e6), st.floats(0, 1e6))
 def test_every_interval_fits_the_schema(low, high):
     import re

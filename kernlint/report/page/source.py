@@ -39,12 +39,12 @@ def source_table(lines: Sequence[str], shown: str, program: Program, ident: str)
         here = findings.get(number, ())
         rows.append(
             f'<tr id="{ident}-L{number}"{" class=marked" if here else ""}><td class="n">{number}</td>'
-            f'<td>{text_of(lines[number - 1])}</td><td class="hot">{hot}</td></tr>'
+            f'<td class="hot">{hot}</td><td>{text_of(lines[number - 1])}</td></tr>'
         )
         for finding in here:
             words = f"{finding.rule.code} {finding.rule.name}: {finding.message}"
             rows.append(
-                f'<tr class="said"><td></td><td colspan="2"><span class="{finding.severity}">{finding.severity}</span> '
+                f'<tr class="said"><td colspan="2"></td><td><span class="{finding.severity}">{finding.severity}</span> '
                 f"{worded(words)}</td></tr>"
             )
     caption = "Source, with what each line is predicted to take of the call, or of what its kernel moves and computes"

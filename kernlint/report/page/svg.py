@@ -98,7 +98,7 @@ def roofline_svg(budget: Budget, ident: str) -> str:
     axes = _Axes(frame)
     parts = [*_grid(axes), *_roofs(budget, axes)]
     said = []
-    names: list[tuple[float, float]] = []
+    names = [(axes.x(frame.x[1]), axes.y(roof.value) - 4) for roof in budget.roofs if roof.kind == "peak"]
     for word, steps in frame.drawn.items():
         for step in steps:
             parts += _point(step, word, axes, names)
