@@ -59,7 +59,10 @@ class Program:
         self._open: dict[Span, Kernel | None] = {}
         self._opening: Reading | None = None
         self._resolved: dict[Symbol, Size] = {
-            Symbol(fact.name): fact.size for fact in self.question.facts if fact.size is not None
+            Symbol(name): fact.size
+            for fact in self.question.facts
+            if fact.size is not None
+            for name in (fact.name, f"{fact.function}.{fact.name}")
         }
         self._imported: dict[Path, Scope | None] = {}
         #: The file of each import, by the path of who imports, the package and the level.

@@ -8,10 +8,7 @@ import libcst as cst
 
 from kernlint.rewrite.function import LaunchSource, parameters
 from kernlint.rewrite.source import Source
-from kernlint.rewrite.text import CannotRewrite, TextEdit
-
-#: Longest line that a signature or call is written on.
-MAX_LINE = 110
+from kernlint.rewrite.text import MAX_LINE, CannotRewrite, TextEdit
 
 #: Keywords of a launch that are no kernel parameters, which stand last.
 LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})

@@ -25,19 +25,23 @@ def more_configurations(site: Site, transform: MoreConfigurations) -> Rewriting:
     place = LaunchSource(site, transform.launch)
     # A launch elsewhere, which may have another grid, would try them as well.
     place.check_only_launch()
-    listed = _listed(source, argument(tuner_at(source, transform.tuner), "configs", 0))
-    last = listed.elements[-1].value
-    if not isinstance(last, cst.Call) or not all(isinstance(one.value, cst.Call) for one in listed.elements):
-        raise CannotRewrite("the configurations are not written out one by one")
-    texts = [written(one, source.code(last.func)) for one in transform.configurations]
+    configs = argument(tuner_at(source, transform.tuner), "configs", 0)
+    if configs is None:
+        raise CannotRewrite("the autotuner is given no configurations")
+    listed = _listed(source, configs)
+    last = listed.elements[-1].value if listed is not None else None
+    name = source.code(last.func) if isinstance(last, cst.Call) else source.spelled("triton.Config")
+    texts = [written(one, name) for one in transform.configurations]
     effects = Effects()
     for launch in place.launches:
         effects |= order_of_sums(launch, {name for name, _ in transform.configurations[0].values})
-    return Rewriting(tuple(_appended(source, listed, texts)), effects)
+    edits = [_spread(source, configs, texts)] if listed is None else _appended(source, listed, texts)
+    return Rewriting(tuple(edits), effects)
 
 
-def _listed(source: Source, configs: cst.BaseExpression | None) -> cst.List:
-    """The list behind ``configs``: written there, or at a name that is bound once and used for nothing else."""
+def _listed(source: Source, configs: cst.BaseExpression) -> cst.List | None:
+    """The list behind ``configs``: written there, or at a name that is bound once and used for nothing else; None where they come from
+    elsewhere, or are not written out one by one."""
     if isinstance(configs, cst.Name):
         name = configs.value
         uses = [node for node in walk(source.module.tree) if isinstance(node, cst.Name) and node.value == name]
@@ -49,12 +53,23 @@ def _listed(source: Source, configs: cst.BaseExpression | None) -> cst.List:
             if isinstance(one, cst.Assign) and len(one.targets) == 1
             if isinstance(target := one.targets[0].target, cst.Name) and target.value == name
         ]
-        if len(uses) != 2 or len(bound) != 1:
-            raise CannotRewrite(f"`{name}` is used for more than these configurations")
-        configs = bound[0]
+        configs = bound[0] if len(uses) == 2 and len(bound) == 1 else configs
     if not isinstance(configs, cst.List) or not configs.elements:
-        raise CannotRewrite("the configurations are not written as a list")
-    return configs
+        return None
+    return configs if all(isinstance(one.value, cst.Call) for one in configs.elements) else None
+
+
+def _spread(source: Source, configs: cst.BaseExpression, texts: Sequence[str]) -> TextEdit:
+    """A list of ``configs``, from wherever they come, and of ``texts``."""
+    plain = isinstance(configs, (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.List, cst.ListComp)) or bool(
+        configs.lpar
+    )
+    present = source.full_code(configs)
+    start, end = source.whole(configs)
+    indent = source.indent(start)
+    inner = indent + source.indent_step
+    lines = [f"*{present}" if plain else f"*({present})", *texts]
+    return TextEdit(start, end, "[\n" + "".join(f"{inner}{line},\n" for line in lines) + f"{indent}]")
 
 
 def _appended(source: Source, listed: cst.List, texts: Sequence[str]) -> list[TextEdit]:

@@ -12,11 +12,10 @@ from kernlint.records import dataclass
 from kernlint.rewrite.comments import text_of
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import LaunchSource, Line, argument, callee, parameters
-from kernlint.rewrite.lists import MAX_LINE
+from kernlint.rewrite.function import FunctionSource, LaunchSource, Line, argument, callee, parameters
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.slicing import names_bound, names_read, needed_for
-from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rewrite.text import MAX_LINE, CannotRewrite, TextEdit, outside_brackets, single_blanks, wrapped
 from kernlint.rules.proofs.source_text import carried_names
 from kernlint.rules.tiling.kl203_underfilled_grid import SplitK
 from kernlint.syntax.walk import walk
@@ -63,6 +62,7 @@ class _Rewrite:
         self.after = self.kernel.body[position + 1 :]
         self.accumulator, self.initial, self.stepped = self._carried()
         self.store, self.output = self._store()
+        self.base = self._base()
         self.tl = place.tl
         self.parts = self.kernel.free_name("part_ptr" if self.output.endswith("_ptr") else f"{self.output}_parts")
         self.stride = self.kernel.free_name("stride_part")
@@ -75,6 +75,11 @@ class _Rewrite:
         for line in addressing:
             if not isinstance(line, cst.SimpleStatementLine):
                 raise CannotRewrite("the address of the output is computed in a branch")
+        typed = [
+            read for line in addressing for read in walk(line) if read in self.kernel.parents and read is not self.base
+        ]
+        if any(isinstance(read, cst.Name) and read.value == self.output for read in typed):
+            raise CannotRewrite("the address of the output depends on its type")
         if any(self.accumulator in names_read(self.kernel, line) for line in addressing):
             raise CannotRewrite("the address of the output depends on the accumulator")
         self._share_loop()
@@ -221,10 +226,19 @@ class _Rewrite:
         output = self.place.launch.arguments.get(nodes[0].base)
         if not isinstance(output, Tensor) or output.is_contiguous is not True or output.shape is None:
             raise CannotRewrite("the output is not known to be contiguous")
-        pointers = self.kernel.reads(nodes[0].base)
+        return call, nodes[0].base
+
+    def _base(self) -> cst.Name:
+        """The one place where the output's pointer is used; behind the loop its type may be asked for too, as that moves along."""
+        behind = {id(node) for line in self.after for node in walk(line)}
+        pointers = [
+            read
+            for read in self.kernel.reads(self.output)
+            if id(read) not in behind or not _asks_for_type(self.kernel, read)
+        ]
         if len(pointers) != 1:
             raise CannotRewrite("the output's pointer is used in more than one place")
-        return call, nodes[0].base
+        return pointers[0]
 
     def _pointer(self) -> cst.BaseExpression:
         return self._stored("pointer", 0)
@@ -245,10 +259,9 @@ class _Rewrite:
                 continue
             if not any(line is one for one in addressing):
                 self.editor.delete(line)
-        base = self.kernel.reads(self.output)[0]
         axis = len(self.place.grid()[0])
         at = f"{self.parts} + {self.tl}.program_id({axis}) * {self.stride}"
-        self.editor.replace(base, at)
+        self.editor.replace(self.base, at)
         stored = self._stored("value", 1)
         self.editor.replace_whole(stored, self.accumulator)
         param = next(p for p in parameters(self.kernel.node) if p.name.value == self.output)
@@ -308,11 +321,10 @@ class _Rewrite:
             if definition is None:
                 raise CannotRewrite("the address of the output is changed in place")
             node = definition
-        base = self.kernel.reads(self.output)[0]
-        if not any(inner is base for inner in walk(node)):
+        if not any(inner is self.base for inner in walk(node)):
             raise CannotRewrite("the address of the output is put together from several variables")
         start, end = self.source.range_of(node)
-        first, last = self.source.range_of(base)
+        first, last = self.source.range_of(self.base)
         text = self.source.text
         return f"{text[start:first]}{self.parts} + {{part}} * {self.stride}{text[last:end]}"
 
@@ -336,9 +348,9 @@ class _Rewrite:
         items.append(f"{self.constexpr}: {self.tl}.constexpr")
         items += [text for param, text in declarations.items() if param.default is not None]
         blank = [""] * 2
-        text = [*blank, *decorators, *_wrapped(f"def {name}(", items, "):", "    ")]
+        text = [*blank, *decorators, *wrapped(f"def {name}(", items, "):", "    ")]
         text += [f"    {line}" if line else "" for line in lines]
-        self.editor.insert_after(node, _single_blanks(text, keep=2))
+        self.editor.insert_after(node, single_blanks(text, keep=2))
 
     # -- the host ---------------------------------------------------------------------------------------------------
 
@@ -455,41 +467,10 @@ class _Rewrite:
         named.append(f"{self.constexpr}={split}")
         parameter = self.place.grid_parameter()
         meta = f"lambda {parameter}: " if parameter else ""
-        shape = f"{meta}({grid},)" if "," not in _outside_brackets(grid) else f"{meta}({grid})"
-        return _wrapped(f"{name}[{shape}](", [*positional, *named], ")", "    ")
+        shape = f"{meta}({grid},)" if "," not in outside_brackets(grid) else f"{meta}({grid})"
+        return wrapped(f"{name}[{shape}](", [*positional, *named], ")", "    ")
 
 
-def _outside_brackets(text: str) -> str:
-    """``text`` without what stands in brackets."""
-    depth, kept = 0, []
-    for character in text:
-        depth += character in "([{"
-        if depth == 0:
-            kept.append(character)
-        depth -= character in ")]}"
-    return "".join(kept)
-
-
-def _wrapped(head: str, items: Sequence[str], tail: str, indent: str) -> list[str]:
-    """``head items tail`` on one line, or with the items on lines of their own."""
-    line = f"{head}{', '.join(items)}{tail}"
-    if len(line) <= MAX_LINE:
-        return [line]
-    rows = [indent]
-    for item in items:
-        if len(rows[-1]) + len(item) + 2 > MAX_LINE and rows[-1].strip():
-            rows[-1] = rows[-1].rstrip()
-            rows.append(indent)
-        rows[-1] += f"{item}, "
-    return [head, *(row.rstrip() for row in rows), tail]
-
-
-def _single_blanks(lines: Sequence[str], keep: int) -> list[str]:
-    """``lines`` with no two blank ones in a row behind the first ``keep``, and none at the end."""
-    kept = list(lines[:keep])
-    for line in lines[keep:]:
-        if line or kept[-1]:
-            kept.append(line)
-    while kept and not kept[-1]:
-        kept.pop()
-    return kept
+def _asks_for_type(kernel: FunctionSource, read: cst.Name) -> bool:
+    above = kernel.parents.get(read)
+    return isinstance(above, cst.Attribute) and above.value is read and above.attr.value == "dtype"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from kernlint.errors import KernlintError
 from kernlint.records import dataclass
 from kernlint.syntax.source import LINE_END, line_starts
+
+#: Longest line that a signature or call is written on.
+MAX_LINE = 110
 
 
 class CannotRewrite(KernlintError):
@@ -123,3 +126,39 @@ def located(text: str, edits: Iterable[TextEdit]) -> list[tuple[tuple[int, int, 
         return line + 1, offset - starts[line] + 1
 
     return [((*place(edit.start), *place(edit.end)), edit.text.replace("\n", newline)) for edit in edits]
+
+
+def outside_brackets(text: str) -> str:
+    """``text`` without what stands in brackets."""
+    depth, kept = 0, []
+    for character in text:
+        depth += character in "([{"
+        if depth == 0:
+            kept.append(character)
+        depth -= character in ")]}"
+    return "".join(kept)
+
+
+def wrapped(head: str, items: Sequence[str], tail: str, indent: str) -> list[str]:
+    """``head items tail`` on one line, or with the items on lines of their own."""
+    line = f"{head}{', '.join(items)}{tail}"
+    if len(line) <= MAX_LINE:
+        return [line]
+    rows = [indent]
+    for item in items:
+        if len(rows[-1]) + len(item) + 2 > MAX_LINE and rows[-1].strip():
+            rows[-1] = rows[-1].rstrip()
+            rows.append(indent)
+        rows[-1] += f"{item}, "
+    return [head, *(row.rstrip() for row in rows), tail]
+
+
+def single_blanks(lines: Sequence[str], keep: int) -> list[str]:
+    """``lines`` with no two blank ones in a row behind the first ``keep``, and none at the end."""
+    kept = list(lines[:keep])
+    for line in lines[keep:]:
+        if line or kept[-1]:
+            kept.append(line)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept

@@ -70,15 +70,18 @@ def undecided(workload: Workload, missing: Sequence[str], like: Workload | None 
         dims = f"[{','.join(map(str, shape))}]" if twin.shape is not None else ""
         found.append(f"{owner}.{tensor.name}:{twin.dtype or _ANY_TYPE}{dims}")
         told.update(name for name in names if dims and name.startswith(f"{tensor.name}."))
+    given = {tensor.name for tensor in workload.inputs}
     for name in names:
-        if name not in told and ".stride(" not in name:
+        # What follows from the facts before it is none of its own.
+        follows = "." in name and name.rpartition(".")[0] not in given
+        if name not in told and not follows and ".stride(" not in name:
             found.append(f"{name}={_size_of(name, known) or sizes.get(Symbol(name), _ANY_SIZE)}")
     return found
 
 
 def _size_of(name: str, known: Mapping[str, Tensor]) -> int | None:
     """The size called ``name`` of one of the ``known`` tensors."""
-    tensor, _, asked = name.partition(".")
+    tensor, _, asked = name.rpartition(".")
     shape = known[tensor].shape if tensor in known else None
     if shape is None:
         return None

@@ -136,6 +136,8 @@ def _preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) 
         )
     if not ruled.worth(scope):
         return proposed
+    if ruled.finding.cause is not None:  # both promise what the headroom says
+        return max(ruled, proposed, key=lambda one: one.gains[scope].saving_us)
     same = (ruled.finding.rule.gains_by, ruled.finding.kernel) == (
         proposed.finding.rule.gains_by,
         proposed.finding.kernel,

@@ -18,14 +18,14 @@ LEAST_GAIN = 1.2
 
 def causes_at(context: Context, kernel: str = "", steps: Collection[Step] = ()) -> list[Cause | None]:
     """What a finding that asks for kernels written anew is the name of: the cause of the headroom that promises most in ``kernel``, or
-    of those that hold two or more of ``steps``, as one that can be removed, which the rule has proven. None in its place where sizes
-    are open; nothing where next to nothing is lost there."""
+    of those that hold two or more of ``steps``, as one that can be removed, which the rule has proven; inside a kernel the reference
+    tells better how far that goes. None in its place where sizes are open; nothing where next to nothing is lost there."""
     headroom = context.headroom
     if headroom is None:
         return [None]
     wanted = {id(step) for step in steps}
     found = [
-        replace(cause, reachable=True)
+        replace(cause, reachable=not cause.kernel or context.workload.reference is None)
         for cause in headroom.causes
         if (kernel and cause.kernel == kernel) or sum(id(step) in wanted for step in cause.steps) > 1
     ]

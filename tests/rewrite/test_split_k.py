@@ -78,6 +78,12 @@ CASES = {
         after="y_ptrs = y + rows[:, None] * N + columns[None, :]\n    y_mask = (rows[:, None] < B) & (columns[None, :] < N)\n"
         "    out = tl.maximum(acc, 0.0)\n    tl.store(y_ptrs, out.to(tl.float16), mask=y_mask)"
     ),
+    "the type of the output": source(after=EPILOGUE.replace("tl.float16", "y.dtype.element_ty")),
+    "its type in a statement": source(
+        after=EPILOGUE.replace("tl.sigmoid(acc)", "tl.sigmoid(acc)\n    out = out.to(y.dtype.element_ty)").replace(
+            "out.to(tl.float16)", "out"
+        )
+    ),
     "early return": source(f"if pid * BN >= N:\n        return\n    {POINTERS}"),
 }
 
@@ -124,6 +130,12 @@ REFUSED = {
     "loop left early": (source(loop=STEPS + "\n        if step > 10:\n            break"), "left early"),
     "tile used behind": (source(after=EPILOGUE.replace("tl.sigmoid(acc)", "tl.sum(a)")), "used behind it"),
     "strided output": (TRANSPOSED, "contiguous"),
+    "its type asked for before": (
+        source(
+            POINTERS + "\n    kind: tl.constexpr = y.dtype.element_ty", after=EPILOGUE.replace("tl.float16", "kind")
+        ),
+        "more than one",
+    ),
     "two launches": (source() + "\nother = skinny\n", "more places"),
 }
 

@@ -164,3 +164,94 @@ HALVES = """
 @pytest.mark.parametrize(("distance", "expected"), [("WIDTH", []), ("64", ["error"])])
 def test_a_distance_of_open_size(distance: str, expected: list[str]) -> None:
     assert severities("KL760", HALVES.format(distance=distance)) == expected
+
+
+@pytest.mark.parametrize(("end", "expected"), [("register('copy', space, copy)", []), ("register('copy')", ["error"])])
+def test_a_kernel_that_is_handed_to_a_registry(end: str, expected: list[str]) -> None:
+    source = f"""
+    from elsewhere import register, space
+
+    @triton.jit
+    def copy(x, o, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i))
+
+    def run(x, o):
+        copy[lambda meta: (x.numel() // meta["B"],)](x, o)
+
+    {end}
+    """
+    assert told("KL703", source) == expected
+
+
+def test_a_product_of_doubles_is_one() -> None:
+    source = """
+    @triton.jit
+    def cube(x, o, B: tl.constexpr):
+        i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+        m = tl.load(x + i).to(tl.float64)
+        tl.store(o + i, tl.dot(tl.dot(m, m), m))
+
+    def run(x: torch.Tensor, o: torch.Tensor):
+        cube[(1,)](x, o, B=32)
+    """
+    assert told("KL715", source) == []
+
+
+@pytest.mark.parametrize(("restored", "expected"), [("['x']", []), ("[]", ["error"])])
+def test_an_update_through_another_type(restored: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"B": 64}}), triton.Config({{"B": 128}})], key=["n"], restore_value={restored})
+    @triton.jit
+    def add(x, n, B: tl.constexpr):
+        bits = x.to(tl.pointer_type(tl.int64))
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(bits + i, tl.load(bits + i, mask=i < n) + 1, mask=i < n)
+
+    def run(x):
+        add[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
+    """
+    assert severities("KL752", source) == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [("kind == LOWER", []), ("(kind == LOWER).any()", ["warning"]), ("x[0] == LOWER", ["warning"])],
+)
+def test_a_number_that_a_condition_compares(test: str, expected: list[str]) -> None:
+    source = f"""
+    from elsewhere import LOWER
+
+    @triton.jit
+    def copy(x, o, n, UNIT: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i, mask=i < n) * UNIT, mask=i < n)
+
+    def run(x, o, kind):
+        unit = 1 if {test} else 0
+        for _ in range(4):
+            copy[(4,)](x, o, 200, unit, B=64)
+        return o
+    """
+    assert severities("KL602", source) == expected
+
+
+@pytest.mark.parametrize(("refusal", "expected"), [("tl.static_assert(desc is None, 'no')", []), ("pass", ["warning"])])
+def test_a_way_that_an_assertion_at_compile_time_closes(refusal: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def copy(x, o, desc, n, USE: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        if USE and desc is not None:
+            first = tl.program_id(0)
+        else:
+            {refusal}
+        if desc is not None:
+            v = desc.load([first])
+        else:
+            v = tl.load(x + i, mask=i < n)
+        tl.store(o + i, v, mask=i < n)
+
+    kernels = [copy]
+    """
+    assert told("KL711", source) == expected

@@ -113,11 +113,25 @@ def test_ways_to_write_the_list(source: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "present"),
+    [
+        pytest.param(COMPUTED, "    *[", id="comprehension"),
+        pytest.param(MADE, "    *", id="function"),
+        pytest.param(NAMED + "\nOTHERS = list(TILES)\n", "    *TILES,\n", id="shared list"),
+        pytest.param(NAMED.replace("configs=TILES", "configs=TILES if tl else []"), "    *(TILES if tl else []),\n", id="condition"),
+    ],
+)  # fmt: skip
+def test_what_comes_from_elsewhere_is_spread(source: str, present: str) -> None:
+    result = fixed(source, "KL222", unsafe=False)
+    compile(result.after, "kernel.py", "exec")
+    assert present in result.after and "\n        triton.Config({" in result.after
+    assert "OTHERS = list(TILES)" in result.after or "OTHERS" not in source
+    assert not run_rule("KL222", result.after)
+
+
+@pytest.mark.parametrize(
     ("source", "reason"),
     [
-        pytest.param(COMPUTED, "not written as a list", id="comprehension"),
-        pytest.param(MADE, "not written as a list", id="function"),
-        pytest.param(NAMED + "\nOTHERS = list(TILES)\n", "more than these", id="shared list"),
         pytest.param(BAD + "\nother = matmul\n", "more places", id="launched elsewhere"),
     ],
 )

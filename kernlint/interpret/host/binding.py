@@ -11,6 +11,7 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.values import Builtin, Config, Function, Jit
 from kernlint.syntax.dialect import is_tritons
 from kernlint.syntax.names import origin_of
+from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Expr, Span
 from kernlint.workload.fault import Fault
@@ -75,6 +76,7 @@ def launch_faults(
     origins = (origin_of(d.decorator, function.module.imports) or "" for d in function.node.decorators)
     followed = all(is_tritons(origin, "jit", "autotune", "heuristics") for origin in origins)
     open_ended = "**" in stars or jit.open_ended or (jit.autotuned and not jit.configs) or not followed
+    open_ended = open_ended or kernel in function.module.once(_handed_on)
     for param in every:
         name = param.name.value
         if param.default is None and name not in given and name not in kwargs and name not in made and not open_ended:
@@ -85,6 +87,12 @@ def launch_faults(
                 fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`, which its decorator sets", name)
             )
     return tuple(found)
+
+
+def _handed_on(module: Module) -> frozenset[str]:
+    """The names that calls in ``module`` get as they are: whoever is given a kernel may put a tuner around it."""
+    given = (arg.value for call in module.of(cst.Call) for arg in call.args)
+    return frozenset(value.value for value in given if isinstance(value, cst.Name))
 
 
 def _clashes(jit: Jit, config: Config, given: set[str], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

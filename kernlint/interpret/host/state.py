@@ -20,7 +20,7 @@ from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
-from kernlint.interpret.values import Class, Deferred, Function, Instance, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Instance, Rest, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
@@ -86,6 +86,7 @@ class HostState(Recording):
         self.hosted: set[int] = set()
         self.unplaced: set[int] = set()
         self.perhaps: set[int] = set()
+        self.perhaps_truths: set[int] = set()
         #: What Python's arithmetic has made results of, by their storage: numbers, where the results are.
         self.computed_from: dict[int, tuple[Tensor, ...]] = {}
         #: Storages whose size the host has read from a tensor, with the places where it did.
@@ -235,6 +236,11 @@ class HostState(Recording):
             else:
                 self.same_shape.append((one, other))
 
+    def around_rest(self, shape: ShapeOf, before: int, behind: int) -> list[Any]:
+        """``first, *rest, last = x.shape`` of a tensor of unknown rank: so many extents before and behind what is left."""
+        extents = [self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in (*range(before), *range(-behind, 0))]
+        return [*extents[:before], [Rest(of=shape)], *extents[before:]]
+
     def shape(self, x: Tensor) -> Any:
         x = self.current(x)
         if x.shape is None:
@@ -243,13 +249,14 @@ class HostState(Recording):
         return x.shape
 
     def part_of_shape(self, shape: ShapeOf, index: Any) -> Any:
-        """The first or the last few extents (``x.shape[-2:]``) of a tensor of unknown rank."""
-        if isinstance(index, slice) and index.step is None and shape.what == "shape":
+        """The first or the last few extents (``x.shape[-2:]``), or strides, of a tensor of unknown rank."""
+        if isinstance(index, slice) and index.step is None:
             first, last = index.start, index.stop
+            asked = "shape[{}]" if shape.what == "shape" else "stride({})"
             if isinstance(first, int) and -checks.MOST_RANKS <= first < 0 and last is None:
-                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(first, 0))
+                return tuple(self.symbol_for(shape.tensor, asked.format(axis)) for axis in range(first, 0))
             if first in (None, 0) and isinstance(last, int) and 0 < last <= checks.MOST_RANKS:
-                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(last))
+                return tuple(self.symbol_for(shape.tensor, asked.format(axis)) for axis in range(last))
         return Unknown("shape slice")
 
     def strides(self, x: Tensor) -> Any:
@@ -276,9 +283,11 @@ class HostState(Recording):
         return written and (known is None or known.name != x.name or known.shape is not x.shape)
 
     def perhaps_number(self, x: Tensor) -> bool:
-        """Whether ``x`` is an argument that only the lack of anything known makes a tensor: ``int(n)`` may as well get a
-        number."""
+        """Whether ``x`` is an argument that only the lack of anything known makes a tensor, or such a one compared: ``int(n)`` may as
+        well get a number, and ``n == 1`` be a truth value."""
         x = self.current(x)
+        if x.storage.id in self.perhaps_truths:
+            return True
         made = x.storage.id in self.perhaps or x.storage.origin == "input"
         return made and x.dtype is None and x.shape is None
 
@@ -298,6 +307,8 @@ class HostState(Recording):
                 return
         if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
+            if isinstance(node, cst.Comparison) and isinstance(node.left, cst.Name):
+                self.perhaps_truths.update(t.storage.id for t in writes if reads)
         if self.sinks:
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))

@@ -90,12 +90,12 @@ def _dot_result(f: FrontEnd, a: Typed, shape: Shape, args: Args, kwargs: Kwargs,
     elif wanted == dt.BFLOAT16:
         f.fault("dot-type", node, "tl.dot has no out_dtype=tl.bfloat16; use float32 and cast the result")
         dtype = dt.FLOAT32
+    elif a.dtype == dt.FLOAT64:
+        dtype = a.dtype
     elif a.dtype in (dt.FLOAT32, dt.BFLOAT16):
-        dtype = a.dtype and dt.FLOAT32
+        dtype = dt.FLOAT32
     else:
-        dtype = wanted if a.dtype is not None or wanted != dt.FLOAT32 else dt.FLOAT32
-    if a.dtype is None:
-        dtype = None
+        dtype = wanted if a.dtype is not None else None
     if isinstance(acc, Typed):
         if (
             acc.shape

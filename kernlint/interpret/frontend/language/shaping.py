@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.interpret.frontend.language.arguments import Shape, block_of, dtype_of, shape_of
 from kernlint.interpret.frontend.values import Constexpr, Typed, shape_text
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.control import Raised
 from kernlint.interpret.values import Unknown
 from kernlint.workload import dtype as dt
 
@@ -214,6 +215,11 @@ def _nothing(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return None
 
 
+def _static_assert(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    if argument(args, kwargs, 0, "cond") is False:
+        raise Raised  # the author's own refusal
+
+
 def _constexpr(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return args[0] if args else Unknown("constexpr")
 
@@ -237,6 +243,7 @@ TABLE: dict[str, Handler] = {
     **dict.fromkeys(("flip", "sort", "softmax", "abs", "clamp"), _same),
     "gather": _gather,
     **{name: _hint(name) for name in ("multiple_of", "max_contiguous", "max_constancy")},
-    **dict.fromkeys("assume static_assert static_print device_print device_assert debug_barrier".split(), _nothing),
+    "static_assert": _static_assert,
+    **dict.fromkeys("assume static_print device_print device_assert debug_barrier".split(), _nothing),
     "constexpr": _constexpr,
 }
