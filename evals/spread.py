@@ -36,7 +36,7 @@ SETS = (
     *(HERE / f"2026-11-28-{name}" for name in "first third fourth fifth sixth one two three four five six".split()),
     *(HERE / f"2026-11-29-{name}" for name in "seven eight nine ten eleven twelve thirteen fourteen".split()),
 )
-_FEW, _FLOOR = 6, 0.08
+_FEW, _FLOOR = 8, 0.08
 _WORTH, _Z = 1.2, 1.2816
 
 

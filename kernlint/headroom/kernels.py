@@ -17,15 +17,12 @@ from kernlint.cost.dots import dot_time
 from kernlint.cost.programs.constants import constants, launch_floor_us
 from kernlint.cost.programs.price import program_time
 from kernlint.cost.traffic.accesses import traffic
-from kernlint.cost.traffic.masks import active_fraction
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
-from kernlint.cost.traffic.probe import Probe
+from kernlint.headroom.blocks import kept_share
 from kernlint.headroom.serial import chunks_us, is_serial
 from kernlint.records import replace
-from kernlint.workload import Compute, Dot, Expr, Launch, Load, LoopIndex, concrete
+from kernlint.workload import Compute, Dot, Launch
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import lift
-from kernlint.workload.kernel import Bounds
 
 UNIT = "unit"
 REPEATED = "repeated reads"
@@ -208,13 +205,11 @@ def _dots_without(launch: Launch, device: Device, removed: frozenset[str], moved
     if UNIT in removed:
         loop = replace(loop, steps=tuple(_in_its_unit(step, dot) for step, dot in zip(loop.steps, _dots(launch, loop))))
     if IDLE in removed:
-        kept = _kept_share(launch)
-        # Masks that leave out half of all blocks (a triangle) leave some programs theirs.
-        longest = max(loop.iterations, loop.most_iterations) * min(1.0, 2 * kept)
+        kept, longest = kept_share(launch)
         loop = replace(
             loop,
             iterations=loop.iterations * kept,
-            most_iterations=longest if kept < 1.0 else loop.most_iterations,
+            most_iterations=loop.iterations * longest if kept < 1.0 else loop.most_iterations,
             loaded_bytes=loop.loaded_bytes * kept,
         )
     joined = 0.0
@@ -232,48 +227,6 @@ def _dots_without(launch: Launch, device: Device, removed: frozenset[str], moved
     if TILE in removed:
         return joined + min(dot_time(other, device).us for other in (loop, *_other_tiles(loop, device)))
     return joined + dot_time(loop, device).us
-
-
-#: Lanes of a dot's tiles up to which the masked ones are the edges that any tiling has.
-_WHOLE = 0.75
-
-
-def _kept_share(launch: Launch) -> float:
-    """The share of the products in whose blocks any lane is kept: by the mask of a ``tl.where`` that puts zero or minus infinity
-    elsewhere. The blocks that the border of the mask crosses are kept."""
-    moved = traffic(launch)
-    masks = [(node, loops) for node, loops in launch.kernel.walk(Compute) if isinstance(node, Compute) and node.keeps]
-    if not masks:
-        return 1.0
-    probe = Probe(launch.kernel, [concrete(extent) or 1 for extent in launch.grid])
-    work = kept = 0.0
-    for dot, loops in launch.kernel.walk(Dot):
-        assert isinstance(dot, Dot)
-        rounds = math.prod(moved.trips.get(loop.id, 1.0) for loop in loops)
-        share = 1.0
-        for node, around in masks:
-            if around == loops and rounds > 1:
-                dots = [one for one, same in launch.kernel.walk(Dot) if same == loops and isinstance(one, Dot)]
-                # The tiles of products and operands that are of so many elements: the mask is one's of them.
-                tiles = {
-                    tile for one in dots for tile in ((one.m, one.n), (one.m, one.k), (one.k, one.n))
-                    if math.prod(tile) == node.elements
-                }  # fmt: skip
-                # Programs with few rounds do not go on to those of others.
-                run = tuple(
-                    (Expr.atom(LoopIndex(one.id)), lift(one.trip)) for one in loops if isinstance(one.trip, Expr)
-                )
-                inside = max((_inside(node, tile, run, probe) for tile in tiles), default=1.0)
-                share = min(share, inside + 1.0 / rounds if inside < _WHOLE else 1.0)
-        work, kept = work + dot.flops * rounds, kept + dot.flops * rounds * share
-    return kept / work if work else 1.0
-
-
-def _inside(node: Compute, tile: tuple[int, int], run: Bounds, probe: Probe) -> float:
-    """The share of the lanes of ``tile`` that the mask of ``node`` keeps, in the programs and rounds inside ``run``."""
-    shown = Load(-1, "", node.dtype, tile, Expr.constant(0), (), node.span)
-    ran = active_fraction(replace(shown, mask=run), probe) if run else 1.0
-    return active_fraction(replace(shown, mask=(*(node.keeps or ()), *run)), probe) / ran if ran else 1.0
 
 
 def _dots(launch: Launch, loop: DotLoop) -> list[Dot | None]:
@@ -366,7 +319,7 @@ def evidence(launch: Launch, facet: str, device: Device) -> str:
     if facet == SPILLS:
         return "its tiles do not fit the registers"
     if facet == IDLE and launch.kernel.dots():
-        return f"{_kept_share(launch) * 100:.0f} % of the blocks have anything inside the mask"
+        return f"{kept_share(launch)[0] * 100:.0f} % of the blocks have anything inside the mask"
     if facet == IDLE:
         return f"{_active(moved) * 100:.0f} % of the lanes are inside their masks"
     dots = launch.kernel.dots()

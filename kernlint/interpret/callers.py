@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 import libcst as cst
 
-from kernlint.errors import SourceError
+from kernlint.interpret.calling import calling_files, only_tries, starts, statements_using, tried_by, uses
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.host.objects import class_attribute
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import interest, mentioning, module_of, origin
+from kernlint.interpret.project import module_of, origin
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
@@ -27,13 +27,11 @@ from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.reading.modules import is_guarded_main
 from kernlint.interpret.values import Class, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.records import dataclass
-from kernlint.syntax.names import dotted_name
-from kernlint.syntax.source import read_source
-from kernlint.syntax.tree import Module, parse_module
+from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Tensor, Workload, concrete
 
-#: Files that are read and followed, calls that are kept of each function, and functions that a call may pass through on its way to one.
-_MOST_READ, _MOST_CALLERS, _MOST_CALLS, _MOST_WAYS = 32, 12, 12, 3
+#: Calls that are kept of each function.
+_MOST_CALLS = 12
 #: Nodes that one function of a caller, and one file, may take.
 _BUDGET, _FILE_BUDGET = 30_000, 120_000
 #: Items of a list that a call may give.
@@ -98,13 +96,13 @@ def call_sites(
     names = {name.partition(".")[0] for name in functions} | set(ways)
     path = module.path
     found = _calls_in(module, path, frozenset(functions), frozenset(names), host)
-    callers, ways = _callers(path, names) if project else ([], frozenset(names))
+    callers, ways = calling_files(path, names) if project else ([], frozenset(names))
     # Functions that are only called with what others give them tell at least what they cast that to.
     for tensors_given in (False, True):
         if tensors_given and any(map(_tells, found)):
             break
         for other in callers:
-            if tensors_given != any(_starts(node) for node in _using(other, ways)):
+            if tensors_given != any(starts(node) for node in statements_using(other, ways)):
                 found += _calls_in(other, path, frozenset(functions), ways, host)
     kept: dict[str, list[CallSite]] = {}
     for site in found:
@@ -112,58 +110,6 @@ def call_sites(
         if len(same) < _MOST_CALLS and all(site.arguments != other.arguments for other in same):
             same.append(site)
     return [site for sites in kept.values() for site in sites]
-
-
-def _callers(path: str, names: Iterable[str]) -> tuple[list[Module], frozenset[str]]:
-    """The files of the project that may call functions of the one at ``path`` by their ``names``, or by those of functions and classes
-    that pass on what they are given, tests and benchmarks first; and all those names."""
-    known = set(names)
-    sought: dict[str, set[str]] = {path: known.copy()}
-    read: dict[Path, Module | None] = {}
-    for _ in range(_MOST_WAYS):
-        through: dict[str, set[str]] = {}
-        for file in mentioning(sought):
-            if file not in read and len(read) < _MOST_READ:
-                try:
-                    read[file] = parse_module(read_source(str(file)).text, str(file))
-                except (SourceError, RecursionError):
-                    read[file] = None
-            module = read.get(file)
-            passing = _passing(module, known) if module is not None else set()
-            if passing:
-                through[str(file)] = passing
-        if not through:
-            break
-        known.update(*through.values())
-        sought = through
-    ways = frozenset(known)
-    calling = [file for file, module in read.items() if module is not None and _using(module, ways)]
-    calling.sort(key=lambda file: interest(str(file.parent), file.name))
-    return [module for file in calling[:_MOST_CALLERS] if (module := read[file]) is not None], ways
-
-
-def _passing(module: Module, names: Set[str]) -> set[str]:
-    """The functions and classes of ``module`` that pass on what they are given to those called ``names``, by one another too."""
-    found: set[str] = set()
-    for _ in range(_MOST_WAYS):
-        using = _using(module, frozenset(names | found))
-        more = {node.name.value for node in using if _passes_on(node)} - names  # type: ignore[attr-defined]
-        if more <= found:
-            break
-        found |= more
-    return found
-
-
-def _using(module: Module, names: frozenset[str]) -> list[cst.CSTNode]:
-    """The statements of ``module`` that may call functions of those ``names``."""
-    aliases = _aliases(module, names)
-    return [node for node in module.tree.body if _uses(node, aliases, module)] if aliases else []
-
-
-def _passes_on(statement: cst.CSTNode) -> bool:
-    """Whether a statement defines what others call with tensors of theirs."""
-    defines = isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not _starts(statement)
-    return defines and not statement.name.value.startswith(("test", "bench"))  # type: ignore[attr-defined]
 
 
 def _tells(site: CallSite) -> bool:
@@ -304,8 +250,8 @@ def _calls_in(
     """The calls of ``functions`` of the file ``target`` that ``module``, which may be that file, makes."""
     sites: list[CallSite] = []
     own = module.path == target
-    using = [node for node in module.tree.body if _uses(node, names, module)] if own else _using(module, names)
-    starting = [node for node in using if _starts(node)] if own else using
+    using = [node for node in module.tree.body if uses(node, names, module)] if own else statements_using(module, names)
+    starting = [node for node in using if starts(node)] if own else using
     if not starting:
         return []
     program = Program(module, None, Question(host=host))
@@ -317,62 +263,11 @@ def _calls_in(
         watching.called, watching.own = names, own
         watching.budget = min(watching.budget, _FILE_BUDGET)
         for statement in starting:
-            watching.tries = _only_tries(statement, module, own)
+            watching.tries = only_tries(statement, module, own)
             _try(reading, statement)
     finally:
         program.close()
     return sites
-
-
-def _aliases(module: Module, names: frozenset[str]) -> frozenset[str]:
-    """What ``module`` may call functions of those ``names``."""
-    found = {name for name, path in module.imports.items() if path.split(".")[-1] in names}
-    used = {node.attr.value for node in module.of(cst.Attribute)}
-    written = {node.raw_value for node in module.of(cst.SimpleString)}  # `getattr(package, "name")`
-    defined = {node.name.value for node in module.tree.body if isinstance(node, (cst.FunctionDef, cst.ClassDef))}
-    return frozenset(found | (names & (used | written | defined)))
-
-
-def _uses(statement: cst.CSTNode, aliases: frozenset[str], module: Module) -> bool:
-    """Whether one of ``aliases`` may be called in a statement of ``module``, once that is run or what it defines is called."""
-    words = {node.value for node in module.within(statement, cst.Name)}
-    words |= {node.attr.value for node in module.within(statement, cst.Attribute)}
-    words |= {node.raw_value for node in module.within(statement, cst.SimpleString)}
-    kinds = (cst.FunctionDef, cst.ClassDef, cst.For, cst.With)
-    runs = isinstance(statement, kinds) or is_guarded_main(statement) or bool(module.own(statement, cst.Call))
-    return runs and not words.isdisjoint(aliases)
-
-
-def _starts(statement: cst.CSTNode) -> bool:
-    """Whether a statement calls others on tensors that it makes itself, and is not there to be called with some."""
-    if isinstance(statement, cst.ClassDef):
-        return statement.name.value.startswith("Test")
-    if not isinstance(statement, cst.FunctionDef):
-        return True
-    params = statement.params
-    needed = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is None]
-    return not needed or any(_tries(decorator) for decorator in statement.decorators)
-
-
-#: What is called to measure, beside whatever has "bench" in its name.
-_MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapsed_time", "profile"})
-
-
-def _only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
-    """Whether calls in a ``statement`` of ``module`` show or test what it does (that file's ``own``, most of them), not how fast."""
-    nodes = (*module.within(statement, cst.Name), *module.within(statement, cst.Attribute))
-    called = {node.value if isinstance(node, cst.Name) else node.attr.value for node in nodes}
-    file = os.path.basename(module.path).lower()
-    if "bench" in file or called & _MEASURING or any("bench" in name.lower() for name in called):
-        return False
-    return own or is_guarded_main(statement) or "test" in file
-
-
-def _tries(decorator: cst.Decorator) -> str:
-    """``parametrize`` of pytest or ``perf_report`` of Triton, where ``decorator`` is one of them."""
-    call = decorator.decorator
-    name = (dotted_name(call.func) or "").rpartition(".")[2] if isinstance(call, cst.Call) else ""
-    return name if name in ("parametrize", "perf_report") else ""
 
 
 def _try(reading: Reading, node: cst.CSTNode) -> None:
@@ -432,7 +327,7 @@ def _cases(reading: Reading, function: Function) -> list[dict[str, Any]]:
     for decorator in getattr(function.node, "decorators", ()):
         host.modules.append(function.module)
         try:
-            pairs = _columns(reading, decorator) if _tries(decorator) else []
+            pairs = _columns(reading, decorator) if tried_by(decorator) else []
         finally:
             host.modules.pop()
         for names, values in pairs:
@@ -456,7 +351,7 @@ def _columns(reading: Reading, decorator: cst.Decorator) -> list[tuple[Any, Any]
     """Names of parameters, and the values that ``decorator`` has them take."""
     host, call = reading.host, decorator.decorator
     assert isinstance(call, cst.Call)
-    if _tries(decorator) == "parametrize":
+    if tried_by(decorator) == "parametrize":
         given = [host.eval(argument.value, reading.scope) for argument in call.args if argument.keyword is None]
         return [(given[0], given[1])] if len(given) > 1 else []
     benchmark = call.args[0].value if call.args else None

@@ -237,7 +237,7 @@ def _addressing(launch: Launch) -> set[int]:
 
 
 def _named(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
-    name = tensor.name.lower()
+    name = tensor.name.rpartition(".")[2].lower()
     if _MASKS.fullmatch(name):
         yield Clue((dt.BOOL, dt.FLOAT32), "name", f"{tensor.name} is called a mask")
         return

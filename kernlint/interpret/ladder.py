@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kernlint.workload import Expr, Repeat, Size, Symbol, Workload
+from kernlint.workload import Expr, Repeat, Size, Symbol, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 RUNGS = ("decode", "medium", "large")
@@ -69,8 +69,8 @@ _AXES: Mapping[int, tuple[str, ...]] = {
 #: Letters that mean one thing in an image and another in a sequence, by what they are in an image.
 _IMAGE = {"n": "batch", "b": "batch", "c": "channels", "h": "pixels", "w": "pixels"}
 
-_SHAPE = re.compile(r"(?P<tensor>[\w\[\]]+)\.shape\[(?P<axis>-?\d+)\]")
-_STRIDE = re.compile(r"(?P<tensor>[\w\[\]]+)\.stride\((?P<axis>-?\d+)\)")
+_SHAPE = re.compile(r"(?P<tensor>[\w.\[\]]+)\.shape\[(?P<axis>-?\d+)\]")
+_STRIDE = re.compile(r"(?P<tensor>[\w.\[\]]+)\.stride\((?P<axis>-?\d+)\)")
 
 
 def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]] | None:
@@ -85,6 +85,9 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
             roles[name] = "few"  # problems of a list that the host goes through
     outer = [name for name in (*called, *names) if name.endswith(".shape[0]")]
     stacked = {name.partition(".")[0] for name in outer if _role(name, called.get(name, ()), ranks) == "experts"}
+    picked = "topk" in "".join((workload.entry, *(k.kernel.name for k in workload.launches()))).lower().replace("_", "")
+    if picked and "k" in roles:
+        roles["k"] = "few"
     operands = (
         [tensor.name for tensor in workload.inputs if len(tensor.shape or ()) == 2] if _multiplies(workload) else []
     )
@@ -114,6 +117,9 @@ def ranks(workload: Workload, names: Sequence[str]) -> dict[str, int]:
     as many as others of them have where only the number of elements is."""
     found: dict[str, int] = {}
     unranked = {tensor.name for tensor in workload.inputs if tensor.shape is None}
+    for step in workload.first_call().all_steps:
+        if isinstance(step, TorchOp) and step.kind == "matmul":
+            found.update((tensor.name, 2) for tensor in step.reads if tensor.name in unranked)
     for name in names:
         asked = _SHAPE.fullmatch(name)
         tensor = asked["tensor"] if asked is not None else name.removesuffix(".numel")

@@ -12,7 +12,7 @@ from kernlint.cost.comparing import Comparison
 from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.verdict.candidate import WORTH, Candidate, Priced
+from kernlint.verdict.candidate import WORTH, Candidate, Gains
 from kernlint.verdict.proposals import gains_of, proposals
 from kernlint.work import OutOfWork
 
@@ -231,12 +231,12 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
     if workload is None:
         return unpriced(context, finding)
     old, new = context.estimate(context.workload), context.estimate(workload)
-    compared = Comparison(old, new)
-    gains = {}
-    for scope in ("gpu", "call"):
-        before_us, after_us = old.total_us(scope), new.total_us(scope)
-        if before_us is not None and after_us is not None:
-            gains[scope] = Priced(before_us, after_us, *compared.speedup(scope))
     return Candidate(
-        finding, gains, new, context.program, context.workload.entry, context.workload.bare, context.device_named
+        finding,
+        Gains(Comparison(old, new)),
+        new,
+        context.program,
+        context.workload.entry,
+        context.workload.bare,
+        context.device_named,
     )

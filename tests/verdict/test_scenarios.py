@@ -394,3 +394,71 @@ def test_a_weight_has_as_many_rows_as_the_activation_has_columns():
     decode = ask(UPCAST.replace("N, _ = b.shape", "_, N = b.shape")).verdict.details.scenarios[1]
     sizes = {fact.name: fact.value for fact in decode.facts}
     assert sizes["a.shape[0]"] == 16 and sizes["b.shape[0]"] == sizes["a.shape[1]"] == 4096
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "ok = x.dtype == torch.bfloat16\n        assert ok",
+        "good = x.dtype == torch.bfloat16 and x.is_contiguous()\n        if not good:\n            raise TypeError",
+        "bad = x.dtype != torch.bfloat16\n        if bad:\n            raise TypeError",
+        "a = x.dtype == torch.bfloat16\n        b = x.dim() == 1\n        assert a and b",
+    ],
+)
+def test_a_check_that_is_kept_in_a_name_is_a_fact(check):
+    found = stream(check=check)
+    assert "x" not in types(found) and [str(t.dtype) for t in found.judgement.workload.inputs] == ["bfloat16"]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "ok = x.dtype == torch.bfloat16\n        ok = True\n        assert ok",
+        "ok = x.dtype == torch.bfloat16\n        x = x.half()\n        assert ok",
+    ],
+)
+def test_a_name_that_stands_for_something_else_by_then_is_none(check):
+    assert "x" in types(stream(check=check))
+
+
+RECORD = """
+    from typing import NamedTuple
+    from dataclasses import dataclass
+
+    @dataclass
+    class Config:
+        block: int = 1024
+        scale: float = 2.0
+
+    class Given(NamedTuple):
+        x: torch.Tensor
+        s: torch.Tensor
+
+    class Doubled:
+        def __init__(self, config: Config):
+            self.config = config
+
+        def __call__(self, given: Given):
+            x, s = given
+            *lead, columns = given.x.shape
+            rows = x.numel() // columns
+            y = torch.empty(rows, columns, dtype=x.dtype)
+            double[(triton.cdiv(rows * columns, self.config.block),)](x, y, rows * columns, BLOCK=self.config.block)
+            return y
+"""
+
+
+def test_fields_of_an_object_that_is_given_have_names_and_defaults():
+    source = LISTED.split("    def each")[0] + RECORD
+    found = ask(source)
+    sizes = {fact.name: fact.value for fact in found.verdict.details.scenarios[0].facts}
+    assert (sizes["given.x.shape[0]"], sizes["given.x.shape[1]"]) == (4096, 4096)
+    assert found.judgement.workload.launches()[0].constexprs == {"BLOCK": 1024}
+    told = ask(source, *re.findall(r"--assume '([^']*)'", found.verdict.reason))
+    assert told.judgement.certainty == "proven"
+
+
+def test_what_finfo_says_of_a_type_is_known():
+    found = ask(STREAM.format(kernel="copy", value="x / n", annotation="", check="assert x.dtype == torch.float32")
+                .replace("(x, y, n,", "(x, y, torch.finfo(torch.float8_e4m3fn).max,"))  # fmt: skip
+    assert found.judgement.workload.launches()[0].arguments["n"] == 448.0

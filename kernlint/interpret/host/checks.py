@@ -44,14 +44,41 @@ _MIRRORED: dict[type, type] = {cst.GreaterThan: cst.LessThan, cst.GreaterThanEqu
 
 def holds(h: HostState, test: cst.BaseExpression, scope: Scope) -> None:
     """``test`` is true wherever the call goes on."""
+    test = _spelt_out(h, test)
     _learn(h, test, scope, True)
     delimit(h, test, scope, True)
 
 
 def fails(h: HostState, test: cst.BaseExpression, scope: Scope) -> None:
     """``test`` is false wherever the call goes on: where it is true, it raises."""
+    test = _spelt_out(h, test)
     _learn(h, test, scope, False)
     delimit(h, test, scope, False)
+
+
+def _spelt_out(h: HostState, test: cst.BaseExpression) -> cst.BaseExpression:
+    """``test`` with a name that a check was kept in (``ok = x.dim() == 2``, ``assert ok``) as that check, if it means the same here."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        inner = _spelt_out(h, test.expression)
+        return test if inner is test.expression else test.with_changes(expression=inner)
+    if isinstance(test, cst.BooleanOperation):
+        left, right = _spelt_out(h, test.left), _spelt_out(h, test.right)
+        same = left is test.left and right is test.right
+        return test if same else test.with_changes(left=left, right=right)
+    if not isinstance(test, cst.Name) or not h.calls:
+        return test
+    bound: dict[str, list[cst.Assign]] = {}
+    for node in h.module.own(h.calls[-1].node, cst.Assign):
+        for name in (name for target in node.targets for name in h.module.within(target.target, cst.Name)):
+            bound.setdefault(name.value, []).append(node)
+    kept = bound.get(test.value, [])
+    if len(kept) != 1 or not isinstance(kept[0].targets[0].target, cst.Name) or len(kept[0].targets) > 1:
+        return test
+    check, line = kept[0].value, h.span(kept[0]).line
+    names = {name.value for name in h.module.within(check, cst.Name)}
+    changed = any(h.span(node).line > line for name in names for node in bound.get(name, ()))
+    is_check = isinstance(check, (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Call))
+    return check if is_check and not changed else test
 
 
 def one_holds(h: HostState, tests: Sequence[cst.BaseExpression], scope: Scope) -> None:
@@ -128,7 +155,7 @@ def _of_all_elements(zero: Expr) -> Iterator[Expr]:
             extent = open_size(atom.args[0])
             tensor, found, _ = extent.name.partition(".shape[") if extent is not None else ("", "", "")
             if found:
-                yield ex.mod(Expr.atom(Symbol(f"{tensor}.numel")), atom.args[1])
+                yield ex.lift(ex.mod(Expr.atom(Symbol(f"{tensor}.numel")), atom.args[1]))
 
 
 def _learn(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:

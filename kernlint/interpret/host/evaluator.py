@@ -177,6 +177,11 @@ class HostEvaluator(HostOperators):
             if rank != names and self._is_given(x):
                 text = f"`{x.name or 'the tensor'}` has {rank} dimensions, and its shape is unpacked into {names} names"
                 self.refuse("unpacked-shape", elements[0], text)
+        if starred and isinstance(value, ShapeOf) and value.what == "shape":
+            place = next(i for i, element in enumerate(elements) if type(element) is cst.StarredElement)
+            for element, item in zip(elements, self.around_rest(value, place, len(elements) - place - 1)):
+                self.assign(element.value, item, scope)
+            return
         super()._unpack(elements, value, scope)
 
     def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:

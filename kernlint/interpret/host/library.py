@@ -19,8 +19,9 @@ from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.torch.limits import limits
 from kernlint.interpret.values import Builtin, Config, Function, Instance, Namespace, Unknown, is_concrete
-from kernlint.workload import Expr, Tensor
+from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 
@@ -150,6 +151,9 @@ def _call_torch(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, 
         return layers.construct(h, path, args, kwargs, node)
     if path == "torch.Size":
         return tuple(args[0]) if args and isinstance(args[0], (tuple, list)) else Unknown("size")
+    if path in ("torch.finfo", "torch.iinfo"):
+        known = limits(args[0]) if args and isinstance(args[0], Dtype) else {}
+        return Instance(None, path, known) if known else Unknown(path)
     tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
     if tool and name != "synchronize":
         return gradients(h, args, kwargs) if path == "torch.autograd.grad" else _torch_tool(path, args)

@@ -70,11 +70,26 @@ def construct(h: HostEvaluator, cls: Class, args: list[Any], kwargs: dict[str, A
         with h.making():
             h.invoke(init, [instance, *args], kwargs)
     else:
-        names = [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
-        for name, value in zip(names, args):
-            instance.attrs[name] = value
+        names = list(fields(cls))
+        names = names or [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
+        instance.attrs.update(zip(names, args))
         instance.attrs.update(kwargs)
+        if any(isinstance(base, Namespace) and base.path.endswith("NamedTuple") for base in cls.bases):
+            instance.attrs["_items"] = [instance.attrs.get(n, cls.scope.vars.get(n, Unknown(n))) for n in names]
     return instance
+
+
+def fields(cls: Class) -> dict[str, cst.AnnAssign]:
+    """The fields of a dataclass or a named tuple, those of the classes that it derives from first; none of a class that makes its
+    objects itself."""
+    found: dict[str, cst.AnnAssign] = {}
+    for one in reversed([*lineage(cls)]):
+        if isinstance(one.scope.vars.get("__init__"), Function):
+            return {}
+        for node in one.module.own(one.node.body, cst.AnnAssign):
+            if isinstance(node.target, cst.Name):
+                found[node.target.value] = node
+    return found
 
 
 def call_instance(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:

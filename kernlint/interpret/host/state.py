@@ -20,7 +20,7 @@ from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
-from kernlint.interpret.values import Class, Deferred, Function, Instance, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Instance, Rest, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
@@ -40,7 +40,7 @@ class HostState(Recording):
         assumed_sizes: Mapping[str, int],
         resolved: Mapping[Symbol, Size],
         edits: Edits = NO_EDITS,
-        kernels: dict[Any, tuple[Function, Kernel]] | None = None,
+        kernels: dict[Any, dict[cst.CSTNode, Kernel]] | None = None,
         budget: int = 400_000,
     ) -> None:
         super().__init__(budget, edits)
@@ -97,7 +97,7 @@ class HostState(Recording):
         self.kept: list[Tensor] = []
         self.constants: dict[str, Any] = {}
         self.next_storage = 0
-        self.kernels: dict[Any, tuple[Function, Kernel]] = {} if kernels is None else kernels
+        self.kernels: dict[Any, dict[cst.CSTNode, Kernel]] = {} if kernels is None else kernels
         #: What holds wherever the call gets to its launches: ``left < right``, and what is zero.
         self.bounds: list[tuple[Expr, Expr]] = []
         self.zeros: list[Expr] = []
@@ -236,6 +236,11 @@ class HostState(Recording):
             else:
                 self.same_shape.append((one, other))
 
+    def around_rest(self, shape: ShapeOf, before: int, behind: int) -> list[Any]:
+        """``first, *rest, last = x.shape`` of a tensor of unknown rank: so many extents before and behind what is left."""
+        extents = [self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in (*range(before), *range(-behind, 0))]
+        return [*extents[:before], [Rest(of=shape)], *extents[before:]]
+
     def shape(self, x: Tensor) -> Any:
         x = self.current(x)
         if x.shape is None:
@@ -244,13 +249,14 @@ class HostState(Recording):
         return x.shape
 
     def part_of_shape(self, shape: ShapeOf, index: Any) -> Any:
-        """The first or the last few extents (``x.shape[-2:]``) of a tensor of unknown rank."""
-        if isinstance(index, slice) and index.step is None and shape.what == "shape":
+        """The first or the last few extents (``x.shape[-2:]``), or strides, of a tensor of unknown rank."""
+        if isinstance(index, slice) and index.step is None:
             first, last = index.start, index.stop
+            asked = "shape[{}]" if shape.what == "shape" else "stride({})"
             if isinstance(first, int) and -checks.MOST_RANKS <= first < 0 and last is None:
-                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(first, 0))
+                return tuple(self.symbol_for(shape.tensor, asked.format(axis)) for axis in range(first, 0))
             if first in (None, 0) and isinstance(last, int) and 0 < last <= checks.MOST_RANKS:
-                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(last))
+                return tuple(self.symbol_for(shape.tensor, asked.format(axis)) for axis in range(last))
         return Unknown("shape slice")
 
     def strides(self, x: Tensor) -> Any:

@@ -10,11 +10,12 @@ import libcst as cst
 
 from kernlint.errors import UsageError
 from kernlint.interpret.host.annotations import argument
+from kernlint.interpret.host.objects import construct, fields
 from kernlint.interpret.host.sequences import holds_items, open_sequence
 from kernlint.interpret.question import Fact
 from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.torch.shapes import contiguous_strides
-from kernlint.interpret.values import Function, Scope, Unknown
+from kernlint.interpret.values import Class, Function, Scope, Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Symbol, Tensor
 
@@ -49,12 +50,14 @@ class ArgumentReading(ModuleReading):
         assert isinstance(node, cst.FunctionDef)
         params = [*node.params.posonly_params, *node.params.params][skip:]
         facts: dict[str, Fact] = {}
+        owners = ("", function.symbol, function.name, function.symbol.partition(".")[0])
         for fact in self.question.facts:
-            owners = ("", function.name, function.symbol, function.symbol.partition(".")[0])
-            if fact.size is None and fact.function in owners:
-                before = facts.get(fact.name, fact)
+            if fact.size is None:
+                # What stands before the name is the function, or the argument that it is a field of.
+                name = fact.name if fact.function in owners else f"{_without(fact.function, owners)}.{fact.name}"
+                before = facts.get(name, fact)
                 dtype, shape = fact.dtype or before.dtype, before.shape if fact.shape is None else fact.shape
-                facts[fact.name] = replace(fact, dtype=dtype, shape=shape)
+                facts[name] = replace(fact, dtype=dtype, shape=shape)
         host.as_said = partial(self._as_said, facts)
         result: list[Any] = []
         for i, param in enumerate(params):
@@ -89,7 +92,7 @@ class ArgumentReading(ModuleReading):
         self.parameters.append(name)
         if fact is None:
             return known
-        self.used_facts.add(name)
+        self.used_facts.update((name, fact.name))
         return fact.value if fact.is_value else self._with_fact(name, known, fact)
 
     def _given(self, fact: Fact) -> Any:
@@ -130,10 +133,29 @@ class ArgumentReading(ModuleReading):
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
         annotation = param.annotation.annotation if param.annotation is not None else None
+        record = (
+            self._guard(lambda: self.host.eval(annotation, function.closure), None)
+            if isinstance(annotation, cst.Name)
+            else None
+        )
+        if isinstance(record, Class) and fields(record):
+            return self._record(name, record)
         integer = (self.host.owner, name) in self.program._integers
         if annotation is None and not integer and holds_items(function.node, function.module, name):  # type: ignore[arg-type]
             return open_sequence(self.host, name)
         return argument(self.host, name, annotation, integer)
+
+    def _record(self, name: str, cls: Class) -> Any:
+        """An argument that is an object of the dataclass or named tuple ``cls``: its defaults, and what the annotations tell of fields
+        that have none."""
+        given = {}
+        for field, node in fields(cls).items():
+            if node.value is None:
+                made = argument(self.host, f"{name}.{field}", node.annotation.annotation, False)
+                given[field] = self.host.parts.setdefault(f"{name}.{field}", self.host.as_said(f"{name}.{field}", made))
+        if len(given) < len(fields(cls)):
+            self.host.assume(f"{name} has the defaults of {cls.name}")
+        return self._guard(lambda: construct(self.host, cls, [], given), Unknown(name))
 
     def check_used(self) -> None:
         """Complain of names the user gave that nothing has, and of facts that contradict the code."""
@@ -145,7 +167,9 @@ class ArgumentReading(ModuleReading):
                 hint = f" (constants: {', '.join(known[:12])})" if known else ""
                 raise UsageError(f"--set {name}: no module-level constant of that name{hint}")
         for fact in self.question.facts:
-            if fact.name in self.used_facts or fact.name in self.host.used_sizes or fact.name in self.host.asked:
+            if fact.name in self.used_facts or fact.name in self.host.used_sizes:
+                continue
+            if not {fact.name, f"{fact.function}.{fact.name}"}.isdisjoint(self.host.asked):
                 continue
             if fact.name in self.host.fixed_sizes:
                 raise UsageError(
@@ -157,3 +181,9 @@ class ArgumentReading(ModuleReading):
             raise UsageError(f"--assume {fact.name}: the analysed code has no argument or size of that name{hint}")
         if self.question.facts and self.host.contradictions:
             raise UsageError(f"--assume: {self.host.contradictions[0]}")
+
+
+def _without(name: str, owners: tuple[str, ...]) -> str:
+    """``name`` without the one of ``owners`` that it begins with."""
+    found = next((owner for owner in owners if owner and name.startswith(f"{owner}.")), "")
+    return name.removeprefix(f"{found}.")

@@ -80,7 +80,9 @@ class ModelReading(CallReading):
         if is_autograd(cls):
             first = before_arguments(self.host, cls, forward, Instance(None, "torch.autograd.function.FunctionCtx"))
         else:
-            first = [self._guard(lambda: construct(self.host, cls, [], {}), Unknown("layer"))]
+            init = class_attribute(self.host, cls, "__init__", None)
+            made = self._arguments(init, None, skip=1) if isinstance(init, Function) else []
+            first = [self._guard(lambda: construct(self.host, cls, made, {}), Unknown("layer"))]
         given = self._arguments(forward, None, skip=len(first))
         return self._follow(forward, [*first, *given], f"{cls.name}.{method}", given)
 

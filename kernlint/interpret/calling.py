@@ -1,0 +1,125 @@
+"""Which files of a project may call functions of one of them, and in which of their statements.
+
+They are found by the words in them: the names of the functions, and those of whatever passes on to these what it is given.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Set
+from pathlib import Path
+
+import libcst as cst
+
+from kernlint.errors import SourceError
+from kernlint.interpret.project import interest, mentioning
+from kernlint.interpret.reading.modules import is_guarded_main
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.source import read_source
+from kernlint.syntax.tree import Module, parse_module
+
+#: Files that are read and followed, and functions that a call may pass through on its way to one.
+_MOST_READ, _MOST_CALLERS, _MOST_WAYS = 32, 12, 3
+
+
+def calling_files(path: str, names: Iterable[str]) -> tuple[list[Module], frozenset[str]]:
+    """The files of the project that may call functions of the one at ``path`` by their ``names``, or by those of functions and classes
+    that pass on what they are given, tests and benchmarks first; and all those names."""
+    known = set(names)
+    sought: dict[str, set[str]] = {path: known.copy()}
+    read: dict[Path, Module | None] = {}
+    for _ in range(_MOST_WAYS):
+        through: dict[str, set[str]] = {}
+        for file in mentioning(sought):
+            if file not in read and len(read) < _MOST_READ:
+                try:
+                    read[file] = parse_module(read_source(str(file)).text, str(file))
+                except (SourceError, RecursionError):
+                    read[file] = None
+            module = read.get(file)
+            passing = _passing(module, known) if module is not None else set()
+            if passing:
+                through[str(file)] = passing
+        if not through:
+            break
+        known.update(*through.values())
+        sought = through
+    ways = frozenset(known)
+    calling = [file for file, module in read.items() if module is not None and statements_using(module, ways)]
+    calling.sort(key=lambda file: interest(str(file.parent), file.name))
+    return [module for file in calling[:_MOST_CALLERS] if (module := read[file]) is not None], ways
+
+
+def _passing(module: Module, names: Set[str]) -> set[str]:
+    """The functions and classes of ``module`` that pass on what they are given to those called ``names``, by one another too."""
+    found: set[str] = set()
+    for _ in range(_MOST_WAYS):
+        using = statements_using(module, frozenset(names | found))
+        more = {node.name.value for node in using if _passes_on(node)} - names  # type: ignore[attr-defined]
+        if more <= found:
+            break
+        found |= more
+    return found
+
+
+def statements_using(module: Module, names: frozenset[str]) -> list[cst.CSTNode]:
+    """The statements of ``module`` that may call functions of those ``names``."""
+    aliases = _aliases(module, names)
+    return [node for node in module.tree.body if uses(node, aliases, module)] if aliases else []
+
+
+def _passes_on(statement: cst.CSTNode) -> bool:
+    """Whether a statement defines what others call with tensors of theirs."""
+    defines = isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not starts(statement)
+    return defines and not statement.name.value.startswith(("test", "bench"))  # type: ignore[attr-defined]
+
+
+def _aliases(module: Module, names: frozenset[str]) -> frozenset[str]:
+    """What ``module`` may call functions of those ``names``."""
+    found = {name for name, path in module.imports.items() if path.split(".")[-1] in names}
+    used = {node.attr.value for node in module.of(cst.Attribute)}
+    written = {node.raw_value for node in module.of(cst.SimpleString)}  # `getattr(package, "name")`
+    defined = {node.name.value for node in module.tree.body if isinstance(node, (cst.FunctionDef, cst.ClassDef))}
+    return frozenset(found | (names & (used | written | defined)))
+
+
+def uses(statement: cst.CSTNode, aliases: frozenset[str], module: Module) -> bool:
+    """Whether one of ``aliases`` may be called in a statement of ``module``, once that is run or what it defines is called."""
+    words = {node.value for node in module.within(statement, cst.Name)}
+    words |= {node.attr.value for node in module.within(statement, cst.Attribute)}
+    words |= {node.raw_value for node in module.within(statement, cst.SimpleString)}
+    kinds = (cst.FunctionDef, cst.ClassDef, cst.For, cst.With)
+    runs = isinstance(statement, kinds) or is_guarded_main(statement) or bool(module.own(statement, cst.Call))
+    return runs and not words.isdisjoint(aliases)
+
+
+def starts(statement: cst.CSTNode) -> bool:
+    """Whether a statement calls others on tensors that it makes itself, and is not there to be called with some."""
+    if isinstance(statement, cst.ClassDef):
+        return statement.name.value.startswith("Test")
+    if not isinstance(statement, cst.FunctionDef):
+        return True
+    params = statement.params
+    needed = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is None]
+    return not needed or any(tried_by(decorator) for decorator in statement.decorators)
+
+
+#: What is called to measure, beside whatever has "bench" in its name.
+_MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapsed_time", "profile"})
+
+
+def only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
+    """Whether calls in a ``statement`` of ``module`` show or test what it does (that file's ``own``, most of them), not how fast."""
+    nodes = (*module.within(statement, cst.Name), *module.within(statement, cst.Attribute))
+    called = {node.value if isinstance(node, cst.Name) else node.attr.value for node in nodes}
+    file = os.path.basename(module.path).lower()
+    if "bench" in file or called & _MEASURING or any("bench" in name.lower() for name in called):
+        return False
+    return own or is_guarded_main(statement) or "test" in file
+
+
+def tried_by(decorator: cst.Decorator) -> str:
+    """``parametrize`` of pytest or ``perf_report`` of Triton, where ``decorator`` is one of them."""
+    call = decorator.decorator
+    name = (dotted_name(call.func) or "").rpartition(".")[2] if isinstance(call, cst.Call) else ""
+    return name if name in ("parametrize", "perf_report") else ""
