@@ -20,7 +20,7 @@ from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
-from kernlint.interpret.values import Class, Deferred, Function, Instance, Rest, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Instance, Rest, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
@@ -40,7 +40,7 @@ class HostState(Recording):
         assumed_sizes: Mapping[str, int],
         resolved: Mapping[Symbol, Size],
         edits: Edits = NO_EDITS,
-        kernels: dict[Any, tuple[Function, Kernel]] | None = None,
+        kernels: dict[Any, dict[cst.CSTNode, Kernel]] | None = None,
         budget: int = 400_000,
     ) -> None:
         super().__init__(budget, edits)
@@ -97,7 +97,7 @@ class HostState(Recording):
         self.kept: list[Tensor] = []
         self.constants: dict[str, Any] = {}
         self.next_storage = 0
-        self.kernels: dict[Any, tuple[Function, Kernel]] = {} if kernels is None else kernels
+        self.kernels: dict[Any, dict[cst.CSTNode, Kernel]] = {} if kernels is None else kernels
         #: What holds wherever the call gets to its launches: ``left < right``, and what is zero.
         self.bounds: list[tuple[Expr, Expr]] = []
         self.zeros: list[Expr] = []
