@@ -798,6 +798,19 @@ CASES = {
         },
         1,
     ),
+    "one recurrence behind another": (
+        {
+            "forward": (
+                "h = torch.zeros(7, 20, device=x.device)\no = []\nfor t in range(x.shape[1]):\n    o.append(h.sum(-1) * (t + 1))\n"
+                "    h = torch.tanh(h @ w + x[:, t] * t)\nfor t in range(40):\n    h = torch.tanh(h @ w) * 0.9\n"
+                "return h, torch.stack(o, 1).mean(1), torch.stack(o, 1).flip(1)"
+            ),
+            "inputs": "torch.randn(7, K, 20), torch.randn(20, 20) / 6",
+            "constants": "K = 37",
+            "arguments": "x, w",
+        },
+        3,
+    ),
     "states that are matrices": (
         {
             "forward": (
