@@ -152,7 +152,7 @@ def _is_typed(value: object) -> bool:
 
 def _assumed(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:
     """The call with the types that a verdict would assume."""
-    planner = Planner(program, workload, DEVICE, target_for(None, DEVICE), sites)
+    planner = Planner(program, workload, target_for(None, DEVICE), sites)
     types = planner.assignments()[0]
     return program.at(dtypes=types).workload(workload.entry, NO_EDITS) if types else None
 

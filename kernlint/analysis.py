@@ -13,6 +13,7 @@ import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint import seen
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, SCOPES, estimate
+from kernlint.cost.open_sizes import open_symbols
 from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.assume import parse_facts
@@ -270,18 +271,18 @@ class _Judge:
         if least is not None:
             found = self._judged(*least, allowance)
             if found.worth:
-                return replace(found, least=estimate(workload, self.reading.device).missing)
+                return replace(found, least=open_symbols(workload))
         return self._judged(program, workload, allowance)
 
     def _at_least(self, program: Program, workload: Workload) -> tuple[Program, Workload] | None:
         """``workload`` with one program for each launch whose grid the data decide, where all else is known and a reference says what is
         to be computed: the call takes no less time, so what is worth it then is worth it."""
-        missing = estimate(workload, self.reading.device).missing
+        missing = open_symbols(workload)
         if not missing or workload.reference is None or not all(name.startswith("grid[") for name in missing):
             return None
         known = program.at(sizes={Symbol(name): 1 for name in missing})
         found = known.workload(workload.entry, NO_EDITS)
-        return None if found is None or estimate(found, self.reading.device).missing else (known, found)
+        return None if found is None or open_symbols(found) else (known, found)
 
     def _judged(self, program: Program, workload: Workload, allowance: Allowance) -> Judgement:
         gpu, measured = self.reading.device, self.measured
@@ -306,7 +307,7 @@ class _Judge:
             return replace(base, certainty="unknown", undecided=wanted)
         gpu = self.reading.device
         sites = of_entry(self._calls(), workload.entry, self.reading.program)
-        planner = Planner(self.reading.program, workload, gpu, target_for(None, gpu), sites)
+        planner = Planner(self.reading.program, workload, target_for(None, gpu), sites)
         plans = self._plans[workload.entry] = planner.plans()
         if not plans:
             return replace(base, certainty="unknown", undecided=wanted)

@@ -120,7 +120,7 @@ def chunks(column: list[Any], size: int) -> list[list[Any]]:
 
 def mapped(function: Callable[..., Any], *columns: Column) -> Column:
     """``function`` of the numbers at each place."""
-    if not any(type(column) is list for column in columns):
+    if list not in map(type, columns):
         made = function(*columns)
         return made if function not in _GROWS else _bounded((made,))[0]
     made = list(map(function, *(column if type(column) is list else repeat(column) for column in columns)))

@@ -67,7 +67,7 @@ class Elements:
         """The elements that ``view`` looks at from ``points``."""
         if loaded:
             return self.at(view.value, Points([self.index(e, points, loaded) for e in view.index], points.count))
-        if len(view.index) == len(points.axes) and all(expr == Expr.atom(Lane(d)) for d, expr in enumerate(view.index)):
+        if len(view.index) == len(points.axes) and view.straight:
             return self.at(view.value, points)
         looked = points.derived(view.index, lambda: self._looked(view, points))
         return self.at(view.value, looked)
@@ -246,6 +246,8 @@ def _some(points: Points, chosen: Sequence[int]) -> Points:
 
 def extents(shape: Sequence[Size]) -> tuple[int, ...]:
     """``shape`` as numbers."""
+    if {*map(type, shape)} <= {int}:
+        return tuple(shape)  # type: ignore[arg-type]
     found = tuple(lift(extent).value for extent in shape)
     if None in found:
         raise NotCompared("an open size")

@@ -56,8 +56,8 @@ def held(column: Column, dtype: Dtype | None) -> Column:
     signed = not dtype.name.startswith("u")
     low, high = (-1 << dtype.bits - 1, 1 << dtype.bits - 1) if signed else (0, 1 << dtype.bits)
     numbers = column if type(column) is list else (column,)
-    # What is no number is not in order, so that it may hide from the least and the largest.
-    within = low <= min(numbers) and max(numbers) < high and all(x == x for x in numbers)
+    # What is no number is not in order, so that it may hide from the least and the largest; a sum with it is none either.
+    within = low <= min(numbers) and max(numbers) < high and (total := sum(numbers)) == total
     if not within:
         raise NotCompared("an integer that wraps around")
     return column

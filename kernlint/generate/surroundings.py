@@ -20,6 +20,12 @@ _OF_TENSORS = frozenset({"requires_grad", "grad", "grad_fn", "is_leaf", "is_infe
 #: Builtins that read or change what is elsewhere, or an iterator, of which less is left then.
 _IMPURE = frozenset("open input globals locals vars eval exec id hash setattr delattr __import__ iter next".split())
 
+#: What gives an iterator: whoever walks one a second time finds nothing.
+_WALKED_ONCE = frozenset("zip map filter enumerate reversed".split())
+
+#: What says which device a tensor is on: another way is taken there, which is not read.
+_OF_PLACES = frozenset({"is_cuda", "is_cpu", "device"})
+
 #: What leaves a function as it is.
 _DECORATORS = frozenset(
     {"no_grad", "inference_mode", "property", "staticmethod", "classmethod", "compile", "jit", "autotune", "heuristics"}
@@ -97,6 +103,7 @@ class _Search:
         if any(_last(one) == "jit" for one in node.decorator_list):
             return  # Triton refuses what may change
         own = _bound_in(node)
+        _refuse_iterators(node)
         for inner in ast.walk(node):
             self._node(inner, node, own)
 
@@ -107,6 +114,10 @@ class _Search:
             raise CannotGenerate(f"`{function.name}` goes on after an error")
         if isinstance(node, ast.FunctionDef) and node is not function:
             _refuse_parameters(node)
+        if isinstance(node, (ast.If, ast.IfExp)) and not _raises(node):
+            asked = [one for one in ast.walk(node.test) if isinstance(one, ast.Attribute) and one.attr in _OF_PLACES]
+            if asked:
+                raise CannotGenerate(f"`{function.name}` goes another way by `{ast.unparse(asked[0])}`")
         if isinstance(node, ast.Attribute):
             self._attribute(node, function, own)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
@@ -140,6 +151,26 @@ class _Search:
                 raise CannotGenerate(f"`{name}` is of another module")
         elif not hasattr(builtins, name) or name in _IMPURE:
             raise CannotGenerate(f"`{name}` is not known")
+
+
+def _raises(node: ast.If | ast.IfExp) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise) and not node.orelse
+
+
+def _refuse_iterators(function: ast.FunctionDef) -> None:
+    """Raise where an iterator that has a name is walked, or may be, more than once."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign):
+            continue
+        called = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _WALKED_ONCE
+        if not called and not isinstance(node.value, ast.GeneratorExp):
+            continue
+        names = {one.id for target in node.targets for one in [target] if isinstance(one, ast.Name)}
+        read = [one for one in ast.walk(function) if isinstance(one, ast.Name) and one.id in names]
+        loops = (loop for loop in ast.walk(function) if isinstance(loop, (ast.For, ast.While)))
+        again = any(one in ast.walk(line) for loop in loops for line in loop.body for one in read)
+        if again or sum(isinstance(one.ctx, ast.Load) for one in read) > 1:
+            raise CannotGenerate(f"`{ast.unparse(node.targets[0])}` is an iterator, of which less is left each time")
 
 
 def _refuse_parameters(node: ast.FunctionDef) -> None:

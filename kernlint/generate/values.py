@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from kernlint.records import dataclass
@@ -18,6 +19,10 @@ from kernlint.workload.expr import lift
 
 class CannotGenerate(Exception):
     """The computation holds something that no generated kernel does; the message says what, for the user."""
+
+
+class TooManyKernels(CannotGenerate):
+    """It would take more kernels than are worth writing."""
 
 
 class Unbound(Exception):
@@ -55,6 +60,11 @@ class View:
 
     value: Value
     index: tuple[Expr, ...]
+
+    @cached_property
+    def straight(self) -> bool:
+        """Whether it looks where the asking value has its lanes."""
+        return all(expr == Expr.atom(Lane(d)) for d, expr in enumerate(self.index))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+import libcst as cst
+
 from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
@@ -17,7 +19,7 @@ from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Function, Scope
+from kernlint.interpret.values import Scope
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import replace
 from kernlint.syntax.patched import Patched
@@ -44,7 +46,7 @@ class Program:
         self.kernel = kernel
         self.reference = reference
         self.question = question or Question()
-        self._kernels: dict[Any, tuple[Function, Kernel]] = {}
+        self._kernels: dict[Any, dict[cst.CSTNode, Kernel]] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
         self._earlier = None if earlier is None else Readings(earlier)

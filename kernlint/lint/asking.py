@@ -160,7 +160,7 @@ class Asking(Told):
             self.sites = sites_in(program, program.workloads(), project)
             self.repeatable = self.repeatable and not project  # other files may change
         sites = of_entry(self.sites, workload.entry, program)
-        return Planner(program, workload, device, target_for(None, device), sites).called() if sites else None
+        return Planner(program, workload, target_for(None, device), sites).called() if sites else None
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from kernlint.interpret.edits import Edits
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import LaunchSource, argument
-from kernlint.rewrite.settings import order_of_sums
+from kernlint.rewrite.settings import order_of_sums, same_work
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -35,6 +36,10 @@ def more_configurations(site: Site, transform: MoreConfigurations) -> Rewriting:
     effects = Effects()
     for launch in place.launches:
         effects |= order_of_sums(launch, {name for name, _ in transform.configurations[0].values})
+    if site.program.question.configuration == 0:  # that the present ones come out alike is up to the author
+        for one in transform.configurations:
+            tile = frozenset((transform.launch, name, value) for name, value in one.values)
+            effects |= same_work(site, Edits(options=tile))
     edits = [_spread(source, configs, texts)] if listed is None else _appended(source, listed, texts)
     return Rewriting(tuple(edits), effects)
 

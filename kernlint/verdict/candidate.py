@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from kernlint.cost.estimate import Estimate
+from kernlint.cost.comparing import Comparison
+from kernlint.cost.estimate import SCOPES, Estimate
 from kernlint.interpret.program import Program
 from kernlint.operators.generate import first_way, ways_to_write
 from kernlint.records import dataclass
@@ -47,6 +48,32 @@ class Priced:
         return self.middle >= WORTH and self.low >= least and noticed
 
 
+class Gains(Mapping[str, Priced]):
+    """What a change gains in each scope where its times are known: worked out when asked for, as most candidates are looked at in one
+    scope alone."""
+
+    def __init__(self, compared: Comparison) -> None:
+        self._compared = compared
+        self._known: dict[str, Priced] = {}
+
+    def __getitem__(self, scope: str) -> Priced:
+        if scope not in self._known:
+            before, after = self._compared.before.total_us(scope), self._compared.after.total_us(scope)
+            if before is None or after is None:
+                raise KeyError(scope)
+            self._known[scope] = Priced(before, after, *self._compared.speedup(scope))
+        return self._known[scope]
+
+    def __iter__(self) -> Iterator[str]:
+        return (scope for scope in SCOPES if scope in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
@@ -54,7 +81,7 @@ class Candidate:
     what it was found in, ``device_named`` whether the user said which device it is for."""
 
     finding: Finding
-    gains: dict[str, Priced]
+    gains: Mapping[str, Priced]
     after: Estimate | None = None
     program: Program | None = None
     entry: str = ""

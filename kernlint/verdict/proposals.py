@@ -65,23 +65,22 @@ _OF_THE_HOST = frozenset(
 
 
 def proposals(
-    program: Program, workload: Workload, now: Estimate, headroom: Headroom, named: Iterable[Candidate]
+    program: Program, workload: Workload, now: Estimate, headroom: Headroom, causes: Iterable[Cause]
 ) -> list[Candidate]:
-    """A candidate for each cause that is worth a tenth of the call: that of the rule which names it, where there is one in
-    ``named``."""
-    names = {one.finding.cause: one for one in named}
-    found: list[Candidate] = []
-    for cause in headroom.causes:
-        one = names.get(cause) or Candidate(
+    """A candidate for each of the ``causes`` that is worth a tenth of the call."""
+    return [
+        Candidate(
             _finding(_placed(cause, program), headroom),
-            gains_of(cause, now, headroom),
+            gains,
             program=program,
             entry=workload.entry,
             bare=workload.bare,
             alone=headroom.alone(cause),
         )
-        found += [one] if one.gains else []
-    return found
+        for cause in causes
+        for gains in [gains_of(cause, now, headroom)]
+        if gains
+    ]
 
 
 def _placed(cause: Cause, program: Program) -> Cause:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kernlint.cost.device import Device
-from kernlint.cost.estimate import estimate
+from kernlint.cost.open_sizes import open_symbols
 from kernlint.interpret.api import Target
 from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
@@ -60,7 +59,8 @@ def undecided(workload: Workload, missing: Sequence[str], like: Workload | None 
     names = open_names(workload, missing)
     rungs = ladder(workload, names)
     sizes = rungs[MIDDLE] if rungs is not None else {}
-    found, told = [], set()
+    found: list[str] = []
+    told: set[str] = set()
     for tensor in untyped(workload):
         twin = known.get(tensor.name) or known.get(tensor.name.replace("[]", "[0]")) or tensor
         shape = [
@@ -93,16 +93,13 @@ def _size_of(name: str, known: Mapping[str, Tensor]) -> int | None:
 
 
 class Planner:
-    """Makes the plans for one open workload of ``program`` on ``device``."""
+    """Makes the plans for one open workload of ``program``."""
 
-    def __init__(
-        self, program: Program, workload: Workload, device: Device, target: Target, sites: Sequence[CallSite] = ()
-    ) -> None:
+    def __init__(self, program: Program, workload: Workload, target: Target, sites: Sequence[CallSite] = ()) -> None:
         #: The calls of the entry in its project, those of benchmarks first, the largest of them.
         self.sites = sorted(sites, key=_weight, reverse=True)
         self.program = program
         self.workload = workload
-        self.device = device
         self.target = target
         self.tensors = untyped(workload)
         self.clues: dict[str, Clue] = {}
@@ -156,7 +153,7 @@ class Planner:
         workload = called.workload(self.workload.entry, NO_EDITS)
         if workload is None or not workload.first_call().launches():
             return None
-        rest = Planner(called, workload, self.device, self.target, ())
+        rest = Planner(called, workload, self.target, ())
         plan = rest._plan(MIDDLE, {name: clue.dtypes[0] for name, clue in rest.clues.items()})
         if plan is None:
             return None
@@ -230,7 +227,7 @@ class Planner:
         called = [(site.owner, *one) for site in self.sites[:1] for one in site.arguments.items()]
         told = [_fact(name, owner, value) for owner, name, value in called if name not in given]
         facts = [fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, type(None)))]
-        names = open_names(self.workload, estimate(self.workload, self.device).missing)
+        names = open_names(self.workload, open_symbols(self.workload))
         facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names).items()]
         if not facts:
             return self
@@ -238,7 +235,7 @@ class Planner:
         program = self.program.variant(self.program.kernel, asked)
         workload = program.workload(self.workload.entry, NO_EDITS)
         followed = workload is not None and workload.first_call().launches()
-        return Planner(program, workload, self.device, self.target, self.sites) if followed and workload else self
+        return Planner(program, workload, self.target, self.sites) if followed and workload else self
 
     def _laddered(self) -> list[Plan]:
         """Calls at plausible sizes, and with other types than the likeliest."""
@@ -261,12 +258,12 @@ class Planner:
         workload = program.workload(self.workload.entry, NO_EDITS)
         hints = self.workload.hints
         written = written_axes(self.program.kernel, self.workload)
-        names = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
-        hints = replace(hints, names=names)
+        called = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
+        hints = replace(hints, names=called)
         for _ in range(_ROUNDS):
             if workload is None:
                 return None
-            missing = estimate(workload, self.device).missing
+            missing = open_symbols(workload)
             names = [name for name in open_names(workload, missing) if Symbol(name) not in sizes]
             if not missing or not names:
                 break
@@ -277,7 +274,7 @@ class Planner:
             sizes |= rungs[rung]
             program = self.program.at(sizes=sizes, dtypes=dtypes)
             workload = program.workload(self.workload.entry, NO_EDITS)
-        if workload is None or estimate(workload, self.device).missing:
+        if workload is None or open_symbols(workload):
             return None
         facts = [*self._type_facts(dtypes, usual), *_size_facts(sizes)]
         return Plan(self._name(rung, sizes, dtypes, usual), program, workload, tuple(facts))

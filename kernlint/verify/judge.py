@@ -130,7 +130,7 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
         # What is wrong is no measure of how small the errors have to be.
         measure = before if "error" in before and not wrong_before and not against_before else {}
         one = _Shown(row, measure)
-        problem = one.problem(measure)
+        problem = one.problem(measure) or ("" if wrong_before else one.unlike_before())
         if problem and wrong_before and one.same_as_before():
             # Wrong before and wrong after: the change did not do it, if it left the result as it was.
             blamed_before.append(f"{row['path']}: {wrong_before}")
@@ -190,6 +190,15 @@ class _Shown:
             # Where a factor explains most of the errors it is what there is to say.
             return scaled if scaled and self._all_alike() else self._place()
         return scaled or self._together(measure)
+
+    def unlike_before(self) -> str:
+        """Whether whoever uses the result would notice that another version made it, right as its numbers are: by its element type,
+        or by what later calls do to it and give."""
+        was = self.row.get("before", {})
+        before, after = was.get("dtype"), self.result.get("dtype")
+        if before and after and before != after:
+            return f"has the type {after}, before {before}"
+        return "" if was.get("unsteady") else str(self.result.get("unsteady", ""))
 
     def same_as_before(self) -> bool:
         """Whether the two versions differ by no more than rounding explains."""

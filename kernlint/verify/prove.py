@@ -122,7 +122,8 @@ def case_of(plan: Plan, case: SizeCase) -> dict[str, Any]:
     """``case`` in the child's terms."""
     extents = {str(plan.extents[name]): value for name, value in case.sizes.items() if name in plan.extents}
     sizes = {**plan.overrides, **case.sizes}
-    return {"name": case.name, "set": sizes, "extents": extents, "timed": case.timed}
+    again = case.timed or case in plan.odd[:1]
+    return {"name": case.name, "set": sizes, "extents": extents, "timed": case.timed, "again": again}
 
 
 class _Run:

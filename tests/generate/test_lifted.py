@@ -22,6 +22,7 @@ from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.reader import LaunchReader
 from kernlint.generate.surroundings import refuse_hidden_state
 from kernlint.generate.values import CannotGenerate
+from kernlint.generate.writing import _equal
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
@@ -373,6 +374,8 @@ class Model(torch.nn.Module):
         ("eval('y')", "", "`eval` is not known"),
         ("next(iter([y]))", "", "`next` is not known"),
         ("y * len(dict.fromkeys('ab', []))", "", "`dict.fromkeys` is not followed"),
+        ("y if y.is_cuda else -y", "", "another way by `y.is_cuda`"),
+        ("y if y.device.type == 'cuda' else -y", "", "another way by `y.device`"),
     ],
 )
 def test_what_a_program_read_itself_must_not_rest_on(result: str, more: str, why: str | None) -> None:
@@ -385,6 +388,43 @@ def test_what_a_program_read_itself_must_not_rest_on(result: str, more: str, why
     with pytest.raises(CannotGenerate) as refused:
         refuse_hidden_state(ast.parse(source), "Model.forward")
     assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "refused"),
+    [
+        ("pairs = zip([y], [y])\nfor a, b in pairs: y = a + b", False),
+        ("pairs = zip([y], [y])\nn = len(list(pairs)) + len(list(pairs))", True),
+        ("values = (one for one in [y])\ny = sum(values) + sum(values)", True),
+        ("values = map(abs, [y])\nfor i in range(2): y = y + sum(values)", True),
+        ("if not y.is_cuda: raise ValueError", False),
+        ("assert y.is_cuda", False),
+        ("if not y.is_cuda: y = -y", True),
+    ],
+)
+def test_iterators_and_devices(lines: str, refused: bool) -> None:
+    body = "".join(f"        {line}\n" for line in lines.splitlines())
+    module = ast.parse(f"import torch\nclass Model:\n    def forward(self, y):\n{body}        return y\n")
+    if refused:
+        with pytest.raises(CannotGenerate, match=r"is an iterator|goes another way"):
+            refuse_hidden_state(module, "Model.forward")
+    else:
+        refuse_hidden_state(module, "Model.forward")
+
+
+@pytest.mark.parametrize(
+    ("value", "asserted", "others"),
+    [
+        ("2.0", "2.0", ["2", "-2.0"]),
+        ("0.0", "0.0", ["-0.0", "0", "False"]),
+        ("1", "1", ["True", "1.0"]),
+        ("True", "True", ["1", "False"]),
+    ],
+)
+def test_a_number_is_asserted_with_its_type_and_sign(value: str, asserted: str, others: list[str]) -> None:
+    check = _equal("given", ast.literal_eval(value))
+    assert eval(check, {"given": ast.literal_eval(asserted)})
+    assert not any(eval(check, {"given": ast.literal_eval(other)}) for other in others)
 
 
 @pytest.mark.parametrize("line", ["self.count += 1", "self.last = y", "global COUNT"])

@@ -36,7 +36,7 @@ def read(names: list[str], more: str = "", head: str = HEAD) -> list[Kernel]:
 
 @pytest.fixture
 def without_copies(monkeypatch):
-    monkeypatch.setattr(kernels, "form_of", lambda function: None)
+    monkeypatch.setattr(kernels, "wording", lambda function: function.node)
 
 
 def plain(kernel: Kernel) -> dict[str, object]:

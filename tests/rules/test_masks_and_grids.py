@@ -274,6 +274,22 @@ def test_sentinels():
     assert severities("KL742", source.format(mask=", mask=m")) == ["info"]
     assert findings("KL742", source.format(mask=", mask=m & (j >= 0)")) == []
     assert findings("KL742", source.format(mask=", mask=j != -1")) == []
+    # A view whose memory has an element for the sentinel before its first one.
+    source = """
+    @triton.jit
+    def k(table, x, y, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        j = tl.load(table + i, mask=i < n, other=-1)
+        tl.store(y + i, tl.load(x + j, mask=i < n), mask=i < n)
+
+    def f():
+        x, t = torch.randn(65), torch.zeros(64, dtype=torch.int32)
+        y = torch.empty(64)
+        k[(1,)](t, x{view}, y, 64, BLOCK=64)
+        return y
+    """
+    assert severities("KL742", source.format(view="")) == ["info"]
+    assert findings("KL742", source.format(view="[1:]")) == []
 
 
 @pytest.mark.parametrize("mask", ["a >= lo & a < n", "a < n & inside", "inside & a < n", "a < n | a > lo"])

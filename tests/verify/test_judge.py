@@ -230,3 +230,19 @@ def test_elements_that_move_are_told_from_those_that_get_away():
     assert (found["count"], found["away"], found["worst"]) == (1, 1, [2])
     assert moved(torch.tensor([3]), torch.tensor([2]), torch.tensor([2]))["away"] == 1
     assert "away" not in moved(farther, nearer, None)
+
+
+def test_another_element_type_is_another_result():
+    found = judge_case(
+        event(output(dtype="float32", after=0.1) | {"after": output(dtype="float16")["after"]}), "changed", False
+    )
+    assert found.outcome == "incorrect" and "has the type float16, before float32" in found.message
+    wrong = output(4000, 0.5, 0.4, dtype="float32") | {"after": output(dtype="float16")["after"]}
+    assert judge_case(event(wrong), "changed", False).outcome == "correct"
+
+
+def test_what_the_next_call_does_to_a_result_is_asked_too():
+    row = output(unsteady="is overwritten by the next call")
+    assert judge_case(event(row), "exact", False).outcome == "incorrect"
+    row["before"]["unsteady"] = "is overwritten by the next call"
+    assert judge_case(event(row), "exact", False).outcome == "correct"

@@ -82,6 +82,27 @@ def test_a_constant_that_is_hardly_wrong_is_incorrect(factor):
     assert "times the reference" in found.summary
 
 
+_KEPT = """self.y = getattr(self, "y", None)
+        y = self.y = torch.empty_like(x) if self.y is None or self.y.shape != x.shape else self.y"""
+_COUNTED = """self.calls = getattr(self, "calls", 0) + 1
+        return y if self.calls < 2 else y * 1.1"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("y = torch.empty_like(x)", _KEPT, "overwritten by the next call"),
+        ("return y", _COUNTED, "another one when it is called again"),
+        ("return y", "return y.double()", "has the type float64, before float32"),
+    ],
+)
+def test_what_only_those_who_use_the_result_would_notice(old, new, why):
+    found = verified(KERNEL.replace(old, new))
+    assert found.outcome == "incorrect" and why in found.summary + str(found.cases)
+    both = prove(plan(KERNEL.replace(old, new), KERNEL.replace(old, new)), "interpreter", timeout_s=150.0)
+    assert both.outcome == "correct"
+
+
 def test_the_same_in_another_way_is_correct():
     changed = KERNEL.replace("tl.load(x_ptr + offs, mask=mask) * 2.0", "tl.load(x_ptr + offs, mask=mask) / 0.5")
     assert verified(changed).outcome == "correct"

@@ -155,7 +155,7 @@ def _of_all_elements(zero: Expr) -> Iterator[Expr]:
             extent = open_size(atom.args[0])
             tensor, found, _ = extent.name.partition(".shape[") if extent is not None else ("", "", "")
             if found:
-                yield ex.mod(Expr.atom(Symbol(f"{tensor}.numel")), atom.args[1])
+                yield ex.lift(ex.mod(Expr.atom(Symbol(f"{tensor}.numel")), atom.args[1]))
 
 
 def _learn(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:

@@ -7,6 +7,7 @@ on like arguments is told by moving the places of what was read of the first.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import libcst as cst
 
@@ -17,41 +18,43 @@ from kernlint.syntax.tree import Module
 from kernlint.workload import Kernel, Span
 
 
-def form_of(function: Function) -> tuple[Module, str] | None:
-    """What ``function`` has in common with its copies: the text without the name. None where it is not at the top of its module, or
-    calls itself."""
+def wording(function: Function) -> object:
+    """What ``function`` has in common with its copies: the text without the name. Itself where it is not at the top of its module, or
+    names itself."""
     node = function.node
     if function.closure.parent is not None or not isinstance(node, cst.FunctionDef):
-        return None
-    forms = function.module.once(_forms)
-    if id(node) not in forms:
-        name, text = re.escape(node.name.value), "\n".join(function.module.excerpt(_lines(function)))
+        return node
+    known = function.module.once(_wordings)
+    if id(node) not in known:
+        name, text = re.escape(node.name.value), "\n".join(function.module.excerpt(_lines(node, function.module)))
         whole = isinstance(node.body, cst.IndentedBlock)
         nameless, count = re.subn(rf"\bdef\s+{name}\b", "def ", text) if whole else (text, 0)
-        forms[id(node)] = nameless if count == 1 and not re.search(rf"\b{name}\b", nameless) else None
-    form = forms[id(node)]
-    return None if form is None else (function.module, form)
+        own = count == 1 and not re.search(rf"\b{name}\b", nameless)
+        known[id(node)] = (function.module, nameless) if own else node
+    return known[id(node)]
 
 
-def copied(kernel: Kernel, read: Function, function: Function) -> Kernel | None:
-    """``kernel``, which was ``read``, as one of its copy ``function``; None where words in it may tell of its places."""
-    moves = Moves()
-    if kernel.notes or kernel.faults or not moves.note(_lines(read), _lines(function)):
-        return None
-    names = (one.module.span(one.node.name) for one in (read, function) if isinstance(one.node, cst.FunctionDef))
-    moves.rename(*names)
-    copy = replace(moves.made(kernel), name=function.name)
-    vars(copy)["original"] = kernel.original
-    return copy
+def copied(known: Mapping[cst.CSTNode, Kernel], function: Function) -> Kernel | None:
+    """What was read first of the functions ``known``, as read of their copy ``function``; None where there is none, or words in it may
+    tell of its places."""
+    node, module, moves = function.node, function.module, Moves()
+    for first, kernel in known.items():
+        assert isinstance(first, cst.FunctionDef) and isinstance(node, cst.FunctionDef)
+        if kernel.notes or kernel.faults or not moves.note(_lines(first, module), _lines(node, module)):
+            return None
+        moves.rename(module.span(first.name), module.span(node.name))
+        copy = replace(moves.made(kernel), name=function.name)
+        vars(copy)["original"] = kernel.original
+        return copy
+    return None
 
 
-def _forms(module: Module) -> dict[int, str | None]:
-    """The forms of functions by the identity of their nodes."""
+def _wordings(module: Module) -> dict[int, object]:
+    """Those of functions by the identity of their nodes."""
     return {}
 
 
-def _lines(function: Function) -> Span:
-    """Where ``function`` stands, with its decorators."""
-    span = function.module.span(function.node)
-    assert isinstance(function.node, cst.FunctionDef)
-    return Span(span.file, function.module.first_line_of(function.node), 1, span.end_line, span.end_column)
+def _lines(node: cst.FunctionDef, module: Module) -> Span:
+    """Where a function stands, with its decorators."""
+    span = module.span(node)
+    return Span(span.file, module.first_line_of(node), 1, span.end_line, span.end_column)

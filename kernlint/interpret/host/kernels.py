@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.host.copies import copied, form_of
+from kernlint.interpret.host.copies import copied, wording
 from kernlint.interpret.host.values import HostDescriptor
 from kernlint.interpret.triton.reading import read_kernel
 from kernlint.interpret.values import Function, Jit
@@ -38,31 +38,25 @@ def kernel_of(
         h.edits.precisions,
         _within_sight(h.edits.literals, jit.function.module),
     )
-    given = edits, _signature(inside), _signature(constexprs)
+    # An edit may be in one of several copies.
+    source = jit.function.node if any(edits) else wording(jit.function)
+    key = source, edits, _signature(inside), _signature(constexprs)
     # Few kernels care how many programs there are beyond one.
-    grids = tuple(map(_several, grid)), tuple(map(str, grid))
-    own = jit.function.node, *given
-    known = _known(h, own, grids)
-    if known is not None:
-        return known[1]
-    edited = any(edits)
-    form = None if edited else form_of(jit.function)
-    shared = form, *given
-    known = _known(h, shared, grids) if form is not None else None
-    kernel = copied(known[1], known[0], jit.function) if known is not None else None
-    if kernel is None:
-        read = partial(read_kernel, jit, inside, constexprs, grid, h.edits)
-        values = {**inside, **constexprs}
-        kernel = read() if h.readings is None or edited else h.readings.ask(jit, ("kernel", grids[1]), values, read)
-    for key in (own, shared) if known is None and form is not None else (own,):
-        h.kernels[key, grids[0]] = h.kernels[key, grids[1]] = jit.function, kernel
-    return kernel
-
-
-def _known(h: HostEvaluator, key: object, grids: tuple[object, object]) -> tuple[Function, Kernel] | None:
-    """What is known by ``key`` of launches in a grid, which is told in general and exactly."""
-    found = h.kernels.get((key, grids[0]))
-    return h.kernels.get((key, grids[1])) if found is not None and found[1].counts_programs else found
+    coarse, exact = (key, tuple(map(_several, grid))), (key, tuple(map(str, grid)))
+    known = h.kernels.get(coarse)
+    if known is not None and any(kernel.counts_programs for kernel in known.values()):
+        known = h.kernels.get(exact)
+    if known is None:
+        known = h.kernels[coarse] = h.kernels[exact] = {}
+    if jit.function.node not in known:
+        kernel = copied(known, jit.function)
+        if kernel is None:
+            read = partial(read_kernel, jit, inside, constexprs, grid, h.edits)
+            given = {**inside, **constexprs}
+            ask = None if h.readings is None or any(edits) else h.readings.ask
+            kernel = read() if ask is None else ask(jit, ("kernel", exact[1]), given, read)
+        known[jit.function.node] = kernel
+    return known[jit.function.node]
 
 
 def refused_by_front_end(
@@ -78,14 +72,11 @@ def refused_by_front_end(
         made = frozenset(jit.heuristics), tuple(frozenset(config.kwargs) for config in jit.configs)
         asked = "refused", target, bare, jit.unspecialised, jit.open_ended, made
         values = {**arguments, **constexprs}
-        form = form_of(jit.function)
-        shared = form, asked, *given
-        refused = h.refused.get(shared) if form is not None else None
+        shared = wording(jit.function), asked, *given
+        refused = h.refused.get(shared)
         if refused is None or refused:  # in words about a place
             refused = check() if h.readings is None else h.readings.ask(jit, asked, values, check)
-        h.refused[key] = refused
-        if form is not None:
-            h.refused[shared] = refused
+        h.refused[key] = h.refused[shared] = refused
     return h.refused[key]
 
 

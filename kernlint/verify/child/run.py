@@ -213,7 +213,30 @@ class _Case:
                 assert second is not None
                 unwritten[path] = unwritten[path] & second
         counts = {path: 0 if u is None else int(u.sum()) for path, u in unwritten.items()}
-        return {"results": results, "unwritten": counts}
+        unsteady = self._unsteady(subject, arguments, results) if self.case.get("again") else {}
+        return {"results": results, "unwritten": counts, "unsteady": unsteady}
+
+    def _unsteady(self, subject: Any, arguments: list[Any], results: Mapping[str, Any]) -> dict[str, str]:
+        """What the next call on the same arguments does to ``results``, or makes otherwise, in words by place."""
+        from kernlint.verify.child.metrics import error
+        from kernlint.verify.child.modes import Poison
+        from kernlint.verify.judge import sane
+
+        firsts = {path: one for path, one in results.items() if path.startswith("result")}
+        try:
+            seconds = self._called(subject, arguments, Poison())
+        except Exception:
+            return dict.fromkeys(firsts, "is an error when it is called again")
+        found: dict[str, str] = {}
+        for path, first in firsts.items():
+            second = seconds.get(path)
+            apart = error(second, first) if second is not None and second.shape == first.shape else None
+            limit = sane(str(first.dtype).removeprefix("torch."))
+            if second is not None and first.numel() and second.data_ptr() == first.data_ptr():
+                found[path] = "is overwritten by the next call"
+            elif apart is None or apart["wrong_nonfinite"] or apart["error"] > limit:
+                found[path] = "is another one when it is called again"
+        return found
 
     def _called(self, subject: Any, arguments: list[Any], poison: Any) -> dict[str, Any]:
         from kernlint.verify.child import subjects
@@ -405,6 +428,7 @@ def _compared(
                 "dtype": str(result.dtype).removeprefix("torch."),
                 "shape": list(result.shape),
                 "unwritten": outcomes[version]["unwritten"].get(path, 0),
+                "unsteady": outcomes[version]["unsteady"].get(path, ""),
             }
             if exact is not None:
                 row[version]["expected_shape"] = list(exact.shape)
