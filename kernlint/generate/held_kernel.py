@@ -162,9 +162,9 @@ class HeldWriter:
             start = f"tl.program_id(1) * {block} + " if one == classes.tiled else ""
             self.lines.append(f"{name} = {start}tl.arange(0, {block})")
             classes.places[one] = name
-            extent = self._fixed(classes.extent(one))
-            if extent % block:
-                classes.masks[one] = f"({name}%s < {extent})"
+            length = self._fixed(classes.extent(one))
+            if length % block:
+                classes.masks[one] = f"({name}%s < {length})"
         return tuple(grid)
 
     @staticmethod

@@ -831,8 +831,9 @@ CASES = {
     "scaling of rows and columns in turn": (
         {
             "forward": (
-                "z = x / 0.3\nv = torch.zeros(x.shape[0], x.shape[2], device=x.device)\nfor _ in range(20):\n"
-                "    u = -3.0 - torch.logsumexp(z + v[:, None, :], 2)\n    v = -2.5 - torch.logsumexp(z + u[:, :, None], 1)\n"
+                "z, m = x / 0.3, -torch.log(torch.tensor(float(x.shape[1])))\n"
+                "v = torch.zeros(x.shape[0], x.shape[2], device=x.device)\nfor _ in range(20):\n"
+                "    u = m.item() - torch.logsumexp(z + v[:, None, :], 2)\n    v = -2.5 - torch.logsumexp(z + u[:, :, None], 1)\n"
                 "return torch.exp(z + u[:, :, None] + v[:, None, :])"
             ),
             "inputs": "torch.randn(5, K, 21)",
