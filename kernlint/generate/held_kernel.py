@@ -47,6 +47,8 @@ class HeldWriter:
         self.buffer_of = lambda value: None if id(value) in targets else buffer_of(value)
         self.outs = [buffer for root in work.roots if (buffer := buffer_of(root.target)) is not None]
         self.states: tuple[Value, ...] = self.held.attributes["carried"]
+        if any(one.dtype.kind == "bool" for one in (*self.states, *(root.value for root in work.roots))):
+            raise CannotGenerate("a recurrence of truth values")
         views = self.held.operands
         self.first, self.update = views[: len(self.states)], views[len(self.states) :]
         self.classes = _Classes([*(root.value for root in work.roots), *(view.value for view in self.update)], self)
@@ -60,6 +62,10 @@ class HeldWriter:
         self.before = self.lines
         self.kept: set[int] = set()
         self.loads: dict[tuple[str, int], str] = {}
+        #: The variables of the states before and after their update in a round, and after all rounds.
+        self._old: dict[int, str] = {}
+        self._new: dict[int, str] = {}
+        self._final: dict[int, str] = {}
         #: The variables of values, by identity.
         self.known: dict[int, str] = {}
 
@@ -82,7 +88,7 @@ class HeldWriter:
         before = dict(self.known)
         self.known |= {id(state): name for state, name in zip(self.states, names)}
         new = [self._bound(view.value, len(view.value.shape) - 1) for view in self.update]
-        self._states = dict(zip(map(id, self.states), zip(names, new)))
+        self._old, self._new = (dict(zip(map(id, self.states), found)) for found in (names, new))
         ends_of = dict[int, str]()
         moving = [root for root in self.work.roots if self._time_of(root) is not None]
         for root in moving:
@@ -138,10 +144,10 @@ class HeldWriter:
         rest = "tl.program_id(0).to(tl.int64)"
         outer = [one for one in classes.batch if classes.extent(one).value != 1]
         lines = []
-        for number_, one in enumerate(reversed(outer)):
-            name = self.names.new("ijklmno"[number_ % 7])
+        for place, one in enumerate(reversed(outer)):
+            name = self.names.new("ijklmno"[place % 7])
             extent = wrapped(self.printer.expression(classes.extent(one)), 7)
-            last = number_ == len(outer) - 1
+            last = place == len(outer) - 1
             lines.append(f"{name} = {rest}" if last else f"{name} = {rest} % {extent}")
             rest = f"{rest} // {extent}"
             classes.places[one] = name
@@ -156,9 +162,9 @@ class HeldWriter:
             start = f"tl.program_id(1) * {block} + " if one == classes.tiled else ""
             self.lines.append(f"{name} = {start}tl.arange(0, {block})")
             classes.places[one] = name
-            extent = self._fixed(classes.extent(one))
-            if extent % block:
-                classes.masks[one] = f"({name}%s < {extent})"
+            length = self._fixed(classes.extent(one))
+            if length % block:
+                classes.masks[one] = f"({name}%s < {length})"
         return tuple(grid)
 
     @staticmethod
@@ -213,10 +219,9 @@ class HeldWriter:
         if op == "carried":
             raise CannotGenerate("a state of another recurrence")
         if is_held(value):
-            return self._states[id(value.attributes["carried"][value.attributes["state"]])][1]
+            return self._state(value, self._new)
         if is_lag(value):
-            inner = value.operands[0].value
-            return self._states[id(inner.attributes["carried"][inner.attributes["state"]])][0]
+            return self._state(value.operands[0].value, self._old)
         if op == "number":
             return self._number(value, dtype)
         if op == "place":
@@ -224,8 +229,9 @@ class HeldWriter:
             return f"({text})"
         if is_end(value):
             inner = value.operands[0].value
-            state = inner.attributes["carried"][inner.attributes["state"]] if is_held(inner) else inner
-            return self._final[id(state)]
+            if not is_held(inner) and id(inner) in self._final:
+                return self._final[id(inner)]
+            return self._state(inner, self._final)
         if op in ("reduce", "product"):
             return self._summed(value, time)
         if op == "choose":
@@ -241,12 +247,23 @@ class HeldWriter:
             operands[0] = (name, 9)
         return operation(op, operands, dtype)[0]
 
+    @staticmethod
+    def _state(value: Value, known: Mapping[int, str]) -> str:
+        """The variable of the state that ``value`` is of."""
+        states = value.attributes.get("carried", ())
+        key = id(states[value.attributes["state"]]) if states else 0
+        if key not in known:
+            raise CannotGenerate("a state of another recurrence")
+        return known[key]
+
     def _converted(self, view: View, value: Value, time: int | None, dtype: Dtype) -> str:
         own = view.value
         if own.op == "number" and not isinstance(own.attributes["value"], (Named, Expr)):
             compared = value.dtype.kind == "bool" or (value.op == "where" and view is value.operands[0])
             return f"({number(own.attributes['value'], register_type(own.dtype) if compared else dtype)[0]})"
         text = self._look(view, value, time)
+        if dtype.is_float and own.op == "place" and value.dtype.kind != "bool":
+            return f"({text} * 1.0)"
         if dtype.is_float and not own.dtype.is_float and own.dtype.kind != "bool" and value.dtype.kind != "bool":
             return f"{text}.to(tl.{dtype})"
         return text
@@ -289,7 +306,7 @@ class HeldWriter:
         kind = "sum" if value.op == "product" else value.attributes["kind"]
         parts = [self._look(view, value, time, kept) for view in value.operands]
         text = " * ".join(wrapped((one, 0 if not one.isidentifier() else 9), 9) for one in parts)
-        axes = [number_ for number_, d in enumerate(kept) if d >= rank]
+        axes = [place for place, d in enumerate(kept) if d >= rank]
         full = f"tl.full(({', '.join(map(str, blocks))}{',' if len(blocks) == 1 else ''}), 0, dtype=tl.float32)"
         body = self._variable(f"{full} + {text}", "body")
         mask = self._mask(value, kept, {d for d in kept if d >= rank})
@@ -535,7 +552,8 @@ class _Classes:
             self.parents[second] = first
 
     def extent(self, one: _Own) -> Expr:
-        return next(extent for own, extent in self.extents.items() if self._root(own) == one and extent.value != 1)
+        found = (extent for own, extent in self.extents.items() if self._root(own) == one and extent.value != 1)
+        return next(found, lift(1))
 
     def kept(self, value: Value, time: int | None) -> list[int]:
         """The axes of ``value`` that a block has."""

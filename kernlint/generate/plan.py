@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kernlint.generate.held_kernel import dependents, rounds_of
+from kernlint.generate.held_kernel import dependents, is_end, rounds_of
 from kernlint.generate.product_plan import around_product
 from kernlint.generate.scans import is_held
 from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
@@ -167,6 +167,9 @@ def _through_rounds(root: Value, held: Value, stored: Mapping[int, Value]) -> Wo
 
     for one in (root, *(view.value for view in held.operands)):
         for value in dependents(one, known):
+            other = value.operands[0].value if is_end(value) else value
+            if is_held(other) and other.attributes["carried"] != held.attributes["carried"]:
+                raise Stored(value)
             if value.op in ("reduce", "scan", "added", "partial", "pick", *PRODUCTS) and not _waits(value):
                 raise Stored(value)  # which no round needs a state for
     try:

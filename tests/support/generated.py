@@ -798,6 +798,19 @@ CASES = {
         },
         1,
     ),
+    "one recurrence behind another": (
+        {
+            "forward": (
+                "h = torch.zeros(7, 20, device=x.device)\no = []\nfor t in range(x.shape[1]):\n    o.append(h.sum(-1) * (t + 1))\n"
+                "    h = torch.tanh(h @ w + x[:, t] * t)\nfor t in range(40):\n    h = torch.tanh(h @ w) * 0.9\n"
+                "return h, torch.stack(o, 1).mean(1), torch.stack(o, 1).flip(1)"
+            ),
+            "inputs": "torch.randn(7, K, 20), torch.randn(20, 20) / 6",
+            "constants": "K = 37",
+            "arguments": "x, w",
+        },
+        3,
+    ),
     "states that are matrices": (
         {
             "forward": (
@@ -818,8 +831,9 @@ CASES = {
     "scaling of rows and columns in turn": (
         {
             "forward": (
-                "z = x / 0.3\nv = torch.zeros(x.shape[0], x.shape[2], device=x.device)\nfor _ in range(20):\n"
-                "    u = -3.0 - torch.logsumexp(z + v[:, None, :], 2)\n    v = -2.5 - torch.logsumexp(z + u[:, :, None], 1)\n"
+                "z, m = x / 0.3, -torch.log(torch.tensor(float(x.shape[1])))\n"
+                "v = torch.zeros(x.shape[0], x.shape[2], device=x.device)\nfor _ in range(20):\n"
+                "    u = m.item() - torch.logsumexp(z + v[:, None, :], 2)\n    v = -2.5 - torch.logsumexp(z + u[:, :, None], 1)\n"
                 "return torch.exp(z + u[:, :, None] + v[:, None, :])"
             ),
             "inputs": "torch.randn(5, K, 21)",
