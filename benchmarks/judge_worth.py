@@ -1,12 +1,13 @@
 """What the judge of ``kernlint batch`` is worth in a loop that writes kernels, against measured times of a public repository.
 
+    python benchmarks/judge_worth.py ROWS.jsonl --tasks CHECKOUT > TASKS.jsonl
     kernlint batch TASKS.jsonl -o RESULTS.jsonl --device rtx-4090 --scope call
     python benchmarks/judge_worth.py ROWS.jsonl RESULTS.jsonl [--markdown FILE]
 
-ROWS.jsonl has one object a line: path, reference, correct and, of correct ones, ref_ms and kernel_ms (RTX 4090); an ``id`` of RESULTS is
-such a path. Two questions: does the predicted speedup tell kernels that are faster than eager PyTorch from slower ones (area under the
-ROC curve: the chance that of one of each the faster one is ranked first), and how many samples of a task need not be run on a GPU if the
-best of those that are run is to be as good as the best of all.
+ROWS.jsonl has one object a line: path, reference, correct and, of correct ones, ref_ms and kernel_ms (RTX 4090); CHECKOUT holds the
+files that it names, and an ``id`` of RESULTS is such a path. Two questions: does the predicted speedup tell kernels that are faster
+than eager PyTorch from slower ones (area under the ROC curve: the chance that of one of each the faster one is ranked first), and how
+many samples of a task need not be run on a GPU if the best of those that are run is to be as good as the best of all.
 """
 
 from __future__ import annotations
@@ -207,10 +208,21 @@ def _with_interval(values: tuple[float, float, float]) -> str:
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows")
-    parser.add_argument("results")
+    parser.add_argument("results", nargs="?")
+    parser.add_argument("--tasks", metavar="CHECKOUT", type=Path, help="print what is asked of `kernlint batch`")
     parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
     rows = [json.loads(line) for line in Path(options.rows).read_text().splitlines()]
+    if options.tasks:
+        for row in rows:
+            texts = {
+                key: (options.tasks / row[name]).read_text()
+                for key, name in (("source", "path"), ("reference", "reference"))
+            }
+            print(json.dumps({"id": row["path"], **texts}))
+        return
+    if options.results is None:
+        parser.error("RESULTS are missing")
     results = {row["id"]: row for row in map(json.loads, Path(options.results).read_text().splitlines())}
     figures = report(samples(rows, results))
     for name, value in figures:

@@ -13,8 +13,8 @@ from kernlint.generate.lifted import lifted, seen, with_known_arguments
 from kernlint.generate.reassociated import reassociated
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
+from kernlint.interpret.question import SHORT_LOOP
 from kernlint.records import replace
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.workload import Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
@@ -63,7 +63,9 @@ class Computation:
         constants: Mapping[str, int | float],
         open_sizes: Mapping[str, Expr],
         itself: bool,
+        unrolled: int = SHORT_LOOP,
     ) -> None:
+        self.unrolled = unrolled
         self.text = program.kernel.text
         self.itself = itself
         self.sizes = numbers(open_sizes, constants)
@@ -81,7 +83,7 @@ class Computation:
         if not itself:
             overrides |= {name: Named(value, name) for name, value in constants.items() if isinstance(value, float)}
             overrides |= open_sizes
-        question = replace(program.question, overrides=overrides, detailed=True, kernels=itself)
+        question = replace(program.question, overrides=overrides, detailed=True, kernels=itself, unrolled=unrolled)
         workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
         if workload is None:
             raise CannotGenerate(f"`{entry}` is not followed")
@@ -141,7 +143,7 @@ class Computation:
     def _is_short(self, loop: Repeat) -> bool:
         """Whether the rounds of ``loop`` are better written one after the other."""
         rounds = lift(loop.count).evaluate(self.sizes) if loop.count is not None else None
-        return rounds is not None and rounds <= SHORT_LOOP
+        return rounds is not None and rounds <= self.unrolled
 
     def _look_for_parts(self, outputs: Iterable[Value]) -> None:
         """Raise :class:`Divided` for a size that is divided without a rest."""

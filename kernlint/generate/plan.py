@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from kernlint.generate.held_kernel import dependents, is_end, rounds_of
 from kernlint.generate.product_plan import around_product
+from kernlint.generate.scans import is_held
 from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
@@ -122,6 +124,11 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
         return _partial(root, stored, sizes)
     if root.op == "added":
         return _added(root, stored, sizes)
+    held = next(
+        (one for one in dependents(root, lambda value: id(value) in stored and value is not root) if is_held(one)), None
+    )
+    if held is not None:
+        return _through_rounds(root, held, stored)
     seen = Seen()
     look(root, identity(root.shape), stored, seen, root)
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
@@ -150,6 +157,40 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
         if value is not root and work.columns and value.attributes["over"] != work.columns:
             raise Stored(value)  # two long loops over different things
     return work
+
+
+def _through_rounds(root: Value, held: Value, stored: Mapping[int, Value]) -> Work:
+    """The kernel of what is made of states that one program holds, round by round."""
+
+    def known(value: Value) -> bool:
+        return (id(value) in stored and value is not root) or value.op == "input"
+
+    for one in (root, *(view.value for view in held.operands)):
+        for value in dependents(one, known):
+            other = value.operands[0].value if is_end(value) else value
+            if is_held(other) and other.attributes["carried"] != held.attributes["carried"]:
+                raise Stored(value)
+            if value.op in ("reduce", "scan", "added", "partial", "pick", *PRODUCTS) and not _waits(value):
+                raise Stored(value)  # which no round needs a state for
+    try:
+        rounds_of(root, known)
+    except CannotGenerate:
+        inner = [
+            one for one in dependents(root, known) if one is not root and any(map(is_held, dependents(one, known)))
+        ]
+        for one in inner:
+            try:
+                rounds_of(one, known)
+            except CannotGenerate:
+                continue
+            raise Stored(one) from None
+        raise
+    return Work((whole(root),), root.shape, (), held)
+
+
+def _waits(value: Value) -> bool:
+    """Whether ``value`` is made of states of a recurrence."""
+    return any(one.op in ("carried", "held") for one in value.walk())
 
 
 def _along_scans(root: Value, seen: Seen, dims: Sequence[int], stored: Mapping[int, Value]) -> Work:

@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 
 from kernlint.generate.computation import Lost
-from kernlint.generate.values import CannotGenerate, Divided, Unbound
+from kernlint.generate.values import CannotGenerate, Divided, TooManyKernels, Unbound
 from kernlint.generate.writing import Rewritten, Writing
 from kernlint.interpret.program import Program
+from kernlint.interpret.question import SHORT_LOOP
 from kernlint.workload import Expr, Symbol
 
 
@@ -17,28 +18,51 @@ def rewritten(program: Program, entry: str, itself: bool) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference, or of ``itself``, at the sizes that it was read at: a kernel
     may compute something else at others, as where its grid rounds down. Raises :class:`CannotGenerate`."""
     try:
-        return Writing(program, entry, {}, {}, True).write() if itself else _as_the_reference(program, entry)
+        return Writing(program, entry, {}, {}, True).write() if itself else _shorter(program, entry)
     except RecursionError:
         raise CannotGenerate("the computation nests too deep") from None
     except Unbound:
         raise CannotGenerate("its sizes are not known") from None
 
 
-def _as_the_reference(program: Program, entry: str) -> Rewritten:
-    """Over as many open sizes as the reference is followed with."""
+#: Kernels from which on it is looked whether loops of the reference can be loops of one.
+_MANY_KERNELS = 4
+
+
+def _shorter(program: Program, entry: str) -> Rewritten:
+    """With the rounds of short loops one after the other, or in one kernel where that takes fewer."""
+    found: Rewritten | CannotGenerate
+    try:
+        found = _as_the_reference(program, entry, SHORT_LOOP)
+    except TooManyKernels as error:
+        found = error
+    if isinstance(found, CannotGenerate) or len(found.kernels) >= _MANY_KERNELS:
+        try:
+            other = _as_the_reference(program, entry, 1)
+        except (CannotGenerate, Unbound):
+            other = None
+        if other is not None and (isinstance(found, CannotGenerate) or 2 * len(other.kernels) <= len(found.kernels)):
+            return other
+    if isinstance(found, CannotGenerate):
+        raise found
+    return found
+
+
+def _as_the_reference(program: Program, entry: str, unrolled: int) -> Rewritten:
+    """Over as many open sizes as the reference is followed with; loops of up to ``unrolled`` rounds are read round by round."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
-            return Writing(program, entry, constants, sizes, False).write()
+            return Writing(program, entry, constants, sizes, False, unrolled).write()
         except Lost:
             if hopeless is None:
-                hopeless = _is_hopeless(program, entry, constants)
+                hopeless = _is_hopeless(program, entry, constants, unrolled)
             if hopeless:
                 sizes = {}
             else:
-                del sizes[_decisive(program, entry, constants, sizes)]
+                del sizes[_decisive(program, entry, constants, sizes, unrolled)]
         except Divided as found:
             sizes = {name: size.substitute({Symbol(found.name): found.whole}) for name, size in sizes.items()}
         except Unbound as found:
@@ -50,21 +74,23 @@ def _as_the_reference(program: Program, entry: str) -> Rewritten:
     raise CannotGenerate("its sizes are not known")
 
 
-def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float]) -> bool:
+def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float], unrolled: int) -> bool:
     """Whether the reference is not followed to its end even where no size is open, so that it is in vain to look for those that may
     be."""
     try:
-        return Writing(program, entry, constants, {}, False).lost
+        return Writing(program, entry, constants, {}, False, unrolled).lost
     except (CannotGenerate, Unbound):
         return True
 
 
-def _decisive(program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr]) -> str:
+def _decisive(
+    program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr], unrolled: int
+) -> str:
     """The size that has to be a number for the reference to be followed: the one that does alone, else the smallest."""
     order = sorted(sizes, key=lambda name: constants[name])
     for name in order:
         try:
-            Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name}, False)
+            Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name}, False, unrolled)
         except Lost:
             continue
         except (CannotGenerate, Unbound, Divided):

@@ -27,8 +27,45 @@ def carried(shape: tuple[Size, ...], dtype: Dtype, name: str = "") -> Value:
 
 
 def scanned(states: Sequence[State], backwards: bool) -> list[Value]:
-    """The states after the update at each place. Raises :class:`CannotGenerate` where places of the other axes need one another."""
+    """The states after the update at each place. Where places of the other axes need one another they are *held*: all of them in one
+    program."""
     states = _without_lags(states, backwards)
+    try:
+        return _element_by_element(states, backwards)
+    except _Mixed:
+        return _held(states, backwards)
+
+
+class _Mixed(Exception):
+    """Places of a state need others of the state before it."""
+
+
+def _held(states: Sequence[State], backwards: bool) -> list[Value]:
+    """All ``states`` as those of one recurrence."""
+    open_ = [state for state in states if depends(state.update)]
+    views = [View(one.first.value, one.first.index) for one in open_]
+    views += [View(one.update, identity(one.update.shape)) for one in open_]
+    attributes = {"carried": tuple(one.before for one in open_), "backwards": backwards}
+    return [
+        Value("held", one.update.shape, one.update.dtype, tuple(views), {**attributes, "state": open_.index(one)},
+              one.update.name or f"state_{number + 1}")
+        if one in open_
+        else one.update
+        for number, one in enumerate(states)
+    ]  # fmt: skip
+
+
+def is_held(value: Value) -> bool:
+    """Whether ``value`` is a state, in all rounds, of a recurrence that one program goes through."""
+    return value.op == "held"
+
+
+def is_lag(value: Value) -> bool:
+    """Whether ``value`` is such a state before its update in each round."""
+    return value.op == "choose" and bool(value.attributes.get("before")) and is_held(value.operands[0].value)
+
+
+def _element_by_element(states: Sequence[State], backwards: bool) -> list[Value]:
     whole = {id(state.before): state for state in states}
     made = []
     for number, state in enumerate(states):
@@ -37,7 +74,7 @@ def scanned(states: Sequence[State], backwards: bool) -> list[Value]:
             continue
         needed = _needed(state, whole)
         if any(one.update.shape != state.update.shape for one in needed):
-            raise CannotGenerate("a recurrence of tensors of several shapes")
+            raise _Mixed
         own = identity(state.update.shape)
         views = [View(one.first.value, one.first.index) for one in needed]
         views += [View(one.update, own) for one in needed]
@@ -83,11 +120,11 @@ def _carried_by(update: Value) -> list[Value]:
         seen.add((id(value), index))
         if value.op == "carried":
             if value.shape != update.shape or index != identity(value.shape):
-                raise CannotGenerate("a recurrence in which places need one another")
+                raise _Mixed
             found[id(value)] = value
             continue
         if value.op in ("reduce", "product", "attention", "added"):
-            raise CannotGenerate(f"a recurrence through a {value.op}")
+            raise _Mixed
         waiting += [(view.value, looked_through(view.index, index)) for view in value.operands]
     return list(found.values())
 
@@ -114,7 +151,7 @@ def one_before(scan: Value, state: State, backwards: bool) -> Value:
     bound = (lift(0), at, last) if backwards else (lift(1), at, None)
     other = at + 1 if backwards else at - 1
     index = (*identity(scan.shape)[:-1], other)
-    attributes = {"cases": ((bound,), ())}
+    attributes = {"cases": ((bound,), ()), "before": True}
     return Value("choose", scan.shape, scan.dtype, (View(scan, index), state.first), attributes, scan.name)
 
 
@@ -174,7 +211,7 @@ class Along:
         op = value.op
         if op == "number" and isinstance(value.attributes["value"], Expr) and self._holds(value.attributes["value"]):
             op, attributes = "place", {"at": value.attributes["value"].substitute(moved)}
-        if op in ("partial", "scan", "attention", "added"):
+        if op in ("partial", "scan", "held", "attention", "added"):
             raise CannotGenerate("a Python loop around what goes along an axis itself")
         return Value(op, (*value.shape, self.count), value.dtype, tuple(views), attributes, value.name)
 

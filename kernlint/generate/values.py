@@ -21,6 +21,10 @@ class CannotGenerate(Exception):
     """The computation holds something that no generated kernel does; the message says what, for the user."""
 
 
+class TooManyKernels(CannotGenerate):
+    """It would take more kernels than are worth writing."""
+
+
 class Unbound(Exception):
     """The size ``name`` has to be a number: nothing at hand tells it, or what is done depends on it."""
 

@@ -140,6 +140,9 @@ def _needed(root: Value, stored: Mapping[int, Value]) -> Iterator[Value]:
 def _together(one: Work, other: Work) -> Work | None:
     if one.product is not None and one.product is other.product and one.chunks == other.chunks > 0:
         return replace(one, roots=(*one.roots, *other.roots))
+    if one.product is not None and other.product is not None and one.product.op == other.product.op == "held":
+        same = one.product.attributes["carried"] == other.product.attributes["carried"]
+        return replace(one, roots=(*one.roots, *other.roots)) if same else None
     if one.product is not None or other.product is not None or one.rows != other.rows or one.chunks != other.chunks:
         return None
     if any(root.at for root in (*one.roots, *other.roots)):
@@ -153,7 +156,7 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
     """Whether each root can be made from what lies in memory before, with reductions over the columns alone."""
     own = {id(root.target) for root in work.roots}
     before = {key: value for key, value in stored.items() if key not in own}
-    if work.chunks:
+    if work.chunks or (work.product is not None and work.product.op == "held"):
         return True
     overs = {work.columns}
     for root in work.roots:

@@ -11,6 +11,7 @@ from typing import Any
 from kernlint.generate.asked import asked_for, configured, unknown_attribute
 from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.computation import Computation
+from kernlint.generate.held_kernel import HeldWriter
 from kernlint.generate.host import Host, allocation, launch_text, returned
 from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
@@ -19,14 +20,16 @@ from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.values import CannotGenerate, Value, exchanged
+from kernlint.generate.values import CannotGenerate, TooManyKernels, Value, exchanged
 from kernlint.generate.work import Work, inputs_of
 from kernlint.interpret.program import Program
+from kernlint.interpret.question import SHORT_LOOP
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.workload import Dtype, Expr, Tensor
 
-_WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
+_WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter] | type[HeldWriter]] = {
     "product": ProductWriter,
+    "held": HeldWriter,
     "attention": AttentionWriter,
 }
 #: Kernels of one call up to which it is worth writing them.
@@ -80,8 +83,9 @@ class Writing(Computation):
         constants: Mapping[str, int | float],
         open_sizes: Mapping[str, Expr],
         itself: bool,
+        unrolled: int = SHORT_LOOP,
     ) -> None:
-        super().__init__(program, entry, constants, open_sizes, itself)
+        super().__init__(program, entry, constants, open_sizes, itself, unrolled)
         self.host = Host(self.workload.arguments, self.workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
@@ -169,7 +173,7 @@ class Writing(Computation):
         if len(works) > _MOST_KERNELS:
             outputs, works = whole  # what the parts of one reduction wait for is cut into parts again and again
         if len(works) > _MOST_KERNELS:
-            raise CannotGenerate(f"it would take {len(works)} kernels")
+            raise TooManyKernels(f"it would take {len(works)} kernels")
         finals = {id(value) for value in outputs.values()}
         body: list[str] = []
         kernels: list[Kernel] = []

@@ -110,8 +110,8 @@ _MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapse
 
 def only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
     """Whether calls in a ``statement`` of ``module`` show or test what it does (that file's ``own``, most of them), not how fast."""
-    nodes = (*module.within(statement, cst.Name), *module.within(statement, cst.Attribute))
-    called = {node.value if isinstance(node, cst.Name) else node.attr.value for node in nodes}
+    called = {node.value for node in module.within(statement, cst.Name)}
+    called |= {node.attr.value for node in module.within(statement, cst.Attribute)}
     file = os.path.basename(module.path).lower()
     if "bench" in file or called & _MEASURING or any("bench" in name.lower() for name in called):
         return False

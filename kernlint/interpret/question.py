@@ -33,6 +33,10 @@ class Fact:
     opens: bool = False
 
 
+#: Rounds of a loop up to which it counts as short.
+SHORT_LOOP = 32
+
+
 @dataclass(frozen=True)
 class Question:
     """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
@@ -41,7 +45,8 @@ class Question:
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
     ``detailed`` keeps torch calls with their arguments, follows each round of a short loop on its own and ends a call where an
     assert fails. Without ``kernels`` nobody looks into these, and without ``tuners`` the one configuration of
-    a tuner is all that is followed. Where they are ``spread``, tensors that ``get_inputs`` gives are every other element of others."""
+    a tuner is all that is followed. A loop is short up to ``unrolled`` rounds. Where they are ``spread``, tensors that ``get_inputs``
+    gives are every other element of others."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -54,6 +59,7 @@ class Question:
     kernels: bool = True
     tuners: bool = True
     spread: bool = False
+    unrolled: int = SHORT_LOOP
 
 
 def host_facts(device: Device) -> HostFacts:

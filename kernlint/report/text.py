@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kernlint.report.look import PLAIN, Look, printable
-from kernlint.report.text_findings import headline
+from kernlint.report.text_findings import headline, told
 from kernlint.verdict.model import EstimateReport, FindingReport, Verdict
 from kernlint.verdict.speedup import faster, format_speedup
 
@@ -34,11 +34,9 @@ def _finding(finding: FindingReport, source: Sequence[str], look: Look) -> Itera
     place, rule = finding.location, finding.rule
     where = f"{printable(place.file)}:{place.line}:{place.column}"
     yield from headline(where, finding.severity, rule.code, rule.name, _gain(finding.estimate), look)
-    yield from look.wrapped(printable(finding.message), "  ")
     marked = source[place.line - 1 : place.end_line] if place.line >= 1 else ()
-    yield from look.excerpt(marked, (place.line, place.column), (place.end_line, place.end_column), _EXCERPT_LINES)
-    for fact in finding.evidence:
-        yield from (look.styled(line, "dim") for line in look.wrapped(f"= {printable(fact)}", "  ", "    "))
+    begin, end = (place.line, place.column), (place.end_line, place.end_column)
+    yield from told(finding.message, look.excerpt(marked, begin, end, _EXCERPT_LINES), finding.evidence, look)
 
 
 def _gain(estimate: EstimateReport | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kernlint.links import rule_url
 from kernlint.lint.model import Finding
 from kernlint.report.lint_report import LintReport, gain_text
@@ -58,18 +60,21 @@ def headline(place: str, severity: str, code: str, name: str, gain: str, look: L
     return [f"{head} [{gain}]"] if fits else [head, f"  [{gain}]"]
 
 
+def told(message: str, excerpt: list[str], evidence: Sequence[str], look: Look) -> list[str]:
+    """What stands below the head of a finding."""
+    facts = [line for fact in evidence for line in look.wrapped(f"= {printable(fact)}", "  ", "    ")]
+    return [*look.wrapped(printable(message), "  "), *excerpt, *(look.styled(line, "dim") for line in facts)]
+
+
 def _head(finding: Finding, look: Look) -> list[str]:
     return headline(where(finding), finding.severity, finding.code, finding.name, gain_text(finding), look)
 
 
 def _lines(finding: Finding, look: Look) -> list[str]:
     place = finding.place
-    lines = [*_head(finding, look), *look.wrapped(printable(finding.message), "  ")]
-    lines += look.excerpt(
-        finding.lines, (place.line, place.column), (place.end_line, place.end_column), len(finding.lines)
-    )
-    for fact in finding.evidence:
-        lines += [look.styled(line, "dim") for line in look.wrapped(f"= {printable(fact)}", "  ", "    ")]
+    begin, end = (place.line, place.column), (place.end_line, place.end_column)
+    excerpt = look.excerpt(finding.lines, begin, end, len(finding.lines))
+    lines = [*_head(finding, look), *told(finding.message, excerpt, finding.evidence, look)]
     for label, text in (("help", finding.advice), ("fix", finding.fix.message if finding.fix is not None else "")):
         if text:
             first, *others = look.wrapped(f"{label}: {printable(text)}", "  ", "    ")

@@ -123,24 +123,25 @@ def _unscaled(
     if len(reads) != 1 or reads[0] is not fed:
         raise CannotRewrite(f"`{target.value}` is read by more than the dot")
     if isinstance(tile, cst.Name) and tile.value == target.value:
-        return _deleted(source, statement)
+        return [*source.delete_statements([statement]), *_said(source, statement)]
     if isinstance(tile, cst.Name) and keeps_value(source, tile.value, statement, reads):
-        return [*_deleted(source, statement), source.replace(fed, tile.value)]
-    return source.keep_only(scaled, tile)
+        gone = [*source.delete_statements([statement]), source.replace(fed, tile.value)]
+        return [*gone, *_said(source, statement)]
+    return [*source.keep_only(scaled, tile), *_said(source, statement)]
 
 
-def _deleted(source: Source, statement: cst.CSTNode) -> list[TextEdit]:
-    """``statement`` taken out, with what is said above it about the factor."""
+def _said(source: Source, statement: cst.CSTNode) -> list[TextEdit]:
+    """What is said above ``statement`` about the factor, taken out."""
     said = [comment for comment in source.heading(statement) if _SPEAKS_OF_SCALES.search(comment.text)]
-    return [*source.delete_statements([statement]), *map(source.delete_comment, said)]
+    return [*map(source.delete_comment, said)]
 
 
 def line_edits(before: str, after: str) -> Iterable[TextEdit]:
-    """``after`` as edits of whole lines of ``before``."""
+    """``after`` as edits of whole lines of ``before``; what became of their comments is known."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     starts = [0]
     for line in old:
         starts.append(starts[-1] + len(line))
     for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":
-            yield TextEdit(starts[a], starts[b], "".join(new[c:d]).replace("\r\n", "\n"))
+            yield TextEdit(starts[a], starts[b], "".join(new[c:d]).replace("\r\n", "\n"), describes=True)

@@ -68,8 +68,10 @@ def _without_factors(site: Site, spans: Iterable[Span], scaled: Iterable[Span]) 
     plain = Site(program, workload)
     before, now = _dots_of(source), _dots_of(plain.source)
     made = feed_natively(plain, [plain.module.span(now[before.index(source.at(span, cst.Call))]) for span in spans])
-    after = apply_edits(text, made.edits)
-    return Rewriting(tuple(line_edits(site.module.text, after)), made.effects | Effects(numerics="reordered"))
+    effects = made.effects | Effects(numerics="reordered")
+    if source.lost_comments(edits) or plain.source.lost_comments(made.edits):
+        effects |= Effects("unsafe", notes=("a comment that is not about the factors would be lost",))
+    return Rewriting(tuple(line_edits(site.module.text, apply_edits(text, made.edits))), effects)
 
 
 def _dots_of(source: Source) -> list[cst.Call]:

@@ -107,8 +107,8 @@ class _Strided:
         if shared is not None:
             self.editor.replace_whole(shared, " + ".join(texts[id(t)] for t in inside))
         for one in terms:
-            pointer = isinstance(one.node, cst.Name) and one.node.value == self.parameter
-            if not pointer and not any(one is t for t in inside):
+            itself = isinstance(one.node, cst.Name) and one.node.value == self.parameter
+            if not itself and not any(one is t for t in inside):
                 self._replace(one, texts[id(one)])
 
     def _replace(self, term: _Term, text: str) -> None:

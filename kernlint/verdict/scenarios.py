@@ -59,7 +59,8 @@ def undecided(workload: Workload, missing: Sequence[str], like: Workload | None 
     names = open_names(workload, missing)
     rungs = ladder(workload, names)
     sizes = rungs[MIDDLE] if rungs is not None else {}
-    found, told = [], set()
+    found: list[str] = []
+    told: set[str] = set()
     for tensor in untyped(workload):
         twin = known.get(tensor.name) or known.get(tensor.name.replace("[]", "[0]")) or tensor
         shape = [
@@ -257,8 +258,8 @@ class Planner:
         workload = program.workload(self.workload.entry, NO_EDITS)
         hints = self.workload.hints
         written = written_axes(self.program.kernel, self.workload)
-        names = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
-        hints = replace(hints, names=names)
+        called = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
+        hints = replace(hints, names=called)
         for _ in range(_ROUNDS):
             if workload is None:
                 return None

@@ -30,19 +30,34 @@ _FAR = 3.0
 
 @dataclass(frozen=True)
 class Search:
-    """What may be changed in the version of the program that ``context`` is about: ``findings`` are what ``rules`` found, in source
-    order, ``asked`` what the causes of its headroom ask for."""
+    """What may be changed in the version of the program that ``context`` is about; ``findings`` are what ``rules`` found, in source
+    order."""
 
     context: Context
     rules: tuple[Rule, ...]
     scope: str
     findings: tuple[Candidate, ...]
-    asked: tuple[Candidate, ...]
+
+    @property
+    def named(self) -> list[Candidate]:
+        """The findings that are priced, those that name a cause where it is worth a word; of several for one cause the last."""
+        found = [one for one in self.findings if not one.unfinished and (one.gains or one.finding.cause is None)]
+        return [*{one.finding.cause or one.finding.key: one for one in found}.values()]
+
+    @cached_property
+    def asked(self) -> list[Candidate]:
+        """What the causes of the headroom ask for that no finding names."""
+        context, headroom = self.context, self.context.headroom
+        if headroom is None:
+            return []
+        names = {one.finding.cause for one in self.findings}
+        causes = [cause for cause in headroom.causes if cause not in names]
+        return proposals(context.program, context.workload, context.estimate(context.workload), headroom, causes)
 
     @property
     def changes(self) -> list[Candidate]:
-        """All that is weighed: each finding that is priced, and each cause once, under the rule that names it."""
-        return [one for one in self.findings if not one.unfinished and one.finding.cause is None] + [*self.asked]
+        """All that is weighed: each cause once, under the rule that names it."""
+        return [*self.named, *self.asked]
 
     @cached_property
     def best(self) -> Candidate | None:
@@ -58,7 +73,7 @@ class Search:
             if after is None:
                 break
             done = {one.finding.key for one in (first, *found) if one is not None}
-            left = [one for one in after.changes if one.finding.rule.code and one.finding.key not in done]
+            left = [one for one in after.named if one.finding.key not in done]
             here, current = after, first_of(left, self.scope)
             if current is not None and current.worth(self.scope):
                 found.append(current)
@@ -76,18 +91,17 @@ class Search:
 def search(context: Context, rules: Iterable[Rule], scope: str, allowance: Allowance | None = None) -> Search:
     """The search on the program of ``context``, with all that ``rules`` find in it by the time their ``allowance`` is spent."""
     rules = tuple(rules)
-    findings = price(context, rules, allowance)
-    headroom = context.headroom
-    named = [one for one in findings if one.finding.cause is not None]
-    now = context.estimate(context.workload)
-    asked = proposals(context.program, context.workload, now, headroom, named) if headroom is not None else []
-    return Search(context, rules, scope, tuple(findings), tuple(asked))
+    return Search(context, rules, scope, tuple(price(context, rules, allowance)))
 
 
 def first_of(candidates: Iterable[Candidate], scope: str) -> Candidate | None:
     """The first of the ``ranked`` ones that is worth it, or may be; the first of all where none is."""
-    order = list(ranked(candidates, scope))
-    return next((one for one in order if one.worth(scope) is not False), order[0] if order else None)
+    first = None
+    for one in ranked(candidates, scope):
+        if one.worth(scope) is not False:
+            return one
+        first = first or one
+    return first
 
 
 def ranked(candidates: Iterable[Candidate], scope: str) -> Iterator[Candidate]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ from kernlint.verify.result import ChangeReport, Prediction
 from kernlint.verify.shapes import SizeCase, assumed_sizes, odd_cases, resized, scaled
 from kernlint.workload import Workload, concrete
 
-#: What one call may take in the interpreter: at the given sizes, and at each of the many odd ones.
+#: What one call may take in the interpreter: at the given sizes, at one of them beside small ones, and at each of the many odd ones.
 _AFFORDABLE_S = 8.0
+_ALONE_S = 4.0
 _CHEAP_S = 0.5
 
 
@@ -122,6 +124,7 @@ def make_plan(
     after_jobs, uncompiled_after = compile_jobs(changed) if changed is not None else ([], [])
     changed_sizes = _Varied(read, reference, after)
     afford = _Affordable(read, changed_sizes)
+    odd = odd_cases(afford.cheap(), tile_extents([workload, *([changed] if changed else [])]))
     return Plan(
         verdict=read.verdict,
         change=change,
@@ -131,7 +134,7 @@ def make_plan(
         entry=workload.entry,
         given=SizeCase("as given", dict(request.overrides), timed=True),
         small=afford.case(dict(request.overrides)),
-        odd=tuple(odd_cases(afford.cheap(), tile_extents([workload, *([changed] if changed else [])]))),
+        odd=(*_with_slices(odd, reference is not None), *afford.alone()),
         overrides=dict(request.overrides),
         device=facts_of(gpu),
         target=target_of(gpu),
@@ -230,6 +233,13 @@ def _predictions(
     return found
 
 
+def _with_slices(cases: Sequence[SizeCase], known: bool) -> Iterator[SizeCase]:
+    """``cases`` and, where it is ``known`` what is right, the first of them with arguments that are slices of larger tensors."""
+    yield from cases
+    for apart in ("rows", "elements") if cases and known else ():
+        yield replace(cases[0], name=f"{cases[0].name}, {apart} apart", apart=apart)
+
+
 class _Varied:
     """The sizes that arguments are made from, ``sizes`` with the values in force, in the sources in which they can be set:
     literals have become constants there. ``extents`` are those that stand in facts alone."""
@@ -276,6 +286,18 @@ class _Affordable:
     def cheap(self) -> dict[str, int]:
         """Sizes for a call that takes hardly any time."""
         return self._scaled(_CHEAP_S, least=4)
+
+    def alone(self) -> Iterator[SizeCase]:
+        """Each size as it is given beside small ones, where that is affordable too: some faults show from a size on."""
+        if self.case({}).name == "as given":
+            return
+        for name in self.sizes:
+            others = scaled(self.cheap(), partial(self._affords, name), least=4)
+            if self._affords(name, others):
+                yield SizeCase(f"{name} as given", {**others, name: self.sizes[name]})
+
+    def _affords(self, name: str, others: Mapping[str, int]) -> bool:
+        return self._estimate_s({**others, name: self.sizes[name]}) <= _ALONE_S
 
     def _scaled(self, seconds: float, least: int = 16) -> dict[str, int]:
         return scaled(self.sizes, lambda sizes: self._estimate_s(sizes) <= seconds, least)

@@ -12,8 +12,10 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.counterparts import find_dot
 from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor, wants_k_major
-from kernlint.rules.proofs.pricing import LEAST_GAIN
 from kernlint.workload import Cast, Dot, Dtype, Launch, Operand, Span
+
+#: Predicted gain of a deeper tile over the narrow one alone below which it is not worth another change.
+_DEEPER = 1.1
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def _deeper(context: Context, variant: Variant, upcast: Upcast) -> tuple[str, in
         return None
     depth = upcast.dot.k * upcast.wide.bits // upcast.narrow.bits
     before, priced = context.gpu_us(variant), priced_depth(context, variant, *found, depth)
-    if before is None or priced is None or before < LEAST_GAIN * priced[0]:
+    if before is None or priced is None or before < _DEEPER * priced[0]:
         return None
     _, name, deeper = priced
     return name, depth, deeper

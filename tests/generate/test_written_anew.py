@@ -124,7 +124,19 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("return torch.topk(x, 20)[0]", "many"),
         (
             "h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 + x[:, t].flip(0) * h.flip(0)\nreturn h",
-            "need one another",
+            "places are moved",
+        ),
+        (
+            "h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 + torch.sort(x[:, t] * h.sum()).values\nreturn h",
+            "sort",
+        ),
+        ("h = x\nfor _ in range(99):\n    h = torch.tanh(h @ h.t()) @ x\nreturn h", "too large"),
+        ("h = x > 0\nfor _ in range(99):\n    h = h.any(-1, keepdim=True) & (x > -1)\nreturn h", "truth"),
+        ("h = x.long()\nfor _ in range(99):\n    h = (h + h.sum(-1, keepdim=True)) % 97\nreturn h", "sums in int64"),
+        ("for _ in range(99):\n    x.mul_(0.5).add_(x.sum(0) * 0.1)\nreturn x", "in place"),
+        (
+            "h = x[:, :4]\nfor _ in range(99):\n    h = h * torch.softmax(h, 0) + h[[3, 2, 1, 0]].sum(0)\nreturn h",
+            "no kernels",
         ),
         ("h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 if t == 7 else h + x[:, t]\nreturn h", "condition"),
         (

@@ -91,3 +91,4 @@ def test_what_is_said_of_the_factors_goes_too() -> None:
         program("# dequantise", "xf = x * scale", "yf = y * scale", "# the product", "acc += tl.dot(xf, yf)"), "KL101"
     )
     assert made.applied and "dequantise" not in made.after and "# the product" in made.after
+    assert made.applied[0].effects.applicability == "safe"

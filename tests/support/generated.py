@@ -773,6 +773,86 @@ CASES = {
         },
         2,
     ),
+    "states that are multiplied by a matrix": (
+        {
+            "forward": (
+                "h = s\no = []\nfor t in range(x.shape[1]):\n    h = torch.tanh(x[:, t] @ u + h @ w)\n    o.append(h)\n"
+                "return torch.stack(o, 1), h * 2.0"
+            ),
+            "inputs": "torch.randn(7, K, 24), torch.randn(20, 20) / 6, torch.randn(24, 20) / 5, torch.randn(7, 20)",
+            "constants": "K = 37",
+            "arguments": "x, w, u, s",
+        },
+        2,
+    ),
+    "states of two shapes": (
+        {
+            "forward": (
+                "h, c = torch.zeros(x.shape[0], 20), torch.ones(x.shape[0], 20)\nm = torch.zeros(x.shape[0])\n"
+                "for t in reversed(range(x.shape[1])):\n    c = torch.sigmoid(h @ f) * c + torch.tanh(x[:, t] + h @ g)\n"
+                "    h = torch.tanh(c)\n    m = torch.maximum(m, h.sum(-1))\nreturn h, c, m"
+            ),
+            "inputs": "torch.randn(7, K, 20), torch.randn(20, 20) / 6, torch.randn(20, 20) / 6",
+            "constants": "K = 37",
+            "arguments": "x, f, g",
+        },
+        1,
+    ),
+    "one recurrence behind another": (
+        {
+            "forward": (
+                "h = torch.zeros(7, 20, device=x.device)\no = []\nfor t in range(x.shape[1]):\n    o.append(h.sum(-1) * (t + 1))\n"
+                "    h = torch.tanh(h @ w + x[:, t] * t)\nfor t in range(40):\n    h = torch.tanh(h @ w) * 0.9\n"
+                "return h, torch.stack(o, 1).mean(1), torch.stack(o, 1).flip(1)"
+            ),
+            "inputs": "torch.randn(7, K, 20), torch.randn(20, 20) / 6",
+            "constants": "K = 37",
+            "arguments": "x, w",
+        },
+        3,
+    ),
+    "states that are matrices": (
+        {
+            "forward": (
+                "s = torch.zeros(2, 3, 24, 40, device=q.device)\no = []\nfor t in range(q.shape[2]):\n    a = k[:, :, t]\n"
+                "    e = v[:, :, t] - torch.einsum('bhk,bhkv->bhv', a, s)\n"
+                "    s = s * g[:, :, t, None, None] + torch.einsum('bhk,bhv->bhkv', a, e * b[:, :, t, None])\n"
+                "    o.append(torch.einsum('bhk,bhkv->bhv', q[:, :, t], s))\nreturn torch.stack(o, 2)"
+            ),
+            "inputs": (
+                "*(torch.randn(2, 3, K, 24) / 5 for _ in range(2)), torch.randn(2, 3, K, 40), "
+                "torch.rand(2, 3, K), torch.rand(2, 3, K)"
+            ),
+            "constants": "K = 37",
+            "arguments": "q, k, v, b, g",
+        },
+        1,
+    ),
+    "scaling of rows and columns in turn": (
+        {
+            "forward": (
+                "z, m = x / 0.3, -torch.log(torch.tensor(float(x.shape[1])))\n"
+                "v = torch.zeros(x.shape[0], x.shape[2], device=x.device)\nfor _ in range(20):\n"
+                "    u = m.item() - torch.logsumexp(z + v[:, None, :], 2)\n    v = -2.5 - torch.logsumexp(z + u[:, :, None], 1)\n"
+                "return torch.exp(z + u[:, :, None] + v[:, None, :])"
+            ),
+            "inputs": "torch.randn(5, K, 21)",
+            "constants": "K = 37",
+        },
+        1,
+    ),
+    "most likely states": (
+        {
+            "forward": (
+                "a = x[:, 0]\nfor t in range(1, x.shape[1]):\n    a = torch.logsumexp(a[:, :, None] + w, 1) + x[:, t]\n"
+                "return torch.logsumexp(a, 1)"
+            ),
+            "inputs": "torch.randn(5, K, 9), torch.randn(9, 9)",
+            "constants": "K = 50",
+            "arguments": "x, w",
+        },
+        1,
+    ),
     "shares within segments": (
         {
             "forward": (

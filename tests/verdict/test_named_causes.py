@@ -30,7 +30,7 @@ def test_the_name_is_the_rules_the_gain_the_headrooms():
     judgement = analysis(Request(PROGRAM, path="k.py", device="h100-sxm")).judgement
     chosen, headroom = judgement.chosen, judgement.headroom
     assert chosen is not None and chosen.finding.rule.code == "KL404"
-    assert chosen in judgement.search.asked and headroom is not None
+    assert chosen in judgement.search.named and headroom is not None
     assert chosen.finding.cause in headroom.causes
     assert chosen.gains["gpu"].middle == headroom.without(chosen.finding.cause)[0]
 

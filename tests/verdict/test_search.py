@@ -73,3 +73,9 @@ def test_edits_come_before_kernels_written_anew() -> None:
 def test_a_tile_is_no_reason_to_write_kernels_anew() -> None:
     best = judged("KL201").search.best
     assert best is not None and not any(way.anew for way in best.ways())
+
+
+def test_one_candidate_for_each_cause() -> None:
+    changes = judged("KL505").search.changes
+    causes = [one.finding.cause for one in changes if one.finding.cause is not None]
+    assert len(causes) == len({*causes})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernlint.generate.layouts import index_of
-from kernlint.generate.scans import Along, State, after_the_loop, carried, last_of
+from kernlint.generate.scans import Along, State, after_the_loop, carried, is_held, last_of
 from kernlint.generate.values import (
     CannotGenerate,
     Value,
@@ -80,7 +80,11 @@ class LoopReader:
                     if not _alike(self.first[now.storage.id], earlier):
                         raise CannotGenerate("a Python loop that begins with two values of one variable")
                 else:
-                    self.first.setdefault(now.storage.id, None)
+                    begin = self._whole_of(earlier, now, base)
+                    if self.first.get(now.storage.id) is None:
+                        self.first[now.storage.id] = begin
+                    elif begin is not None and not _alike(self.first[now.storage.id], begin):
+                        raise CannotGenerate("a Python loop that begins with two values of one variable")
                 return
             if isinstance(earlier, Tensor) and now.storage.id in self.before:
                 other = self.before[now.storage.id]
@@ -99,6 +103,16 @@ class LoopReader:
             self._match((earlier.start, earlier.stop, earlier.step), (now.start, now.stop, now.step))
         elif isinstance(now, Collected) or not (earlier == now or earlier is now):
             raise CannotGenerate("a Python loop whose rounds differ in a number")
+
+    def _whole_of(self, earlier: Any, now: Tensor, base: Tensor) -> Tensor | None:
+        """The tensor from before the loop that ``earlier`` shows in the first round as ``now`` shows ``base`` in the second."""
+        if not isinstance(earlier, Tensor) or earlier.strides is None or now.strides is None:
+            return None
+        kept = [d for d, extent in enumerate(now.shape or ()) if extent != 1]
+        seen = replace(now, shape=base.shape, strides=tuple(now.strides[d] for d in kept))
+        if earlier.shape != now.shape or len(kept) != len(base.shape or ()) or not _placed_alike(seen, base):
+            return None  # more than new axes
+        return replace(earlier, shape=base.shape, strides=tuple(earlier.strides[d] for d in kept))
 
     # -- values -----------------------------------------------------------------------------------------------------
 
@@ -226,7 +240,7 @@ class LoopReader:
             reader.holds[out.storage.id] = self._put(holds[out.storage.id], out, every)
 
     def _last(self, every: Value) -> Value:
-        if every.op == "scan":
+        if every.op in ("scan", "held") or any(map(is_held, every.walk())):
             return last_of(every)
         end = lift(0) if self.loop.backwards else lift(self.count) - 1
         index = (*identity(every.shape)[:-1], end)

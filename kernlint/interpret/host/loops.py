@@ -39,15 +39,11 @@ VIEWS_IN_TURN = 9
 _UNROLLED = 256
 
 
-#: Rounds of a loop up to which it counts as short.
-SHORT_LOOP = 32
-
-
 def follow_for(h: HostEvaluator, node: cst.For, iterable: Any, scope: Scope) -> bool:
     """Follow a loop; False where it was left by a ``break``."""
     items = h.iterate(iterable)
     span = iterable if isinstance(iterable, Range) else None
-    short = h.detailed and items is not None and len(items) <= SHORT_LOOP
+    short = h.detailed and items is not None and len(items) <= h.unrolled
     alike = span is not None or (items and _views_in_turn(items))
     given = span or items
     if h.detailed and not short and given and _followed_at_once(h, node, node.target, given, scope):

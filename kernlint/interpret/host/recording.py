@@ -30,6 +30,10 @@ class Recording(Evaluator):
         self.sinks: list[list[Recorded]] = []
         #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
         self.detailed = False
+        #: Numbers that tensors in the memory of the host hold, by storage.
+        self.host_numbers: dict[int, float] = {}
+        #: Rounds up to which they are followed one by one then.
+        self.unrolled = 0
         #: The torch function that is being followed, with its arguments.
         self.calling: tuple[str, list[Any], dict[str, Any]] | None = None
         #: The steps that make what a call is given.

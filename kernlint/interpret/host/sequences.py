@@ -66,7 +66,7 @@ def holds_items(function: cst.FunctionDef, module: Module, name: str) -> bool:
 
 def _gone_through(module: Module) -> dict[cst.CSTNode, frozenset[str]]:
     """By function, the names that it goes through and asks nothing else of."""
-    found = {}
+    found: dict[cst.CSTNode, frozenset[str]] = {}
     for function in module.of(cst.FunctionDef):
         names = frozenset(_iterated(module, function))
         if names:
@@ -75,7 +75,7 @@ def _gone_through(module: Module) -> dict[cst.CSTNode, frozenset[str]]:
 
 
 def _iterated(module: Module, function: cst.FunctionDef) -> Iterator[str]:
-    loops = [*module.within(function, cst.For), *module.within(function, cst.CompFor)]
+    loops: list[cst.For | cst.CompFor] = [*module.within(function, cst.For), *module.within(function, cst.CompFor)]
     for loop in loops:
         source = loop.iter
         if isinstance(source, cst.Call) and isinstance(source.func, cst.Name):

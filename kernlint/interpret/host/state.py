@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -25,6 +27,11 @@ from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
 from kernlint.workload import expr as ex
+
+#: Functions of a number that a tensor in the memory of the host holds; but for its negative it is above zero.
+_OF_NUMBERS: Mapping[str, Callable[[float], float]] = {
+    "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: x**-0.5, "reciprocal": lambda x: 1 / x, "neg": operator.neg,
+}  # fmt: skip
 
 
 class HostState(Recording):
@@ -305,6 +312,7 @@ class HostState(Recording):
             self.hosted.update(t.storage.id for t in writes)
             if not self.detailed:
                 return
+            self._follow_number(name, reads, writes)
         if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
             if isinstance(node, cst.Comparison) and isinstance(node.left, cst.Name):
@@ -312,6 +320,13 @@ class HostState(Recording):
         if self.sinks:
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
+
+    def _follow_number(self, name: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]) -> None:
+        """Note the number that the host makes of one that it knows."""
+        function, number = _OF_NUMBERS.get(name), self.host_numbers.get(reads[0].storage.id)
+        if function is None or number is None or len(reads) > 1 or (number <= 0 and name != "neg"):
+            return
+        self.host_numbers |= {t.storage.id: function(number) for t in writes}
 
     def result_of(
         self,

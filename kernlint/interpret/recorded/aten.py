@@ -93,6 +93,7 @@ _RENAMED: Mapping[str, str] = {
     "_adaptive_avg_pool2d": "adaptive_avg_pool2d",
     "_adaptive_avg_pool3d": "adaptive_avg_pool3d",
     "_int_mm": "mm",
+    "_cdist_forward": "cdist",
     "im2col": "unfold",
     "linalg_cross": "cross",
     "_prelu_kernel": "prelu",

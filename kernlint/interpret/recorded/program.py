@@ -57,9 +57,9 @@ class RecordedProgram(Program):
     def _exchanged(self, entry: str, edits: Edits) -> Workload | None:
         return None if entry == self.replaced else super()._exchanged(entry, edits)
 
-    def variant(self, kernel: Module, question: Question) -> Program:
-        if kernel is not self.kernel or question.overrides != self.question.overrides:
-            return super().variant(kernel, question)
+    def variant(self, kernel: Module, question: Question, reference: Module | None = None) -> Program:
+        if kernel is not self.kernel or reference is not None or question.overrides != self.question.overrides:
+            return super().variant(kernel, question, reference)
         other = RecordedProgram(kernel, self.reference, question, self.recording)
         other._readings = self._readings
         return other

@@ -149,6 +149,8 @@ def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if device is None or on_cpu(kwargs):
         if h.detailed:
             h.torch_op("tensor", "fill", (), (result,), node)
+            if isinstance(data, (int, float)) and result.dtype in (dt.FLOAT32, dt.FLOAT64):
+                h.host_numbers[result.storage.id] = float(data)
         return h.host_tensor(result) if h.sinks else result
     if isinstance(data, (list, tuple)) and result.numel != 0:
         # Pageable memory: the copy waits for all work that is queued, and the host for the copy.

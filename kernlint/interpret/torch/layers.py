@@ -262,8 +262,8 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
     if name == "Embedding" and _given(attrs, 3, "max_norm") is None:
         return torch_function(h, "embedding", [x, attrs.get("weight")], {}, node)
     if name == "EmbeddingBag":
-        given = {k: attrs.get(k) for k in ("max_norm", "mode", "padding_idx") if attrs.get(k) is not None}
-        return torch_function(h, "embedding_bag", [x, attrs.get("weight"), *args[1:2]], {**given, **kwargs}, node)
+        settings = {k: attrs.get(k) for k in ("max_norm", "mode", "padding_idx") if attrs.get(k) is not None}
+        return torch_function(h, "embedding_bag", [x, attrs.get("weight"), *args[1:2]], {**settings, **kwargs}, node)
     if name in _UPSAMPLED:
         names = ("size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
         options = {**dict(zip(names, attrs["_args"] or ())), **(attrs["_kwargs"] or {})} | _UPSAMPLED[name]

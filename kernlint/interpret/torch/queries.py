@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0] if args else None
+    if isinstance(x, Tensor) and h.is_hosted(x) and h.detailed:
+        if x.storage.id in h.host_numbers:
+            return h.host_numbers[x.storage.id]
+        h.unknown(f"line {h.span(node).line}: the number that a tensor of the host holds")
     h.sync("reads a device value on the host", node, x if isinstance(x, Tensor) else None)
     return ReadValue("value of a tensor", frozenset({h.span(node)}))
 
