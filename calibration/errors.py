@@ -38,6 +38,7 @@ FILES = {
     "h200-blends.csv": ("blends",),
     "h200-forms.csv": ("forms",),
     "h200-walks.csv": ("walks",),
+    "h200-uneven.csv": ("uneven",),
     "h200-again.csv": ("again",),
 }
 

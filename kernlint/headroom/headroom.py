@@ -11,7 +11,6 @@ from kernlint import work
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.fitted import fitted
-from kernlint.cost.host import host_time
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.headroom import kernels
 from kernlint.headroom.bound import Bound, bound_of
@@ -26,6 +25,13 @@ from kernlint.workload import Launch, TorchOp, Workload
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
     return fitted("headroom")
+
+
+def likely(alone: float, whole: float) -> float:
+    """What is to be expected between what removing one cause brings and what closing the whole gap does, in the share that errs least
+    on the development sets."""
+    share = float(_data()["share_alone"])
+    return float(alone**share * whole ** (1 - share))
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,7 @@ class Headroom:
         errs least on the development sets.
         The spread is what such promises missed by on these sets (``data/headroom.json``): the more, the more they promise.
         """
-        share = _data()["share_alone"]
-        middle = self.alone(cause) ** share * self.whole(cause) ** (1 - share)
+        middle = likely(self.alone(cause), self.whole(cause))
         sigma = _data()["floor"] + _data()["slope"][cause.name] * math.log(max(1.0, middle))
         width = math.exp(INTERVAL_80 * sigma)
         local = min(1.0, self.local_us / self.now_us)
@@ -100,11 +105,6 @@ class Headroom:
     @property
     def ratio(self) -> float:
         return self.now_us / self.achievable_us if self.achievable_us > 0 else 1.0
-
-    @property
-    def host_us(self) -> float:
-        """Host microseconds of a call that issues the witnesses."""
-        return sum(host_time(step) for witness in self.witnesses for step in witness.steps)
 
 
 def headroom_of(workload: Workload, now: Estimate, device: Device, library: Estimate | None) -> Headroom | None:

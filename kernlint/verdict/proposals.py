@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from kernlint.cost.estimate import Estimate
+from kernlint.cost.host import host_ratio_sigma, host_sigma, host_time
+from kernlint.cost.programs.constants import INTERVAL_80
+from kernlint.cost.timeline import decided_by_host
 from kernlint.headroom.causes import Cause
-from kernlint.headroom.headroom import Headroom
+from kernlint.headroom.headroom import Headroom, likely
 from kernlint.headroom.words import advice, message
 from kernlint.interpret.program import Program
 from kernlint.records import replace
@@ -14,7 +18,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Evidence, Finding
 from kernlint.verdict.callers import innermost_caller
 from kernlint.verdict.candidate import Candidate, Priced
-from kernlint.workload import Workload
+from kernlint.workload import Launch, TorchOp, Workload
 
 
 class Unnamed(Rule, abstract=True):
@@ -100,16 +104,39 @@ def gains_of(cause: Cause, now: Estimate, headroom: Headroom) -> dict[str, Price
 
 
 def _in_calls(cause: Cause, now: Estimate, headroom: Headroom, middle: float, low: float, high: float) -> Priced | None:
-    """The gain in wall time of an eager call: host and device, whichever is longer."""
+    """The gain in wall time of an eager call: host and device, whichever is longer. Where the host decides, its error counts too."""
     if now.call_us is None:
         return None
     host = sum(row.total_host_us for row in now.steps)
-    after_host = min(host, headroom.host_us) if cause.name in _OF_THE_HOST else min(host, now.call_us)
+    after_host = min(host, now.call_us)
+    if cause.name in _OF_THE_HOST:
+        ids = {id(step) for step in cause.steps}
+        joined = [row.total_host_us for row in now.steps if id(row.step) in ids]
+        whole = min(host, _host_us(now, headroom))
+        after_host = likely(host - sum(joined) + max(joined), whole) if joined else whole
 
     def after(gain: float) -> float:
         return max(after_host, headroom.now_us / gain)
 
-    return Priced(now.call_us, after(middle), *(max(0.1, now.call_us / after(gain)) for gain in (middle, low, high)))
+    us = after(middle)
+    shares = [decided_by_host(busy, call) for busy, call in ((min(host, now.call_us), now.call_us), (after_host, us))]
+    width = math.exp(
+        INTERVAL_80 * math.hypot(min(shares) * host_ratio_sigma(), abs(shares[0] - shares[1]) * host_sigma())
+    )
+    slow, fast = now.call_us / after(low) / width, now.call_us / after(high) * width
+    return Priced(now.call_us, us, max(0.1, now.call_us / us), max(0.1, slow), fast)
+
+
+def _host_us(now: Estimate, headroom: Headroom) -> float:
+    """Host microseconds of a call that issues the witnesses: launches with as many arguments, and results made in as many calls, as those
+    of now have in the mean."""
+    own = [row for row in now.steps if isinstance(row.step, Launch)]
+    launches = sum(row.count for row in own)
+    each = sum(row.total_host_us for row in own) / launches if launches else 0.0
+    made = sum(row.total_host_us for row in now.steps if isinstance(row.step, TorchOp) and row.step.kind == "alloc")
+    steps = [step for witness in headroom.witnesses for step in witness.steps]
+    issued = sum(max(host_time(step), each) if isinstance(step, Launch) else host_time(step) for step in steps)
+    return issued + made / max(1.0, launches) * len(steps)
 
 
 def _finding(cause: Cause, headroom: Headroom) -> Finding:
