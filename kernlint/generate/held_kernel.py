@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from kernlint.generate.held_axes import MOST_HELD, Classes, fixed_extent, is_end, moves, rounds_of
 from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import Kernel, arguments, function_text, product_of
 from kernlint.generate.printer import TRITON_TYPES, Names, Printer
 from kernlint.generate.scans import is_held, is_lag
 from kernlint.generate.spelling import REPEATS, number, operation, wrapped
 from kernlint.generate.terms import Buffer, Terms, register_type
-from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, View, lane, lanes_of, looked_through
+from kernlint.generate.values import CannotGenerate, Named, Value, View, lane, lanes_of
 from kernlint.generate.work import Root, Work
-from kernlint.workload import Dtype, Expr, Size, Symbol
+from kernlint.workload import Dtype, Expr, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
-from kernlint.workload.synthesis import power_of_two
 
-#: Elements of a block, and what of them a program may be given of an axis that nothing sums over.
-_MOST_HELD, _TILED = 16384, 32
 _REDUCED = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
-#: A lane that no value has.
-_FAR = 1000
-#: An axis of a value.
-_Own = tuple[int, int]
 
 
 class HeldWriter:
@@ -51,7 +45,7 @@ class HeldWriter:
             raise CannotGenerate("a recurrence of truth values")
         views = self.held.operands
         self.first, self.update = views[: len(self.states)], views[len(self.states) :]
-        self.classes = _Classes([*(root.value for root in work.roots), *(view.value for view in self.update)], self)
+        self.classes = Classes([*(root.value for root in work.roots), *(view.value for view in self.update)], self)
         self.names = Names()
         self.names.taken |= {f"{one.name}_ptr" for one in self.outs} | {"round", "step"}
         self.read: dict[str, Buffer] = {}
@@ -125,7 +119,7 @@ class HeldWriter:
         buffers = arguments(text, self.read.values(), self.outs)
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
         parameters += [*self.names.sizes.values(), *self.names.numbers]
-        warps = 8 if self.most > _MOST_HELD // 4 else 4 if self.most > 512 else 1
+        warps = 8 if self.most > MOST_HELD // 4 else 4 if self.most > 512 else 1
         return Kernel(self.name, function_text(self.name, parameters, self.lines), grid, tuple(buffers), self.names.sizes,
                       self.names.numbers, {}, warps, helpers=self.helpers)  # fmt: skip
 
@@ -155,27 +149,17 @@ class HeldWriter:
         self.lines += lines
         grid: list[tuple[tuple[Size, str], ...]] = [tuple(reversed(programs)) or ((1, ""),)]
         if classes.tiled is not None:
-            blocks = -(-self._fixed(classes.extent(classes.tiled)) // classes.blocks[classes.tiled])
+            blocks = -(-fixed_extent(classes.extent(classes.tiled)) // classes.blocks[classes.tiled])
             grid.append(((blocks, ""),))
         for one, block in classes.blocks.items():
             name = self.names.new("at")
             start = f"tl.program_id(1) * {block} + " if one == classes.tiled else ""
             self.lines.append(f"{name} = {start}tl.arange(0, {block})")
             classes.places[one] = name
-            length = self._fixed(classes.extent(one))
+            length = fixed_extent(classes.extent(one))
             if length % block:
                 classes.masks[one] = f"({name}%s < {length})"
         return tuple(grid)
-
-    @staticmethod
-    def _fixed(extent: Expr) -> int:
-        for atom in extent.atoms():
-            if isinstance(atom, Symbol):
-                raise Unbound(atom.name)
-        found = extent.value
-        if found is None:
-            raise CannotGenerate("a recurrence of states whose extents are not known")
-        return found
 
     def _shape(self, value: Value, kept: Sequence[int]) -> str:
         sizes = [self.classes.blocks[self.classes.of(value, d)] for d in kept]
@@ -197,7 +181,7 @@ class HeldWriter:
     def _bound(self, value: Value, time: int | None) -> str:
         """The variable of ``value``, whose axis ``time`` is that of the rounds."""
         if id(value) not in self.known:
-            still = self.lines is not self.before and time is None and not any(map(_moves, value.walk()))
+            still = self.lines is not self.before and time is None and not any(map(moves, value.walk()))
             inside, self.lines = self.lines, self.before if still else self.lines
             self.kept |= {id(value)} if still else set()
             text = self._text(value, time)
@@ -298,7 +282,7 @@ class HeldWriter:
         kept = [d for d in kept if d < rank or self.classes.of(value, d) in self.classes.blocks]
         blocks = [self.classes.blocks[self.classes.of(value, d)] for d in kept]
         self.most = max(self.most, math.prod(blocks))
-        if math.prod(blocks) > _MOST_HELD:
+        if math.prod(blocks) > MOST_HELD:
             raise CannotGenerate("a recurrence whose rounds are too large for one program")
         dtype = register_type(value.dtype)
         if dtype != dt.FLOAT32:
@@ -436,165 +420,3 @@ class HeldWriter:
                 suffix = f"[{', '.join(':' if one == d else 'None' for one in kept)}]" if len(kept) > 1 else ""
                 found.append(mask % suffix)
         return " & ".join(found)
-
-
-def is_end(value: Value) -> bool:
-    """Whether ``value`` is what the last round leaves of something."""
-    return value.op == "reduce" and value.attributes["kind"] == "last"
-
-
-def _moves(value: Value) -> bool:
-    """Whether ``value`` is made in the rounds."""
-    return value.op in ("carried", "held")
-
-
-def rounds_of(value: Value, known: Callable[[Value], bool]) -> int | None:
-    """The axis of ``value`` that goes through the rounds of the recurrence it is made of; None where it looks at the end of that alone.
-    Raises :class:`CannotGenerate` where it does neither."""
-    found: set[Expr | None] = set()
-    seen: set[tuple[int, tuple[Expr, ...]]] = set()
-    waiting = [View(value, tuple(lane(d) for d in range(len(value.shape))))]
-    while waiting:
-        one = waiting.pop()
-        if (id(one.value), one.index) in seen or known(one.value):
-            continue
-        seen.add((id(one.value), one.index))
-        inner = one.value
-        if is_held(inner) or is_lag(inner):
-            found.add(one.index[-1])
-            continue
-        if is_end(inner) and any(map(_moves, inner.walk())):
-            found.add(None)
-            continue
-        # Lanes of what is summed are no axes of the value.
-        summed = [lane(_FAR + len(seen) * 8 + i) for i in range(len(inner.attributes.get("over", ())))]
-        waiting += [View(view.value, looked_through(view.index, [*one.index, *summed])) for view in inner.operands]
-    if len(found) != 1:
-        raise CannotGenerate("a recurrence that is looked at in two ways")
-    (place,) = found
-    if place is None:
-        return None
-    axes = lanes_of((place,))
-    if len(axes) == 1 and place == lane(next(iter(axes))) and next(iter(axes)) < len(value.shape):
-        return next(iter(axes))
-    raise CannotGenerate("a recurrence that is looked at in another order")
-
-
-class _Classes:
-    """Which axes of values go together: those that a view looks along."""
-
-    def __init__(self, values: Sequence[Value], writer: HeldWriter) -> None:
-        self.parents: dict[_Own, _Own] = {}
-        self.extents: dict[_Own, Expr] = {}
-        self.summed: set[_Own] = set()
-        self.rounds: set[_Own] = set()
-        self.places: dict[_Own, str] = {}
-        self.masks: dict[_Own, str] = {}
-        self.blocks: dict[_Own, int] = {}
-        self.batch: list[_Own] = []
-        self.tiled: _Own | None = None
-        self.values: dict[int, Value] = {}
-        self.writer = writer
-        for state, view, after in zip(writer.states, writer.first, writer.update):
-            for d in range(len(state.shape) - 1):
-                self._join((id(state), d), (id(after.value), d))
-            self._read(state, view)
-            self.rounds |= {(id(state), len(state.shape) - 1), (id(after.value), len(state.shape) - 1)}
-        waiting = list(values)
-        while waiting:
-            value = waiting.pop()
-            if id(value) in self.values or writer.buffer_of(value) is not None:
-                continue
-            self.values[id(value)] = value
-            over = value.attributes.get("over", ())
-            for d, extent in enumerate((*value.shape, *over)):
-                self.extents.setdefault((id(value), d), lift(extent))
-            if is_end(value) and not is_held(value.operands[0].value):
-                (view,) = value.operands
-                for d in range(len(value.shape)):
-                    self._join((id(value), d), (id(view.value), d))
-                self.rounds.add((id(view.value), len(value.shape)))
-                waiting.append(view.value)
-                continue
-            if is_held(value) or is_lag(value) or is_end(value):
-                inner = value if is_held(value) else value.operands[0].value
-                state = inner.attributes["carried"][inner.attributes["state"]]
-                for d in range(len(inner.shape) - 1):
-                    self._join((id(value), d), (id(state), d))
-                if value.op != "reduce":
-                    self.rounds.add((id(value), len(inner.shape) - 1))
-                waiting.append(state)
-                continue
-            self.summed |= {(id(value), len(value.shape) + i) for i in range(len(over))}
-            for view in value.operands:
-                self._read(value, view)
-                waiting.append(view.value)
-
-    def _read(self, value: Value, view: View) -> None:
-        if self.writer.buffer_of(view.value) is not None:
-            return
-        for d, place in enumerate(view.index):
-            axes = lanes_of((place,))
-            if len(axes) == 1 and place == lane(next(iter(axes))):
-                self._join((id(value), next(iter(axes))), (id(view.value), d))
-
-    def of(self, value: Value, axis: int) -> _Own:
-        return self._root((id(value), axis))
-
-    def _root(self, own: _Own) -> _Own:
-        while own in self.parents:
-            own = self.parents[own]
-        return own
-
-    def _join(self, one: _Own, other: _Own) -> None:
-        first, second = self._root(one), self._root(other)
-        if first != second:
-            self.parents[second] = first
-
-    def extent(self, one: _Own) -> Expr:
-        found = (extent for own, extent in self.extents.items() if self._root(own) == one and extent.value != 1)
-        return next(found, lift(1))
-
-    def kept(self, value: Value, time: int | None) -> list[int]:
-        """The axes of ``value`` that a block has."""
-        return [d for d in range(len(value.shape)) if d != time and self.of(value, d) in self.blocks]
-
-    def deal_out(self, roots: Sequence[tuple[Value, int | None]]) -> None:
-        """Which axes are of programs, and the blocks of all others."""
-        summed, rounds = {self._root(one) for one in self.summed}, {self._root(one) for one in self.rounds}
-        long = {self._root(own) for own, extent in self.extents.items() if extent.value != 1}
-        free = long - summed - rounds
-        for value, time in roots:
-            own = [self.of(value, d) for d in range(len(value.shape)) if d != time]
-            free &= {one for one in own if own.count(one) == 1}
-        for value in self.values.values():
-            every = [self.of(value, d) for d in range(len(value.shape))]
-            free -= {one for one in every if every.count(one) > 1}
-        value, time = roots[0]
-        last = len(value.shape) - 1
-        order = [self.of(value, d) for d in range(len(value.shape)) if d != time and self.of(value, d) in free]
-        for one in sorted(long - free - rounds):
-            self.blocks[one] = power_of_two(self.writer._fixed(self.extent(one)))
-        room = _MOST_HELD // 4 // max(1, math.prod(self.blocks.values()))
-        if order and room > 1 and time != last and order[-1] == self.of(value, last):
-            extent = self.extent(order[-1]).evaluate(self.writer.sizes)
-            if extent is not None and extent >= 2:
-                self.tiled = order[-1]
-                self.blocks[self.tiled] = min(_TILED, room, power_of_two(int(extent)))
-                self.writer._fixed(self.extent(self.tiled))
-        self.batch = [one for one in order if one != self.tiled]
-        if len(self.blocks) > 5:
-            raise CannotGenerate("a recurrence of too many axes")
-
-
-def dependents(root: Value, known: Callable[[Value], bool]) -> Iterator[Value]:
-    """What ``root`` is made of, up to what is ``known``."""
-    seen: set[int] = set()
-    waiting = [root]
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen or known(value):
-            continue
-        seen.add(id(value))
-        yield value
-        waiting += [view.value for view in value.operands]

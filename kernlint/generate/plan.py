@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kernlint.generate.held_kernel import dependents, is_end, rounds_of
+from kernlint.generate.held_axes import dependents, is_end, rounds_of
 from kernlint.generate.product_plan import around_product
 from kernlint.generate.scans import is_held
 from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look

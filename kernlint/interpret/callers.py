@@ -30,8 +30,8 @@ from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Tensor, Workload, concrete
 
-#: Calls that are kept of each function.
-_MOST_CALLS = 12
+#: Calls that are kept of each function, and files that tell types of what they call it with beyond which no more are followed.
+_MOST_CALLS, _ENOUGH = 12, 3
 #: Nodes that one function of a caller, and one file, may take.
 _BUDGET, _FILE_BUDGET = 30_000, 120_000
 #: Items of a list that a call may give.
@@ -101,9 +101,12 @@ def call_sites(
     for tensors_given in (False, True):
         if tensors_given and any(map(_tells, found)):
             break
+        telling = 0
         for other in callers:
-            if tensors_given != any(starts(node) for node in statements_using(other, ways)):
-                found += _calls_in(other, path, frozenset(functions), ways, host)
+            if telling < _ENOUGH and tensors_given != any(starts(node) for node in statements_using(other, ways)):
+                more = _calls_in(other, path, frozenset(functions), ways, host)
+                telling += any(map(_tells, more))
+                found += more
     kept: dict[str, list[CallSite]] = {}
     for site in found:
         same = kept.setdefault(site.function, [])

@@ -124,6 +124,7 @@ def make_plan(
     after_jobs, uncompiled_after = compile_jobs(changed) if changed is not None else ([], [])
     changed_sizes = _Varied(read, reference, after)
     afford = _Affordable(read, changed_sizes)
+    odd = odd_cases(afford.cheap(), tile_extents([workload, *([changed] if changed else [])]))
     return Plan(
         verdict=read.verdict,
         change=change,
@@ -133,7 +134,7 @@ def make_plan(
         entry=workload.entry,
         given=SizeCase("as given", dict(request.overrides), timed=True),
         small=afford.case(dict(request.overrides)),
-        odd=(*odd_cases(afford.cheap(), tile_extents([workload, *([changed] if changed else [])])), *afford.alone()),
+        odd=(*_with_slices(odd, reference is not None), *afford.alone()),
         overrides=dict(request.overrides),
         device=facts_of(gpu),
         target=target_of(gpu),
@@ -230,6 +231,13 @@ def _predictions(
         low, high = (row.low, row.high) if single and read.verdict.details.rule is not None else (None, None)
         found[scope] = Prediction(before_us, after_us, ratio, low, high)
     return found
+
+
+def _with_slices(cases: Sequence[SizeCase], known: bool) -> Iterator[SizeCase]:
+    """``cases`` and, where it is ``known`` what is right, the first of them with arguments that are slices of larger tensors."""
+    yield from cases
+    for apart in ("rows", "elements") if cases and known else ():
+        yield replace(cases[0], name=f"{cases[0].name}, {apart} apart", apart=apart)
 
 
 class _Varied:

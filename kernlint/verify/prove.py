@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import UsageError
-from kernlint.verify.judge import REFUSED, WRONG_BEFORE, judge_case, speed, timing, words
+from kernlint.verify.judge import NO_SLICES, REFUSED, WRONG_BEFORE, judge_case, speed, timing, words
 from kernlint.verify.lowering import compared
 from kernlint.verify.plan import Plan
 from kernlint.verify.result import CaseResult, KernelBinary, Timing, Timings, Verification
@@ -123,7 +123,9 @@ def case_of(plan: Plan, case: SizeCase) -> dict[str, Any]:
     extents = {str(plan.extents[name]): value for name, value in case.sizes.items() if name in plan.extents}
     sizes = {**plan.overrides, **case.sizes}
     again = case.timed or case in plan.odd[:1]
-    return {"name": case.name, "set": sizes, "extents": extents, "timed": case.timed, "again": again}
+    return {
+        "name": case.name, "set": sizes, "extents": extents, "timed": case.timed, "again": again, "apart": case.apart,
+    }  # fmt: skip
 
 
 class _Run:
@@ -289,6 +291,7 @@ def _named(step: str) -> str:
 
 def _correctness(cases: Sequence[CaseResult], ended: Ended) -> tuple[str, str]:
     """One word and one sentence about all cases."""
+    cases = [case for case in cases if case.note != NO_SLICES]
     count = {outcome: [c for c in cases if c.outcome == outcome] for outcome in ("correct", "incorrect", "failed")}
     for outcome in ("incorrect", "failed"):
         if count[outcome]:

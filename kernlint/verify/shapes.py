@@ -15,11 +15,13 @@ _LEAST_BLOCK = 16
 
 @dataclass(frozen=True)
 class SizeCase:
-    """``sizes`` are the module-level constants to set; ``timed`` says that this is what a user would time."""
+    """``sizes`` are the module-level constants to set; ``timed`` says that this is what a user would time; ``apart`` what of the tensor
+    arguments lies apart in memory: ``rows``, ``elements`` or nothing."""
 
     name: str
     sizes: Mapping[str, int]
     timed: bool = False
+    apart: str = ""
 
 
 def assumed_sizes(facts: Iterable[Fact]) -> dict[str, int]:

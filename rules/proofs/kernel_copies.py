@@ -66,17 +66,14 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     places = [span for found in launch.literals.values() for span in found]
     if not numbers.keys() >= {*places, *launch.numbers}:
         return None
-    texts = (
-        _without(kernel.text, {launch.kernel.name: "kernel"}),
-        _without(host.text, {launch.kernel.name: "kernel", launch.function: "host"}),
-    )
-    if None in texts:
+    text = _without(host.text, {launch.kernel.name: "kernel", launch.function: "host"})
+    if text is None:
         return None
     if not all(map(_is_value, (*launch.arguments.values(), *launch.constexprs.values()))):
         return None
     storages: dict[int, int] = {}
     key = Key((
-        texts, launch.span.line - host.span.line, launch.grid, launch.num_warps, launch.num_stages,
+        text, launch.span.line - host.span.line, launch.work,
         tuple((name, alike(value, storages)) for name, value in launch.arguments.items()),
         tuple((name, alike(value, storages)) for name, value in launch.constexprs.items()),
         tuple((name, tuple(numbers[span] for span in found)) for name, found in launch.literals.items()),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import libcst as cst
 import pytest
 
+from kernlint.interpret.edits import Edits
 from kernlint.interpret.host import kernels
 from kernlint.interpret.program import Program
 from kernlint.syntax.tree import parse_module
@@ -36,7 +38,7 @@ def read(names: list[str], more: str = "", head: str = HEAD) -> list[Kernel]:
 
 @pytest.fixture
 def without_copies(monkeypatch):
-    monkeypatch.setattr(kernels, "wording", lambda function: function.node)
+    monkeypatch.setattr(kernels, "wording", lambda function, edited=(): function.node)
 
 
 def plain(kernel: Kernel) -> dict[str, object]:
@@ -64,6 +66,16 @@ def test_a_copy_that_is_changed_is_none_any_more() -> None:
 @pytest.mark.parametrize("more", [" + {name}.x", " + len('{name}')"])
 def test_what_names_itself_is_no_copy(more: str) -> None:
     assert [kernel.original.name for kernel in read(["scaled", "other"], more)] == ["scaled", "other"]
+
+
+def test_of_copies_the_one_that_is_edited_is_read_anew() -> None:
+    names = ["scaled", "other", "third"]
+    text = HEAD + "".join((KERNEL + LAUNCH).format(name=name, more=" * 3") for name in names)
+    module = parse_module(text, "kernel.py")
+    place = [module.span(node) for node in module.of(cst.Integer) if node.value == "3"][1]
+    changed = Program(module).workloads(Edits(literals=frozenset({(place, 5)})))
+    kernels = [launch.kernel for workload in changed for launch in workload.launches()]
+    assert [kernel.original.name for kernel in kernels] == ["scaled", "other", "scaled"]
 
 
 def test_words_about_places_are_not_copied() -> None:

@@ -7,7 +7,7 @@ on like arguments is told by moving the places of what was read of the first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import libcst as cst
 
@@ -18,19 +18,21 @@ from kernlint.syntax.tree import Module
 from kernlint.workload import Kernel, Span
 
 
-def wording(function: Function) -> object:
-    """What ``function`` has in common with its copies: the text without the name. Itself where it is not at the top of its module, or
-    names itself."""
-    node = function.node
+def wording(function: Function, edited: Collection[Span] = ()) -> object:
+    """What ``function`` has in common with its copies: the text without the name. Itself where it is not at the top of its module,
+    names itself, or holds one of the places that are ``edited``."""
+    node, module = function.node, function.module
     if function.closure.parent is not None or not isinstance(node, cst.FunctionDef):
         return node
-    known = function.module.once(_wordings)
+    if any(_lines(node, module).contains(span) for span in edited):
+        return node
+    known = module.once(_wordings)
     if id(node) not in known:
-        name, text = re.escape(node.name.value), "\n".join(function.module.excerpt(_lines(node, function.module)))
+        name, text = re.escape(node.name.value), "\n".join(module.excerpt(_lines(node, module)))
         whole = isinstance(node.body, cst.IndentedBlock)
         nameless, count = re.subn(rf"\bdef\s+{name}\b", "def ", text) if whole else (text, 0)
         own = count == 1 and not re.search(rf"\b{name}\b", nameless)
-        known[id(node)] = (function.module, nameless) if own else node
+        known[id(node)] = (module, nameless) if own else node
     return known[id(node)]
 
 

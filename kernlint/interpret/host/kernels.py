@@ -38,9 +38,8 @@ def kernel_of(
         h.edits.precisions,
         _within_sight(h.edits.literals, jit.function.module),
     )
-    # An edit may be in one of several copies.
-    source = jit.function.node if any(edits) else wording(jit.function)
-    key = source, edits, _signature(inside), _signature(constexprs)
+    spans = (*edits[0], *(span for part in edits[1:] for span, _ in part))
+    key = wording(jit.function, spans), edits, _signature(inside), _signature(constexprs)
     # Few kernels care how many programs there are beyond one.
     coarse, exact = (key, tuple(map(_several, grid))), (key, tuple(map(str, grid)))
     known = h.kernels.get(coarse)

@@ -216,6 +216,15 @@ def _repeat_interleave(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNo
     axis = axis_of(argument(args, kwargs, 2, "dim"), len(x.shape)) if x.shape is not None else None
     if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
         shape = (*x.shape[:axis], ex.simplify(ex.lift(x.shape[axis]) * times), *x.shape[axis + 1 :])
+    told = kwargs.get("output_size")
+    if (
+        x.shape is not None
+        and isinstance(times, Tensor)
+        and isinstance(told, (int, Expr))
+        and (axis or len(x.shape) == 1)
+    ):
+        axis = axis or 0
+        shape = (*x.shape[:axis], told, *x.shape[axis + 1 :])
     return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
 
 

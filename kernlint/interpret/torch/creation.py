@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from kernlint.syntax.tree import Module
 
 
+#: Rows of a triangle of which the places are counted.
+_MOST_ROWS = 1 << 16
+
+
 def _filled(h: HostState, name: str, result: Tensor, node: cst.CSTNode, random: bool = False) -> Tensor:
     """``result``, filled on the device by the function ``name``, unless it is left as it is."""
     bare = result.storage.origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
@@ -129,6 +133,22 @@ def _arange(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result
 
 
+def _triangle(upper: bool) -> Handler:
+    """``tril_indices(rows, columns, offset)``: the places of a triangle, as two rows."""
+
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        rows, columns, offset = (argument(args, kwargs, i, name) for i, name in enumerate(("row", "col", "offset")))
+        offset = 0 if offset is None else offset
+        shape = None
+        if isinstance(rows, int) and isinstance(columns, int) and isinstance(offset, int) and 0 <= rows <= _MOST_ROWS:
+            below = sum(min(columns, max(0, row + offset + (not upper))) for row in range(rows))
+            shape = (2, rows * columns - below if upper else below)
+        made = h.allocate(dtype_given(kwargs, dt.INT64), shape, "filled", node)
+        return _filled(h, "triu_indices" if upper else "tril_indices", made, node)
+
+    return handler
+
+
 def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     data = args[0] if args else None
     if isinstance(data, Tensor):
@@ -170,6 +190,8 @@ TABLE: dict[str, Handler] = {
     **{name: _new("filled", name) for name in ("new_zeros", "new_ones", "new_full")},
     "empty_strided": _empty_strided,
     "arange": _arange,
+    "tril_indices": _triangle(upper=False),
+    "triu_indices": _triangle(upper=True),
     "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, a[2:3], k, n),
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),

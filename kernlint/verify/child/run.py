@@ -133,7 +133,7 @@ class _Case:
         self._begin("reference")
         reference = build_reference(setting)
         self._begin("inputs")
-        arguments = subjects.arguments(setting, self.case.get("extents"))
+        arguments = subjects.apart(subjects.arguments(setting, self.case.get("extents")), self.case.get("apart", ""))
         subject: dict[str, Any] = {}
         like = reference
         for version in setting.versions:
@@ -168,6 +168,7 @@ class _Case:
             outputs=_compared(outcomes, truth, rounding, self.job.get("formats", {})),
             reference=precision,
             half=self._uses_bf16(arguments, subject, outcomes),
+            apart=self.case.get("apart", ""),
         )
         del truth
         if self.case.get("timed") and not self.interpreted and {"before", "after"} <= outcomes.keys():

@@ -192,6 +192,19 @@ def placed(args: list[Any], device: str) -> list[Any]:
     return [mapped(value, place) for value in args]
 
 
+def apart(args: list[Any], what: str) -> list[Any]:
+    """``args`` with a gap behind the rows, or behind ``what`` else, of each tensor."""
+
+    def move(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or _overlaps(value):
+            return value
+        last = value.dim() - 1
+        strides = [step if axis == last and what == "rows" else 2 * step for axis, step in enumerate(value.stride())]
+        return torch.empty_strided(value.shape, strides, dtype=value.dtype, device=value.device).copy_(value.detach())
+
+    return [mapped(value, move) for value in args] if what else args
+
+
 def _overlaps(value: torch.Tensor) -> bool:
     return any(stride == 0 and extent > 1 for stride, extent in zip(value.stride(), value.shape))
 
