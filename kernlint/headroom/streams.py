@@ -80,10 +80,10 @@ def one_pass(
     for number, use in enumerate(group.reads):
         base = f"in{number}"
         arguments[base] = use.tensor
-        run, size = picked.get(use.value, (_ROW_BYTES, 0.0))
+        run, size = picked.get(use.value, (0, 0.0))
         load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
-        if run < _ROW_BYTES:
-            # Single elements through an index: wherever the data says.
+        if run:
+            # Elements or rows through an index: wherever the data says.
             load = replace(
                 load,
                 offset=None,
@@ -108,15 +108,18 @@ def one_pass(
 
 
 def _picked(group: Group) -> dict[tuple[int, int], tuple[int, float]]:
-    """Values that the group picks from through an index, with the bytes that lie together and those of all that is picked."""
-    found = {}
+    """Values that the group picks from through an index, with the bytes that lie together and those of all that is picked, by however
+    many calls."""
+    found: dict[tuple[int, int], tuple[int, float]] = {}
     for node in group.nodes:
         if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
             table = max(node.reads, key=lambda use: use.tensor.numel or 0)
             run = node.step.dims.get("run")
             size = (table.tensor.dtype or dt.FLOAT32).bytes
             together = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
-            found[table.value] = together, float(node.writes[0].tensor.numel or 1) * size * node.count
+            least, picked = found.get(table.value, (together, 0.0))
+            picked += float(node.writes[0].tensor.numel or 1) * size * node.count
+            found[table.value] = min(least, together), picked
     return found
 
 

@@ -6,7 +6,7 @@ import math
 
 from kernlint.cost.programs.resources import Resources
 from kernlint.cost.programs.scale import ramp
-from kernlint.cost.traffic.model import AccessTraffic
+from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic
 
 
 class Caches(Resources):
@@ -27,6 +27,12 @@ class Caches(Resources):
             for access in self.moved.accesses
             if access.kind == "load"
         )
+        windows = sum(
+            min(self.active_programs * access.window_bytes, access.footprint_bytes)
+            for access in self.moved.accesses
+            if access.kind == "load"
+        )
+        live_window = ramp(windows, c.l2_keeps * cache, c.l2_drops * cache)
         seen: set[tuple[object, ...]] = set()
         footprints = self.moved.footprints
         shares: dict[tuple[str, bool], float] = {}
@@ -82,7 +88,11 @@ class Caches(Resources):
                 granule *= c.scattered_dram if access.kind == "load" else c.scattered_store
             dram = (reread_miss if again else cold) * own * granule
             shared = max(0.0, reach_l2 - own)
-            dram += self._shared_miss(access, cold) * shared * (0.0 if again else 1.0)
+            # What a program walks over again and again past L1: L2 has it where the windows of all programs fit.
+            walks = access.kind == "load" and access.window_bytes > access.sectors * SECTOR_BYTES
+            back = max(0.0, reach_l2 - access.program_bytes * self.programs) if walks else 0.0
+            dram += self._shared_miss(access, cold) * max(0.0, shared - back) * (0.0 if again else 1.0)
+            dram += min(cold, live_window) * min(back, shared)
             self.dram_bytes += dram
             self.l2_bytes[id(access.access)] = reach_l2
             self._set_latency(access, reach_l2, dram)

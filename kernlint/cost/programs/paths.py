@@ -91,10 +91,12 @@ class Paths(Caches):
         if isinstance(node, Reduce):
             elements = math.prod(node.shape)
             pair = self.c.indexed if node.indexed else 1.0
-            work = pair * self._arithmetic_ns("arith", elements, None, pair * executions)
+            work = pair * self._arithmetic_ns("arith", elements, node.dtype, pair * executions)
             if elements <= 1:
                 return work
-            return work + self._exchange_ns(node.shape, node.axis, pair * executions)
+            # Registers, shuffles and banks are of 32 bits.
+            words = 2 if node.dtype is not None and node.dtype.bits == 64 else 1
+            return work + self._exchange_ns(node.shape, node.axis, pair * words * executions)
         if isinstance(node, Scan):
             extent = node.shape[node.axis] if node.shape else 1
             elements = math.prod(node.shape)
@@ -143,8 +145,11 @@ class Paths(Caches):
         self.instructions += self.c.shuffle_slots * steps * kept * self.warps * executions
         cost = self.c.shuffle_ns * steps / 5
         if warps > 1 and math.prod(shape[a] for a in axes) > lanes * math.prod(layout.values[a] for a in axes):
-            # Each warp along the axis writes its part of every output to shared memory, element by element.
-            parts = math.prod(extent for a, extent in enumerate(shape) if a not in axes) * warps
+            # Each warp along the axis writes its part of every output to shared memory: element by element, except that neighbours
+            # which a thread has to itself go together (``balance``, ``bag_tile``, ``scan_strip`` of rows as long as a warp's vectors).
+            parts = float(math.prod(extent for a, extent in enumerate(shape) if a not in axes) * warps)
+            if lanes == 1 and math.prod(value for a, value in enumerate(layout.vector) if a not in axes) > 1:
+                parts *= self.c.together
             self.exchanged += parts * executions
             cost += self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) + parts * self.c.exchange_element_ns
         return cost / self.scale.clock

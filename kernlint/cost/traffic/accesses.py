@@ -137,7 +137,7 @@ def _access(
     sectors = tile.sectors * fraction
     if active and sectors < 1.0:
         sectors = min(1.0, max(sectors, fraction))
-    met = over_loops(access, offset, sectors, tile.run, loops, probe)
+    met = over_loops(access, offset, sectors, tile, loops, probe)
     reach, distinct = met.reach, met.distinct
     program_bytes = min(distinct, (reach + 1) * size + SECTOR_BYTES) if executions else 0.0
     program_bytes = max(program_bytes, min(distinct, sectors * SECTOR_BYTES))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic
 from kernlint.cost.traffic.probe import Probe
-from kernlint.cost.traffic.sectors import _sectors_of_run, reach_of
+from kernlint.cost.traffic.sectors import Tile, _sectors_of_run, reach_of
 from kernlint.records import dataclass
 from kernlint.workload import (
     Atomic,
@@ -39,14 +39,14 @@ class Met:
 
 
 def over_loops(
-    access: Load | Store | Atomic, offset: Expr, sectors: float, run: float, loops: tuple[Loop, ...], probe: Probe
+    access: Load | Store | Atomic, offset: Expr, sectors: float, tile: Tile, loops: tuple[Loop, ...], probe: Probe
 ) -> Met:
-    """The tile of ``sectors``, in runs of ``run`` bytes, in all iterations: new addresses only where the offset moves with the
-    loop."""
+    """The ``sectors`` of ``tile`` in all iterations: new addresses only where the offset moves with the loop."""
     size, start = access.dtype.bytes, probe.at(offset)
     assert start is not None
     atoms = offset.atoms()
     distinct = near = window = sectors * SECTOR_BYTES
+    pitch = tile.pitch
     reach = reach_of(offset, start, [Lane(dim) for dim in range(len(access.shape))], access.shape, probe)
     for loop in reversed(loops):
         trip = probe.trips[loop.id]
@@ -64,7 +64,8 @@ def over_loops(
             distinct, near = distinct * trip, near * trip
             continue
         advance = abs(one - start) * size
-        fresh = fresh_bytes(distinct, advance, (reach + 1) * size, run)
+        fresh = fresh_bytes(distinct, advance, (reach + 1) * size, tile.run, pitch)
+        pitch = 0.0  # what lay between the runs may be filled now
         if fresh < near:
             window = max(window, near)
         near = min(near * trip, near + (trip - 1) * min(near, fresh))
@@ -89,13 +90,15 @@ def over_grid(offset: Expr, program_bytes: float, reach: float, probe: Probe) ->
     return footprint, reach, frozenset(shared)
 
 
-def fresh_bytes(distinct: float, advance: float, span: float, run: float) -> float:
+def fresh_bytes(distinct: float, advance: float, span: float, run: float, pitch: float = 0.0) -> float:
     """Bytes of whole sectors that a window of ``distinct`` bytes within ``span`` meets for the first time when it moves on by
     ``advance`` bytes: a part of each of its runs of ``run`` bytes where it moves by less (a convolution, a lane that walks
-    along a row), all of a dense window (a scalar walk) by as much as it moves, else everything."""
+    along a row), everything where its runs come to lie between those ``pitch`` bytes apart (half rows), all of a dense window (a
+    scalar walk) by as much as it moves, else everything."""
     if advance < max(run, SECTOR_BYTES):
         return distinct * advance / max(run, SECTOR_BYTES)
-    return min(distinct, advance) if distinct >= 0.5 * span else distinct
+    between = run <= advance % pitch <= pitch - run if pitch else False
+    return min(distinct, advance) if distinct >= 0.5 * span and not between else distinct
 
 
 def share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:

@@ -15,14 +15,15 @@ from kernlint.workload import Atomic, Expr, Lane, Load, Opaque, Store
 @dataclass(frozen=True)
 class Tile:
     """One full tile: the ``sectors`` it touches, its ``contiguous`` bytes, whether rows begin on a sector boundary, the bytes from
-    lane to lane along each axis (None where they are not constant), and the bytes of its ``run``, which lie within a sector of
-    each other, gaps included."""
+    lane to lane along each axis (None where they are not constant), the bytes of its ``run``, which lie within a sector of
+    each other, gaps included, and those from one run to the next, its ``pitch`` (0 where there is one run, or it is not constant)."""
 
     sectors: float
     contiguous: float
     aligned: bool
     strides: tuple[float, ...] | None
     run: float
+    pitch: float = 0.0
 
 
 def tile_of(access: Load | Store | Atomic, offset: Expr, start: float, probe: Probe) -> Tile:
@@ -39,7 +40,7 @@ def tile_of(access: Load | Store | Atomic, offset: Expr, start: float, probe: Pr
         strides.append((one - start) * size)
     dims = [(abs(stride), extent) for stride, extent in zip(strides, access.shape) if extent > 1]
     run = float(size)
-    rows = 1.0
+    rows, pitch = 1.0, 0.0
     aligned = (start * size) % SECTOR_BYTES == 0
     for stride, extent in sorted(dims):
         if stride == 0:
@@ -47,10 +48,11 @@ def tile_of(access: Load | Store | Atomic, offset: Expr, start: float, probe: Pr
         if rows == 1.0 and (stride <= run or stride < SECTOR_BYTES):
             run = (extent - 1) * stride + run
             continue
+        pitch = pitch or stride
         rows *= extent
         aligned = aligned and stride % SECTOR_BYTES == 0
     contiguous = run if not dims else contiguous_bytes(dims, size)
-    return Tile(rows * _sectors_of_run(run, size, aligned), contiguous, aligned, tuple(strides), run)
+    return Tile(rows * _sectors_of_run(run, size, aligned), contiguous, aligned, tuple(strides), run, pitch)
 
 
 def contiguous_bytes(dims: list[tuple[float, int]], size: int) -> float:
