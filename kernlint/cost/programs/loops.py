@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kernlint.cost.programs.paths import Paths, depends
-from kernlint.workload import Atomic, Branch, Compute, Dot, Expr, Load, Loop, ProgramId, Reduce, Scan, Store
+from kernlint.workload import Atomic, Branch, Compute, Dot, Expr, Load, Loop, Node, ProgramId, Reduce, Scan, Store
 
 _COPY_NS = 2.95
 
@@ -78,7 +78,22 @@ class Loops(Paths):
             step = latency * share
             each = max(step, serial) + rest + c.loop_iteration_ns
             return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
+        if exposed and self._used_later(loads, others):
+            exchange += trip * latency
         return trip * (self.path_ns(body, runs) + c.loop_iteration_ns) + exchange
+
+    def _used_later(self, loads: list[Load], others: tuple[Node, ...]) -> bool:
+        """Whether some of ``loads`` are met first in a sum after warps have exchanged another one: their registers are taken until
+        then, so that they are on their way later (the values of an attention after its scores, ``one_query``)."""
+        met, exchanged = set[int](), False
+        for node in others:
+            if isinstance(node, Reduce):
+                fresh = node.depends - met
+                if exchanged and any(load.id in fresh and load.elements >= self.largest_tile for load in loads):
+                    return True
+                met |= node.depends
+                exchanged = exchanged or self._crosses_warps(node)
+        return False
 
     def _chain_ns(self, loads: list[Load]) -> float:
         """The latencies of loads that wait for each other, one after the other."""
