@@ -16,6 +16,7 @@ from micro_launches import (
     atomic_add,
     col_reduce,
     copy_block,
+    iteration,
     launch,
     load,
     row_loop,
@@ -186,6 +187,58 @@ def test_a_reduction_that_carries_its_index_takes_longer() -> None:
         return launch("top", body, (8192,), {"x": tensor("x", F32, 8192 * 4096), "y": tensor("y", F32, 65536)}, 4)
 
     assert us(of(True)) > 1.5 * us(of(False))
+
+
+def sum_over(rows: int, columns: int, warps: int, dtype: Dtype = F32, axis: int = 0) -> Launch:
+    """8,192 programs that add up a tile along ``axis`` eight times over."""
+    read = load(0, "x", dtype, (rows, columns), LANE * columns + LANE1)
+    summed = Reduce("sum", (rows, columns), axis, False, frozenset({0}), HERE, dtype)
+    written = store(9, "y", dtype, (columns,), PID * columns + LANE)
+    body = (read, *(dataclasses.replace(summed) for _ in range(8)), written)
+    arguments = {"x": tensor("x", dtype, rows * columns), "y": tensor("y", dtype, 8192 * columns)}
+    return launch("sum", body, (8192,), arguments, warps)
+
+
+def test_partial_sums_of_neighbours_go_together_where_a_thread_has_them_to_itself() -> None:
+    """Rows of a whole warp's vectors, against rows of half of them, whose sums two lanes hold: four numbers go at a time."""
+    alone, halves = (program_time(sum_over(rows, row, 4), H100).terms["shared"] for rows, row in ((16, 128), (32, 64)))
+    assert alone < 1.2 * halves  # twice the sums
+
+
+def test_sums_of_64_bits_are_exchanged_in_two_words() -> None:
+    narrow, wide = (program_time(sum_over(16, 64, 2, dtype, axis=1), H100) for dtype in (F32, dtypes.FLOAT64))
+    assert wide.terms["issue"] > 1.6 * narrow.terms["issue"]
+
+
+@pytest.mark.parametrize(("columns", "misses"), [(1 << 10, False), (1 << 16, True)])
+def test_what_each_program_walks_over_again_comes_from_memory_where_all_do_not_fit_l2(
+    columns: int, misses: bool
+) -> None:
+    """Eight sweeps of each program over a row of its own, as sums over pairs make."""
+    read = load(0, "x", F32, (1024,), PID * columns + iteration(1) * 1024 + LANE)
+    inner = Loop(1, "range", columns // 1024, (read,), HERE)
+    outer = Loop(2, "range", 8, (inner,), HERE)
+    body = (outer, store(9, "y", F32, (1024,), PID * 1024 + LANE))
+    arguments = {"x": tensor("x", F32, 2048 * columns), "y": tensor("y", F32, 2048 * 1024)}
+    made = launch("sweeps", body, (2048,), arguments, 4)
+    once = 2048 * columns * 4 / 3350e3
+    assert (program_time(made, H100).terms["memory"] > 4 * once) == misses
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_values_first_met_after_scores_are_waited_for_by_themselves(later: bool) -> None:
+    tile = (64, 128)
+    where = (iteration(1) * 64 + LANE) * 128 + LANE1
+    loads = tuple(load(number, base, F16, tile, PID * 1048576 + where) for number, base in ((0, "k"), (1, "v")))
+    score, most = (
+        Reduce("sum", tile, 1, False, frozenset({0} if later else {0, 1}), HERE, F32),
+        Reduce("max", (64,), 0, True, frozenset({0} if later else {0, 1}), HERE, F32),
+    )
+    mixed = Reduce("sum", tile, 0, False, frozenset({0, 1}), HERE, F32)
+    body = (Loop(1, "range", 128, (*loads, score, most, mixed), HERE), store(9, "y", F32, (128,), PID * 128 + LANE))
+    arguments = {name: tensor(name, F16, 16 * 1048576) for name in "kv"} | {"y": tensor("y", F32, 16 * 128)}
+    waits = program_time(launch("query", body, (16,), arguments, 4), H100).terms["latency"]
+    assert (waits > 128 * 2.0) == later
 
 
 def test_other_devices_scale_by_bandwidth_and_widen() -> None:

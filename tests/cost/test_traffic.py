@@ -53,6 +53,16 @@ def test_a_stride_touches_more_sectors_until_each_lane_has_its_own(stride: int, 
     assert read.efficiency == pytest.approx(1024 * 4 / (sectors * 32), rel=0.02)
 
 
+@pytest.mark.parametrize("turns", [1, 2, 4])
+def test_a_tile_that_walks_along_its_rows_meets_each_part_once(turns: int) -> None:
+    """Also in two turns, where what lies between its runs is as long as they are."""
+    where = (PID * 4 + LANE) * (turns * 256) + iteration(1) * 256 + LANE1
+    body = (Loop(1, "range", turns, (load(0, "x", F16, (4, 256), where),), HERE),)
+    made = launch("half_rows", body, (64,), {"x": tensor("x", F16, 256, turns * 256)}, 4)
+    (read,) = traffic(made).accesses
+    assert read.program_bytes == read.near_bytes == 4 * turns * 256 * 2
+
+
 def test_a_transposed_store_is_uncoalesced_only_where_the_tile_is_thin() -> None:
     thin = traffic(tile_copy(1024, 1024, F32, 1, 1024, transposed=True)).accesses[1]
     square = traffic(tile_copy(1024, 1024, F32, 32, 32, transposed=True)).accesses[1]

@@ -149,6 +149,18 @@ def test_sums_over_runs_of_one_index_are_one_kernel(index: str, summed: bool) ->
         assert least > 1048576 * 64 * 4 / 8e6  # what is picked passes through L2, each time anew
 
 
+def test_rows_that_two_calls_pick_from_one_table_count_for_both() -> None:
+    """In whichever order they are picked: the sixteen neighbours of a row and the row itself."""
+    body = "return torch.cat([a[c], a[b].float().mean(1).to(a.dtype)], 1)"
+    first = "torch.rand(500000, 256, dtype=torch.float16)"
+    inputs = (first, "torch.randint(0, 500000, (65536, 16))", "torch.randint(0, 500000, (65536,))")
+    for text in (body, "return torch.cat([a[b].float().mean(1).to(a.dtype), a[c]], 1)"):
+        groups = groups_of(graph_of(workload_of(text, *inputs)))
+        (group,) = [group for group in groups if any(node.name == "index" for node in group.nodes)]
+        least = min(sum(price((step,), H100)[0] for step in steps) for steps, _ in streams(group, H100))
+        assert least > 65536 * 17 * 512 * 0.7 / 3.35e6
+
+
 def test_a_stream_takes_its_bytes_over_the_bandwidth() -> None:
     found = reference("return a * 2", BIG)
     moved = 2 * 4096 * 4096 * 4
