@@ -266,8 +266,10 @@ def test_what_loaded_addresses_point_to_is_no_one_tensor(place: str, expected: l
         @triton.jit
         def copies(into, out, n, B: tl.constexpr):
             to = {place}
-            for start in range(0, n, B):
-                i = start + tl.arange(0, B)
-                tl.store(to + i, tl.load(to + i, mask=i < n) + 1, mask=i < n)
+            i = tl.arange(0, B)
+            tl.store(to + i, tl.load(to + i, mask=i < n) + 1, mask=i < n)
+
+        def run(into, out):
+            copies[(8,)](into, out, 100, B=128)
         """
-    assert told("KL758", source) == expected
+    assert severities("KL758", textwrap.dedent(source)) == expected
