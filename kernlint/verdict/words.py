@@ -27,6 +27,7 @@ from kernlint.verdict.model import (
     ScopeEstimate,
     Verdict,
 )
+from kernlint.verdict.scenarios import arbitrary_constants
 from kernlint.verdict.speedup import format_speedup, format_us
 from kernlint.workload import Span, Tensor
 
@@ -224,7 +225,7 @@ def _why_not(judgement: Judgement, device: Device) -> str:
         missing = ", ".join(judgement.before.missing[:4])
         open_ones = f"sizes are open ({missing})" if missing else "types are open"
         how = f"what would decide it: {wanted}" if wanted else "give them with --set or --assume"
-        return f"Not decided: times are unknown while {open_ones}; {how}."
+        return f"Not decided: times are unknown while {_arbitrary(judgement) or open_ones}; {how}."
     bound = _dominant(judgement)
     head = f"The call takes about {format_us(before)} us on {device.id}, {bound}"
     reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
@@ -244,6 +245,14 @@ def _why_not(judgement: Judgement, device: Device) -> str:
         f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, below the "
         f"{limit} that would pay for it{tail}."
     )
+
+
+def _arbitrary(judgement: Judgement) -> str:
+    """The constants of kernels that nothing tells, where there are any."""
+    by_kernel: dict[str, list[str]] = {}
+    for kernel, name in arbitrary_constants(judgement.workload):
+        by_kernel.setdefault(kernel, []).append(f"`{name}`")
+    return " and ".join(f"nothing tells {_listed(names)} of `{kernel}`" for kernel, names in by_kernel.items())
 
 
 #: How much faster a well-written version has to be to be another one.
