@@ -309,7 +309,7 @@ class _Judge:
             if not guessed:
                 return base
             if arbitrary_constants(workload) and not _certain(base):
-                return _not_decided(base, undecided(workload, ()))
+                return _not_decided(base, undecided(workload, ()), workload)
             facts = tuple(AssumedFact(*fact) for fact in guessed)
             return replace(base, certainty="assumed", scenarios=(_scenario("as it stands", facts, base),))
         if len(self._plans) >= _MOST_ASSUMED:
@@ -323,7 +323,7 @@ class _Judge:
         plan = plans[0]
         wanted = tuple(undecided(workload, base.before.missing, plan.workload))
         if arbitrary_constants(plan.workload) and not _certain(base):
-            return replace(_not_decided(base, wanted), chosen=None)
+            return _not_decided(base, wanted, plan.workload)
         found = self(plan.program, plan.workload, Allowance(_SCENARIO_WORK))
         scenario = _scenario(plan.name, plan.facts + tuple(AssumedFact(*f) for f in _guessed(plan.workload)), found)
         # What is wrong at every size does not rest on any.
@@ -359,9 +359,11 @@ def _certain(judgement: Judgement) -> bool:
     return chosen is not None and chosen.finding.severity == "error" and chosen.worth(judgement.scope) is None
 
 
-def _not_decided(judgement: Judgement, wanted: Iterable[str]) -> Judgement:
-    """``judgement`` where it says nothing before the facts ``wanted`` are given."""
-    return replace(judgement, certainty="unknown", undecided=tuple(wanted))
+def _not_decided(judgement: Judgement, wanted: Iterable[str], resting: Workload | None = None) -> Judgement:
+    """``judgement`` where it says nothing before the facts ``wanted`` are given, and nothing at all of what a call such as ``resting``
+    takes, as that is up to constants that nothing tells."""
+    found = replace(judgement, certainty="unknown", undecided=tuple(wanted))
+    return found if resting is None else replace(found, chosen=None, arbitrary=tuple(arbitrary_constants(resting)))
 
 
 def _seen(judgement: Judgement) -> Judgement:

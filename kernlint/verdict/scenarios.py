@@ -60,7 +60,9 @@ def _missing(workload: Workload) -> list[str]:
         for name in launch.kernel.arbitrary
         if name in launch.open_constexprs
     )
-    sizes = (atom.name for value in constants for atom in value.atoms() if isinstance(atom, Symbol) and "." in atom.name)
+    sizes = (
+        atom.name for value in constants for atom in value.atoms() if isinstance(atom, Symbol) and "." in atom.name
+    )
     return list(dict.fromkeys((*open_symbols(workload), *sorted(sizes))))
 
 

@@ -27,7 +27,6 @@ from kernlint.verdict.model import (
     ScopeEstimate,
     Verdict,
 )
-from kernlint.verdict.scenarios import arbitrary_constants
 from kernlint.verdict.speedup import format_speedup, format_us
 from kernlint.workload import Span, Tensor
 
@@ -250,9 +249,10 @@ def _why_not(judgement: Judgement, device: Device) -> str:
 def _arbitrary(judgement: Judgement) -> str:
     """The constants of kernels that nothing tells, where there are any."""
     by_kernel: dict[str, list[str]] = {}
-    for kernel, name in arbitrary_constants(judgement.workload):
+    for kernel, name in judgement.arbitrary:
         by_kernel.setdefault(kernel, []).append(f"`{name}`")
-    return " and ".join(f"nothing tells {_listed(names)} of `{kernel}`" for kernel, names in by_kernel.items())
+    told = " and ".join(f"{_listed(names)} of `{kernel}`" for kernel, names in by_kernel.items())
+    return f"nothing tells {told} (give their values with --assume NAME=VALUE)" if told else ""
 
 
 #: How much faster a well-written version has to be to be another one.

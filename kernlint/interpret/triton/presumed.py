@@ -8,10 +8,11 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.values import Function
-from kernlint.workload import Dtype
 
-#: Comparisons that hold for one value alone, or for one of those listed; the likelier branch of ``==`` is the one that it guards.
+#: Comparisons that hold for one value or for those listed, and those that hold for all others: what the first guard is done on purpose.
 _EQUALS, _DIFFERS = (cst.Equal, cst.In), (cst.NotEqual, cst.NotIn)
+
+_FLAGS = {"True": True, "False": False}
 
 
 def presumed(function: Function, name: str) -> Any:
@@ -29,12 +30,21 @@ def presumed(function: Function, name: str) -> Any:
                     asked.add(id(one))
                     (equal if isinstance(target.operator, _EQUALS) else others).append(other)
     for kind in (cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation):
-        asked.update(id(test) for node in module.within(function.node, kind) for test in _tests(node) if _is(test, name))
-    used = {id(node) for node in _uses(function, name)}
-    if not used or not used <= asked:
+        asked.update(
+            id(test) for node in module.within(function.node, kind) for test in _tests(node) if _is(test, name)
+        )
+    if any(id(node) not in asked for node in _uses(function, name)):
         return None
     compared = (value for node in (*equal, *others) if (value := _value(node, function)) is not None)
     return next(compared, None if equal or others else True)
+
+
+def stands_alone(function: Function, name: str) -> bool:
+    """Whether ``name`` is an argument or an item by itself somewhere in ``function``, as what is the extent of a tile or a loop is:
+    of that another number makes another kernel."""
+    module = function.module
+    alone = (*module.within(function.node, cst.Arg), *module.within(function.node, cst.Element))
+    return any(_is(one.value, name) for one in alone)
 
 
 def _is(node: cst.CSTNode, name: str) -> bool:
@@ -69,9 +79,6 @@ def _value(node: cst.BaseExpression, function: Function) -> Any:
         value = _value(node.expression, function)
         return -value if isinstance(value, int) else None
     if isinstance(node, cst.Name):
-        value = {"True": True, "False": False}.get(node.value)
-        value = function.closure.get(node.value) if value is None else value
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = int(value)
-        return value if isinstance(value, (bool, int, str, Dtype)) else None
+        value = _FLAGS.get(node.value, function.closure.get(node.value))
+        return value if isinstance(value, (bool, str)) else int(value) if isinstance(value, int) else None
     return None

@@ -11,7 +11,7 @@ from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Values
 from kernlint.interpret.triton.evaluator import KernelEvaluator
-from kernlint.interpret.triton.presumed import presumed
+from kernlint.interpret.triton.presumed import presumed, stands_alone
 from kernlint.interpret.triton.recorder import Recorder
 from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown
@@ -74,7 +74,7 @@ def read_kernel(
         body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
     function = jit.function
     assert isinstance(function.node, cst.FunctionDef)
-    return Kernel(
+    kernel = Kernel(
         name=function.name,
         body=body,
         span=function.module.span(function.node),
@@ -85,13 +85,19 @@ def read_kernel(
         counts_programs=evaluator.counts_programs,
         notes=tuple(evaluator.notes),
         assumed=tuple(assumed),
-        arbitrary=tuple(arbitrary),
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
         read=evaluator.recorder.values if evaluator.recorder is not None else None,
         coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
+
+    def matters(name: str) -> bool:
+        """Whether the kernel does other work with another number than was taken."""
+        other = {**given, name: 2 * ASSUMED_CONSTEXPR}
+        return stands_alone(function, name) or read_kernel(jit, arguments, other, grid, edits).body != body
+
+    return replace(kernel, arbitrary=tuple(filter(matters, arbitrary)))
 
 
 def _evaluated(
