@@ -70,27 +70,23 @@ _FED = (dt.FLOAT16, dt.BFLOAT16, dt.FLOAT32)
 
 
 def untyped(workload: Workload) -> list[Tensor]:
-    """The arguments of the entry that launches get, or that the type of something launched may follow from, and whose type is not
-    known."""
-    launched = [
-        value
+    """The arguments of the entry that launches get and whose type is not known."""
+    used = {
+        value.storage.id
         for launch in workload.first_call().launches()
         for value in launch.arguments.values()
         if isinstance(value, Tensor)
-    ]
-    used = {value.storage.id for value in launched}
-    arguments = {tensor.storage.id for tensor in workload.inputs}
-    # It has the type of an argument, of whichever.
-    follows = any(value.dtype is None and value.storage.id not in arguments for value in launched)
+    }
     found: dict[str, Tensor] = {}
     for tensor in workload.inputs:
-        if tensor.dtype is None and tensor.name and (follows or tensor.storage.id in used or _read(workload, tensor)):
+        if tensor.dtype is None and tensor.name and (tensor.storage.id in used or _derived(workload, tensor)):
             found.setdefault(tensor.name, tensor)
     return list(found.values())
 
 
-def _read(workload: Workload, tensor: Tensor) -> bool:
-    """Whether a step of the host reads ``tensor``."""
+def _derived(workload: Workload, tensor: Tensor) -> bool:
+    """Whether the type of something launched may follow from that of ``tensor``: a step reads it, or something launched has no
+    type of its own."""
     for step, _ in workload.first_call().walk():
         read = step.reads if isinstance(step, TorchOp) else (step.reads,) if isinstance(step, HostSync) else ()
         if any(one is not None and one.storage.id == tensor.storage.id for one in read):
