@@ -337,6 +337,8 @@ class Branch:
 Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 
 
+#: The base of accesses through an address that was loaded: any tensor, and not always the same.
+ANY_TENSOR = "*"
 #: The note on a kernel that loads the addresses of what it works on, as a product of each of a list of problems does.
 BEHIND_ADDRESSES = "what loaded addresses point to"
 
