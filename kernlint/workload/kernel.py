@@ -348,7 +348,8 @@ class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
-    constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
+    constexprs that no source fixes, with the value taken for them, ``arbitrary`` those of which any other number would have done as
+    well. ``faults`` is what is wrong in it, in source order.
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says
     that a return stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it
     asks how many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
@@ -363,6 +364,7 @@ class Kernel:
     complete: bool = True
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    arbitrary: tuple[str, ...] = ()
     dims: int = 3
     faults: tuple[Fault, ...] = ()
     random: tuple[Narrow, ...] = ()
