@@ -224,6 +224,8 @@ class Terms:
         extents = next((over for over, first in self.regions.items() if first == region), ())
         if not region or len(extents) != 1 or place.coefficient(Lane(lane)) != 1 or region in self._lanes(*index[:-1]):
             raise CannotGenerate("a recurrence along other places than those of the columns")
+        if value.attributes["backwards"] and lift(extents[0]) != lift(value.shape[-1]):
+            raise CannotGenerate("a recurrence from its end of which the end is not seen")
         bounds: Bounds = ()
         if place != Expr.atom(Lane(lane)) or lift(extents[0]) != lift(value.shape[-1]):
             bounds = ((lift(0), place, lift(value.shape[-1])),)
