@@ -50,6 +50,7 @@ def assumed(body: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         ("if not WAY and n > 3:\n    v += 1", "True"),
         ("v = v + 1 if WAY else v", "True"),
         ("pass", "True"),
+        ("if n == WAY:\n    return", "-1"),
     ],
 )
 def test_what_a_kernel_only_asks_about_has_a_value_that_it_asks_for(body: str, value: str) -> None:

@@ -535,3 +535,13 @@ def test_the_sizes_of_tensors_that_are_constants_are_plausible_ones():
     """)
     facts = {fact.name: fact for fact in found.verdict.details.scenarios[0].facts}
     assert facts["k.shape[2]"].source == "ladder" and not any(fact.source == "guess" for fact in facts.values())
+
+
+def test_the_next_power_of_two_by_the_bits_of_a_size_is_followed():
+    found = ask(
+        LAYER.replace(
+            "def run(x, way, block):", "def run(x):\n        way, block = 3, 1 << (x.shape[1] - 1).bit_length()"
+        )
+    )
+    assert found.verdict.details.certainty == "assumed"
+    assert not any(fact.source == "guess" for fact in found.verdict.details.scenarios[0].facts)

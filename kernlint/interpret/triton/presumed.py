@@ -36,14 +36,16 @@ def presumed(function: Function, name: str) -> Any:
     if any(id(node) not in asked for node in _uses(function, name)):
         return None
     compared = (value for node in (*equal, *others) if (value := _value(node, function)) is not None)
-    return next(compared, None if equal or others else True)
+    # What is met at run time alone (`label == IGNORED`) is mostly another.
+    return next(compared, -1 if equal or others else True)
 
 
 def stands_alone(function: Function, name: str) -> bool:
     """Whether ``name`` is an argument or an item by itself somewhere in ``function``, as what is the extent of a tile or a loop is:
     of that another number makes another kernel."""
     module = function.module
-    alone = (*module.within(function.node, cst.Arg), *module.within(function.node, cst.Element))
+    alone: list[cst.Arg | cst.Element] = list(module.within(function.node, cst.Arg))
+    alone += module.within(function.node, cst.Element)
     return any(_is(one.value, name) for one in alone)
 
 
