@@ -198,7 +198,8 @@ class Terms:
         body = self.view(value.operands[0], [*index, *columns], bounds)
         lanes = frozenset(lane for lane in body.lanes if lane < COLUMNS)
         dtype = register_type(value.dtype)
-        if dtype.is_float and dtype.bits > body.dtype.bits:
+        if dtype.bits > body.dtype.bits and (dtype.is_float or body.dtype.is_integer):
+            # Sums of int32 are int64 in torch, and wrap around in registers of 32 bits.
             body = self.new("cast", dtype, (body,))
         return self.new(
             "reduce", dtype, (body,), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name

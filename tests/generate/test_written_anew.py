@@ -185,6 +185,7 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("return x.index_add_(0, torch.arange(B), x)", "other elements"),
         ("return torch.zeros(B * 9, T).half().index_add_(0, x[:, 0].long(), x.half())", "many places"),
         ("return torch.fft.fft(x)", "no kernels can be written"),
+        ("return torch.div(x, 0.1, rounding_mode='floor')", "next integer"),
         ("return x.double().var()", "of float64 step by step"),
         ("return (x.double() @ x.double().t()) @ x.double()", "product of float64"),
         ("return torch.nn.functional.embedding(x[0].long() % 4, x, max_norm=1.0)", "scaled as they are looked up"),

@@ -151,6 +151,10 @@ CASES = {
     "dear operand": ({"forward": "return x @ torch.exp(x).t()"}, 2),
     "two results": ({"forward": "s = x.abs().amax(-1, keepdim=True)\nreturn x / s, s"}, 1),
     "group norm": ({"forward": "return F.group_norm(x.view(B, T // 10, 10), 4)"}, 2),
+    "sums of integers that go beyond int32": (
+        {"forward": "return (x * 1e8).to(torch.int32).sum(0), (x * 1e8).to(torch.int32).sum(), (x > 0).sum(-1)"},
+        3,
+    ),
     "doubles in parts": (
         {
             "forward": "y = x.double()\nreturn y.sum(), y.max(), y[:, :64].var(-1), torch.logsumexp(y[:, :64], -1)",
