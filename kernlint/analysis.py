@@ -34,10 +34,11 @@ from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
+from kernlint.verdict.callers import behind_methods
 from kernlint.verdict.judge import Judgement, judge, with_errors
 from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import AssumedFact, Scenario, Verdict
-from kernlint.verdict.scenarios import Plan, Planner, is_open, undecided
+from kernlint.verdict.scenarios import Plan, Planner, arbitrary_constants, is_open, undecided
 from kernlint.verdict.search import MOST_WORK, Allowance
 from kernlint.verdict.words import speedup_text, write_verdict
 from kernlint.workload import Launch, Symbol, Tensor, Workload, concrete
@@ -243,12 +244,19 @@ def best_change(reading: Reading, autotune: bool = False, assume: bool = False) 
     """What the verdict of :func:`judged` would choose, without the errors and the words. Unless told to ``assume`` plausible facts,
     nothing is known of the times of a call with open sizes."""
     judge_one = _Judge(reading, autotune)
-    judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in reading.workloads]
+    judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in _outermost(reading)]
     if assume:
         judgements = [_seen(judge_one.answered(judgement)) for judgement in judgements]
     # Of several public functions the one with the largest saving; of equals the first.
     best = max(judgements, key=lambda j: (j.worth, j.certainty != "unknown", j.saving_us))
     return judge_one.with_other_scenarios(best) if assume else best
+
+
+def _outermost(reading: Reading) -> list[Workload]:
+    """The workloads to choose from: without those of helpers that an autograd function or a layer of the same module calls, as far as
+    it takes that to tell what they are called with."""
+    helpers = behind_methods(reading.program.kernel, [workload.entry for workload in reading.workloads])
+    return [one for one in reading.workloads if one.entry not in helpers or not is_open(one, open_symbols(one))]
 
 
 #: What-ifs for the first scenario of each function, for each of the others, and functions for which any is made up.
@@ -300,27 +308,26 @@ class _Judge:
         if not is_open(workload, base.before.missing):
             if not guessed:
                 return base
+            if arbitrary_constants(workload) and not _certain(base):
+                return _not_decided(base, undecided(workload, ()), workload)
             facts = tuple(AssumedFact(*fact) for fact in guessed)
             return replace(base, certainty="assumed", scenarios=(_scenario("as it stands", facts, base),))
-        wanted = tuple(undecided(workload, base.before.missing))
         if len(self._plans) >= _MOST_ASSUMED:
-            return replace(base, certainty="unknown", undecided=wanted)
+            return _not_decided(base, undecided(workload, base.before.missing))
         gpu = self.reading.device
         sites = of_entry(self._calls(), workload.entry, self.reading.program)
         planner = Planner(self.reading.program, workload, target_for(None, gpu), sites)
         plans = self._plans[workload.entry] = planner.plans()
         if not plans:
-            return replace(base, certainty="unknown", undecided=wanted)
+            return _not_decided(base, undecided(workload, base.before.missing))
         plan = plans[0]
         wanted = tuple(undecided(workload, base.before.missing, plan.workload))
+        if arbitrary_constants(plan.workload) and not _certain(base):
+            return _not_decided(base, wanted, plan.workload)
         found = self(plan.program, plan.workload, Allowance(_SCENARIO_WORK))
         scenario = _scenario(plan.name, plan.facts + tuple(AssumedFact(*f) for f in _guessed(plan.workload)), found)
         # What is wrong at every size does not rest on any.
-        sure = (
-            base.chosen is not None
-            and base.chosen.finding.severity == "error"
-            and base.chosen.worth(self.scope) is None
-        )
+        sure = _certain(base)
         if (
             sure
             and base.chosen is not None
@@ -346,6 +353,19 @@ class _Judge:
         return replace(judgement, scenarios=(*judgement.scenarios, *others))
 
 
+def _certain(judgement: Judgement) -> bool:
+    """Whether what is chosen is wrong at every size."""
+    chosen = judgement.chosen
+    return chosen is not None and chosen.finding.severity == "error" and chosen.worth(judgement.scope) is None
+
+
+def _not_decided(judgement: Judgement, wanted: Iterable[str], resting: Workload | None = None) -> Judgement:
+    """``judgement`` where it says nothing before the facts ``wanted`` are given, and nothing at all of what a call such as ``resting``
+    takes, as that is up to constants that nothing tells."""
+    found = replace(judgement, certainty="unknown", undecided=tuple(wanted))
+    return found if resting is None else replace(found, chosen=None, arbitrary=tuple(arbitrary_constants(resting)))
+
+
 def _seen(judgement: Judgement) -> Judgement:
     """``judgement``, but that nothing is decided about kernels whose memory nobody sees but what pays for certain."""
     if (judgement.worth and judgement.certainty == "proven") or not judgement.behind_addresses:
@@ -369,7 +389,10 @@ def _guessed(workload: Workload) -> list[tuple[str, str | int, str, str]]:
     for launch in workload.launches():
         for assumed in launch.kernel.assumed:
             name, _, value = assumed.partition(" = ")
-            found[assumed] = (f"{launch.kernel.name}.{name}", value, "guess", "its value does not follow from the call")
+            why = "its value does not follow from the call"
+            if name not in launch.kernel.arbitrary:
+                why = "nothing tells it; it is one of those that the code has for it"
+            found[assumed] = (f"{launch.kernel.name}.{name}", value, "guess", why)
         for line, text in assumed_trips(launch):
             found[f"{line} {text}"] = (
                 f"{launch.kernel.name}: trips of the loop at line {line}",

@@ -228,6 +228,7 @@ class Loop:
     def _online(self, printer: Printer, term: Term, weighted: Sequence[Term]) -> Callable[[Printer], None]:
         """The sum of exponentials and the maximum together: what was summed so far is scaled when the maximum rises. ``weighted`` are
         sums of the same exponentials, each times something."""
+        _refuse_double(term)
         top, total, new = (self.tile.names.new(word) for word in ("top", "total", "new_top"))
         others = [(one, self.tile.names.new("weighted")) for one in weighted]
         printer.lines += [f"{name} = {self._row()}" for _, name in others]
@@ -264,6 +265,7 @@ class Loop:
     def _moments(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
         """The sum of squared deviations: each lane of the tile keeps its own mean as Welford (1962) does, and in the end they are put
         together as Chan, Golub and LeVeque do (1983)."""
+        _refuse_double(term)
         tile, names = self.tile, self.tile.names
         mean, squares = names.new("mean_acc"), names.new("squares_acc")
         shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
@@ -321,3 +323,9 @@ def is_count(term: Term, row: int) -> bool:
         (body,) = body.operands
     _, one, none = body.operands
     return all(t.op == "number" and t.number == n for t, n in ((one, 1), (none, 0)))
+
+
+def _refuse_double(term: Term) -> None:
+    """Raise :class:`CannotGenerate` where ``term`` is kept in float32 from step to step and is a double."""
+    if term.dtype == dt.FLOAT64:
+        raise CannotGenerate(f"a reduction {term.kind} of float64 step by step")

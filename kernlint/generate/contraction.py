@@ -75,6 +75,8 @@ class Contraction:
         self.work, self.product, self.name, self.sizes, self.kinds = work, work.product, name, sizes, kinds
         if not kinds.rows or not kinds.columns:
             raise CannotGenerate("a product with a vector")
+        if dt.FLOAT64 in (work.product.dtype, *(view.value.dtype for view in work.product.operands)):
+            raise CannotGenerate("a product of float64, which would be summed in float32")
         target = self.root.target
         self.terms = Terms(lambda value: None if value is target else buffer_of(value))
         #: The memory of what is stored: of parts of attention there are several.

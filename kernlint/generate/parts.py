@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from kernlint.generate.terms import register_type
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of
 from kernlint.workload import Size
 from kernlint.workload import dtype as dt
@@ -105,8 +106,7 @@ def _state(reduction: Value, state: str, chunks: int) -> Value:
     shape = (*reduction.shape, chunks)
     attributes = {"state": state, "chunks": chunks}
     view = View(reduction, identity(reduction.shape))
-    dtype = reduction.dtype if reduction.dtype.is_integer else dt.FLOAT32
-    return Value("partial", shape, dtype, (view,), attributes, f"partial_{state}")
+    return Value("partial", shape, register_type(reduction.dtype), (view,), attributes, f"partial_{state}")
 
 
 def _over_parts(reduction: Value, kind: str, value: Value, chunks: int) -> Value:
@@ -119,4 +119,5 @@ def _over_parts(reduction: Value, kind: str, value: Value, chunks: int) -> Value
 
 def _map(op: str, shape: tuple[Size, ...], *operands: Value) -> Value:
     views = tuple(View(one, identity(one.shape)) for one in operands)
-    return Value(op, shape, dt.FLOAT32, views)
+    wide = any(one.dtype == dt.FLOAT64 for one in operands)
+    return Value(op, shape, dt.FLOAT64 if wide else dt.FLOAT32, views)

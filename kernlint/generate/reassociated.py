@@ -189,7 +189,8 @@ class _Orders:
         names = {d: extents[d] for d in (*left.letters, *(right.letters if right is not None else ()))}
         both = sorted((one for one in (left, right) if one is not None), key=lambda one: (one.letters, id(one.value)))
         pair = [(View(one.value, identity(one.value.shape)), one.letters) for one in both]
-        made = met(pair, letters, names, dt.FLOAT32, self.sizes)
+        wide = any(one.value.dtype == dt.FLOAT64 for one in both)
+        made = met(pair, letters, names, dt.FLOAT64 if wide else dt.FLOAT32, self.sizes)
         return Factor(self._known(made), letters)
 
     def _known(self, made: Value) -> Value:

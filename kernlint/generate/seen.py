@@ -49,7 +49,7 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
     if value.op in ("reduce", "scan", *PRODUCTS) and any(map(_is_told, index)):
         raise Stored(value)  # each element that tells a place would need another one of it
     if value.op == "scan":
-        if any(dim >= COLUMNS for dim in lanes_of(index[:-1])) or not _is_aside(index[-1]):
+        if any(dim >= COLUMNS for dim in lanes_of(index[:-1])) or not _begins_where_it_does(value, index[-1]):
             raise Stored(value)
         seen.scans.append((value, index))
     if value.op == "reduce" or value.op in PRODUCTS:
@@ -66,10 +66,15 @@ def _is_told(place: Expr) -> bool:
     return any(isinstance(one, Opaque) and (one.op == "load" or any(map(_is_told, one.args))) for one in place.atoms())
 
 
-def _is_aside(place: Expr) -> bool:
-    """Whether ``place`` is a lane and a number that is the same for all."""
+def _begins_where_it_does(scan: Value, place: Expr) -> bool:
+    """Whether who goes through the lane of ``place``, a lane and a number that is the same for all, meets the places of ``scan`` from
+    that at which it begins: a running sum from its fourth element on needs the three before."""
     lanes = lanes_of((place,))
-    return len(lanes) == 1 and all(place.coefficient(Lane(dim)) == 1 for dim in lanes)
+    if len(lanes) != 1 or place.coefficient(Lane(min(lanes))) != 1:
+        return False
+    (dim,) = lanes
+    aside = (place - lane(dim)).value
+    return aside == 0 if scan.attributes["backwards"] else aside is not None and aside <= 0
 
 
 def is_lane(place: Expr) -> bool:

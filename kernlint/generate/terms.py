@@ -198,7 +198,8 @@ class Terms:
         body = self.view(value.operands[0], [*index, *columns], bounds)
         lanes = frozenset(lane for lane in body.lanes if lane < COLUMNS)
         dtype = register_type(value.dtype)
-        if dtype.is_float and dtype.bits > body.dtype.bits:
+        if dtype.bits > body.dtype.bits and (dtype.is_float or body.dtype.is_integer):
+            # Sums of int32 are int64 in torch, and wrap around in registers of 32 bits.
             body = self.new("cast", dtype, (body,))
         return self.new(
             "reduce", dtype, (body,), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name
@@ -224,6 +225,8 @@ class Terms:
         extents = next((over for over, first in self.regions.items() if first == region), ())
         if not region or len(extents) != 1 or place.coefficient(Lane(lane)) != 1 or region in self._lanes(*index[:-1]):
             raise CannotGenerate("a recurrence along other places than those of the columns")
+        if value.attributes["backwards"] and lift(extents[0]) != lift(value.shape[-1]):
+            raise CannotGenerate("a recurrence from its end of which the end is not seen")
         bounds: Bounds = ()
         if place != Expr.atom(Lane(lane)) or lift(extents[0]) != lift(value.shape[-1]):
             bounds = ((lift(0), place, lift(value.shape[-1])),)

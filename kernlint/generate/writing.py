@@ -53,8 +53,9 @@ def _equal(name: str, number: Any) -> str:
         return f"{name} is None"
     if isinstance(kept, float) and (kept == 0.0 or not math.isfinite(kept)):
         return f"repr({name}) == {repr(kept)!r}"
-    kind = f" and type({name}) is {type(kept).__name__}" if isinstance(kept, (int, float)) else ""
-    return f"{name} == {kept!r}{kind}"
+    # A number that was read may be of a class of its own, as one that knows its place in the source.
+    kind = next((one.__name__ for one in (bool, int, float) if isinstance(kept, one)), "")
+    return f"{name} == {kept!r}" + (f" and type({name}) is {kind}" if kind else "")
 
 
 def _spelled(path: str) -> str:

@@ -9,13 +9,15 @@ from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.result import StepTime
+from kernlint.cost.segments import loaded
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, graph_of, product_extents
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
-from kernlint.workload import HostSync, Launch, Repeat, Span, Step, Store, TorchOp, Workload
+from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, TorchOp, Workload
+from kernlint.workload.kernel import Bounds
 
 #: The category of the remedy of each facet of a kernel.
 _CATEGORY = {
@@ -190,13 +192,31 @@ def _dead(graph: Graph, node: Node) -> bool:
 
 
 def _shows_through(graph: Graph, storage: int, version: int) -> bool:
-    """Whether the launch that writes the storage next picks the elements by what it reads, so that others may stay."""
+    """Whether the launch that writes the storage next picks the elements by what it reads, or whether to write any, so that others
+    may stay."""
     writer = graph.makers.get((storage, version + 1))
     if writer is None or not isinstance(writer.step, Launch):
         return False
     stores = (node for node, _ in writer.step.kernel.walk(Store) if isinstance(node, Store))
-    own = (s for s in stores if (t := writer.step.tensor(s.base)) is not None and t.storage.id == storage)
-    return any(s.through or s.tested or s.offset is None or not s.offset.is_followed for s in own)
+    own = [s for s in stores if (t := writer.step.tensor(s.base)) is not None and t.storage.id == storage]
+    picked = any(s.through or s.tested or s.offset is None or not s.offset.is_followed for s in own)
+    return picked or any(_left_out(writer.step.kernel, base) for base in {s.base for s in own})
+
+
+def _left_out(kernel: Kernel, base: str) -> bool:
+    """Whether ``kernel`` stores to ``base`` in one arm alone of an ``if`` on what it loads, such as a label."""
+    for branch, _ in kernel.walk(Branch):
+        if isinstance(branch, Branch) and any(map(_by_data, branch.conditions)):
+            arms = [replace(kernel, body=arm).walk(Store) for arm in branch.arms]
+            storing = [any(isinstance(s, Store) and s.base == base for s, _ in arm) for arm in arms]
+            if any(storing) and not all(storing):
+                return True
+    return False
+
+
+def _by_data(bounds: Bounds | None) -> bool:
+    """Whether values from memory may decide if ``bounds`` hold; those that were not followed are taken for such."""
+    return bounds is None or any(loaded(side) for bound in bounds for side in bound)
 
 
 def _moves(node: Node) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kernlint.interpret.imports import file_state, imported_file
-from kernlint.interpret.vendor import package_files
+from kernlint.interpret.vendor import files_around
 
 
 class Elsewhere:
@@ -23,5 +23,5 @@ class Elsewhere:
         return self._now() == self._state and all(imported_file(*asked) == path for asked, path in self._found.items())
 
     def _now(self) -> list[tuple[str, int, int] | None]:
-        around = package_files(self._beside) if self._beside else ()
+        around = files_around(self._beside) if self._beside else ()
         return [file_state(path) for path in (*filter(None, self._found.values()), *around)]

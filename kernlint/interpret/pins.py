@@ -29,6 +29,11 @@ _REQUIRED = re.compile(
     r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?(triton|torch)\s*\(?((?:[<>=!~]=?=?\s*[\d.*]+[\w.]*\s*,?\s*)+)""", re.I
 )
 _POETRY = re.compile(r"""^\s*(triton|torch)\s*=\s*["'](\^?)\s*(\d[\d.*]*)""", re.I)
+#: A requirement on another vendor's fork of Triton (``triton-ascend==3.2``).
+_FORK = re.compile(
+    r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?((?:pytorch[-_])?triton[-_](?:ascend|gcu|metax|mlu|musa|npu|xpu))\b(?![-_.])""",
+    re.I,
+)
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
 
 
@@ -50,11 +55,22 @@ def pinned(path: str, target: Target) -> Target:
 def _releases(asked: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[int, int], str]]:
     """The newest release of Triton that the requirements on each package allow, with the first of them."""
     known = {release: release for release in map(parse_version, supported())}
-    for package, texts in asked.items():
+    for package in asked.keys() & {"triton", "torch"}:
+        texts = asked[package]
         releases = _BUILT_WITH if package == "torch" else known
         newest = max((one for one in releases if any(_allows(text, one) for text in texts)), default=(0, 0))
         if package == "triton" or newest not in ((0, 0), max(releases)):  # another torch says nothing
             yield releases.get(newest, newest), f"{package}{texts[0]}"
+
+
+def fork_asked_for(path: str) -> str:
+    """The fork of Triton that the project of the module at ``path`` needs in the place of Triton itself; empty where there is none."""
+    for file in requirement_files(path):
+        asked = _asked(file)
+        if asked:
+            forks = asked.get("fork", ())
+            return forks[0] if forks and "triton" not in asked else ""
+    return ""
 
 
 def requirement_files(path: str) -> Iterator[Path]:
@@ -90,7 +106,8 @@ def _asked(file: Path) -> Mapping[str, Sequence[str]]:
 
 @lru_cache(maxsize=256)
 def _asked_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]]:
-    """The requirements on Triton and torch of a file, one a line; time and size tell apart what is not the same file any more."""
+    """The requirements on Triton, on torch and on a ``fork`` of Triton in a file, one a line; time and size tell apart what is not the
+    same file any more."""
     found: dict[str, list[str]] = {}
     for line in Path(path).read_text("utf-8", "replace").splitlines():
         if required := _REQUIRED.match(line):
@@ -98,6 +115,8 @@ def _asked_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]
         elif poetry := _POETRY.match(line):
             text = ("~=" if poetry[2] else "==") + (f"{poetry[3]}.0"[:3] if poetry[2] else poetry[3])
             found.setdefault(poetry[1].lower(), []).append(text)
+        elif fork := _FORK.match(line):
+            found.setdefault("fork", []).append(fork[1])
     return found
 
 

@@ -20,7 +20,7 @@ from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Scope
-from kernlint.interpret.vendor import other_vendor, package_files
+from kernlint.interpret.vendor import files_around, other_vendor
 from kernlint.records import replace
 from kernlint.syntax.patched import Patched
 from kernlint.syntax.tree import Module
@@ -91,7 +91,7 @@ class Program:
     @property
     def imported(self) -> Iterable[Path]:
         """The modules that were looked into so far for helpers, whether they could be read or not, and for the vendor."""
-        around = package_files(self.kernel.path) if self._asked_vendor else ()
+        around = files_around(self.kernel.path) if self._asked_vendor else ()
         return [*self._imported, *around]
 
     def elsewhere(self) -> Elsewhere:

@@ -2,7 +2,8 @@
 
 Told by what a module cannot do without (an unconditional import of a vendor's package, its own or that of a file of the project that
 it imports or of a package around it, tensors made on its device, functions that ask torch for that) or by the packages around it,
-whose ``__init__`` registers them, or functions that import them, for a vendor or a device. Names of files and folders say nothing.
+whose ``__init__`` registers them, or functions that import them, for a vendor or a device, or by the fork
+that the project requires. Names of files and folders say nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import libcst as cst
 
 from kernlint.errors import SourceError
 from kernlint.interpret import project
+from kernlint.interpret.pins import fork_asked_for, requirement_files
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
@@ -33,6 +35,11 @@ _OWN_EXTRAS = frozenset({"cuda", "hip", "libdevice", "nvidia", "amd", "compiler"
 def other_vendor(module: Module) -> str:
     """Why the kernels of ``module`` are compiled by another vendor's fork of Triton; empty where nothing says so."""
     return module.once(_other_vendor)
+
+
+def files_around(path: str) -> list[Path]:
+    """The files around the module at ``path`` that tell whose compiler it is for."""
+    return [*package_files(path), *requirement_files(path)]
 
 
 def package_files(path: str) -> list[Path]:
@@ -68,7 +75,8 @@ def _other_vendor(module: Module) -> str:
         for name, registered in ((file.parent.name, registrations.get("")), (part, registrations.get(part))):
             if registered:
                 return f"its package `{name}` is for `{registered}`"
-    return ""
+    fork = fork_asked_for(module.path)
+    return f"the project needs `{fork}`" if fork else ""
 
 
 def _imports(module: Module) -> Iterator[str]:

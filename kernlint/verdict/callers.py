@@ -1,8 +1,8 @@
-"""Which function of a module all of some work is asked for in."""
+"""Which function of a module all of some work is asked for in, and which entries others call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -17,6 +17,15 @@ def innermost_caller(module: Module, functions: set[str], otherwise: str) -> str
     reached = {name: _reached(name, called) for name in called}
     holding = [name for name in called if functions <= reached[name]]
     return min(holding, key=lambda name: len(reached[name]), default=otherwise)
+
+
+def behind_methods(module: Module, entries: Iterable[str]) -> set[str]:
+    """The functions of ``module`` among ``entries`` that methods among them call, themselves or by others: what an autograd function
+    or a layer gives its helpers is what these are called with, and nothing tells that of the helpers alone."""
+    called = dict(_functions(module))
+    names = set(entries)
+    reached = [_reached(name, called) for name in names if "." in name and name in called]
+    return {name for name in names if "." not in name and any(name in found for found in reached)}
 
 
 def _functions(module: Module) -> Iterator[tuple[str, set[str]]]:

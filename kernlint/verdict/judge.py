@@ -41,6 +41,8 @@ class Judgement:
     scenarios: tuple[Scenario, ...] = ()
     base: Judgement | None = None
     undecided: tuple[str, ...] = ()
+    #: Constants of kernels that nothing tells though times are up to them, each with its kernel.
+    arbitrary: tuple[tuple[str, str], ...] = ()
     #: Grids that data decide, of which one program was counted.
     least: tuple[str, ...] = ()
 

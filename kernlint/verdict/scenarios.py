@@ -46,6 +46,26 @@ def is_open(workload: Workload, missing: Sequence[str]) -> bool:
     return bool(missing) or bool(untyped(workload))
 
 
+def arbitrary_constants(workload: Workload) -> list[tuple[str, str]]:
+    """The constants of kernels that times rest on though nothing at all tells them, each with its kernel."""
+    found = ((launch.kernel.name, name) for launch in workload.launches() for name in launch.kernel.arbitrary)
+    return list(dict.fromkeys(found))
+
+
+def _missing(workload: Workload) -> list[str]:
+    """The sizes that times of ``workload`` rest on and nothing tells: those of the steps, and those of tensors that constants are."""
+    constants = (
+        launch.open_constexprs[name]
+        for launch in workload.launches()
+        for name in launch.kernel.arbitrary
+        if name in launch.open_constexprs
+    )
+    sizes = (
+        atom.name for value in constants for atom in value.atoms() if isinstance(atom, Symbol) and "." in atom.name
+    )
+    return list(dict.fromkeys((*open_symbols(workload), *sorted(sizes))))
+
+
 #: What stands for a size, and for a type, of which nothing at all tells.
 _ANY_SIZE, _ANY_TYPE = 1024, dt.FLOAT16
 
@@ -227,7 +247,7 @@ class Planner:
         called = [(site.owner, *one) for site in self.sites[:1] for one in site.arguments.items()]
         told = [_fact(name, owner, value) for owner, name, value in called if name not in given]
         facts = [fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, type(None)))]
-        names = open_names(self.workload, open_symbols(self.workload))
+        names = open_names(self.workload, _missing(self.workload))
         facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names).items()]
         if not facts:
             return self
@@ -263,7 +283,7 @@ class Planner:
         for _ in range(_ROUNDS):
             if workload is None:
                 return None
-            missing = open_symbols(workload)
+            missing = _missing(workload)
             names = [name for name in open_names(workload, missing) if Symbol(name) not in sizes]
             if not missing or not names:
                 break

@@ -224,7 +224,7 @@ def _why_not(judgement: Judgement, device: Device) -> str:
         missing = ", ".join(judgement.before.missing[:4])
         open_ones = f"sizes are open ({missing})" if missing else "types are open"
         how = f"what would decide it: {wanted}" if wanted else "give them with --set or --assume"
-        return f"Not decided: times are unknown while {open_ones}; {how}."
+        return f"Not decided: times are unknown while {_arbitrary(judgement) or open_ones}; {how}."
     bound = _dominant(judgement)
     head = f"The call takes about {format_us(before)} us on {device.id}, {bound}"
     reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
@@ -244,6 +244,15 @@ def _why_not(judgement: Judgement, device: Device) -> str:
         f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, below the "
         f"{limit} that would pay for it{tail}."
     )
+
+
+def _arbitrary(judgement: Judgement) -> str:
+    """The constants of kernels that nothing tells, where there are any."""
+    by_kernel: dict[str, list[str]] = {}
+    for kernel, name in judgement.arbitrary:
+        by_kernel.setdefault(kernel, []).append(f"`{name}`")
+    told = " and ".join(f"{_listed(names)} of `{kernel}`" for kernel, names in by_kernel.items())
+    return f"nothing tells {told} (give their values with --assume NAME=VALUE)" if told else ""
 
 
 #: How much faster a well-written version has to be to be another one.

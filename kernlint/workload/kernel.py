@@ -337,6 +337,8 @@ class Branch:
 Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 
 
+#: The base of accesses through an address that was loaded: any tensor, and not always the same.
+ANY_TENSOR = "*"
 #: The note on a kernel that loads the addresses of what it works on, as a product of each of a list of problems does.
 BEHIND_ADDRESSES = "what loaded addresses point to"
 
@@ -346,7 +348,8 @@ class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
-    constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
+    constexprs that no source fixes, with the value taken for them, ``arbitrary`` those of which any other number would have done as
+    well. ``faults`` is what is wrong in it, in source order.
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says
     that a return stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it
     asks how many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
@@ -361,6 +364,7 @@ class Kernel:
     complete: bool = True
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    arbitrary: tuple[str, ...] = ()
     dims: int = 3
     faults: tuple[Fault, ...] = ()
     random: tuple[Narrow, ...] = ()

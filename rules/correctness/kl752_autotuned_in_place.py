@@ -95,7 +95,7 @@ class AutotunedInPlace(Rule):
             loads = {s.access.id: s.node for s in places if isinstance(s.node, Load)}
             for site in places:
                 store = site.node
-                if not isinstance(store, (Store, Atomic)) or store.base in ("", "*"):
+                if not isinstance(store, (Store, Atomic)) or not store.base:
                     continue
                 same = partners(launch, store.base)
                 if same & (tuning.restored | tuning.zeroed) or (launch.kernel.name, store.base) in seen:

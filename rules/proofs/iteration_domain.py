@@ -17,7 +17,7 @@ from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
 from kernlint.records import dataclass
 from kernlint.workload import Branch, Kernel, Launch, Loop, Node, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
-from kernlint.workload.kernel import Access, Atomic, Bounds, Load, Store
+from kernlint.workload.kernel import ANY_TENSOR, Access, Atomic, Bounds, Load, Store
 
 #: How often a point is moved to mend a violated condition before it is given up.
 _REPAIRS = 12
@@ -53,13 +53,15 @@ class Site:
 
 
 def sites(kernel: Kernel, *kinds: type) -> list[Site]:
-    """Every node of ``kinds`` (all accesses by default), in program order."""
+    """Every node of ``kinds`` (all accesses by default), in program order, but for accesses through addresses that were loaded: two
+    of these may be of one tensor or of two, wherever they are."""
     wanted = kinds or (Load, Store, Atomic)
     return [site for site in kernel.once(_every_site) if isinstance(site.node, wanted)]
 
 
 def _every_site(kernel: Kernel) -> list[Site]:
-    return list(_sites(kernel.body, (), (), False))
+    found = _sites(kernel.body, (), (), False)
+    return [one for one in found if not (isinstance(one.node, Access) and one.node.base == ANY_TENSOR)]
 
 
 def _sites(body: tuple[Node, ...], loops: tuple[Loop, ...], guards: Bounds, open: bool) -> Iterator[Site]:

@@ -23,14 +23,14 @@ from kernlint.generate.launches.reader import LaunchReader
 from kernlint.generate.surroundings import refuse_hidden_state
 from kernlint.generate.values import CannotGenerate
 from kernlint.generate.writing import _equal
-from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.edits import NO_EDITS, Literal
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
 from kernlint.operators.generate import FIXED, FROM_ITSELF, first_way
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.text import apply_edits
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import Launch
+from kernlint.workload import Launch, Span
 
 PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
 
@@ -425,6 +425,10 @@ def test_a_number_is_asserted_with_its_type_and_sign(value: str, asserted: str, 
     check = _equal("given", ast.literal_eval(value))
     assert eval(check, {"given": ast.literal_eval(asserted)})
     assert not any(eval(check, {"given": ast.literal_eval(other)}) for other in others)
+
+
+def test_the_type_of_a_number_that_knows_its_place_is_python_s() -> None:
+    assert _equal("given", Literal(255, Span("k.py", 1, 1, 1, 4))) == "given == 255 and type(given) is int"
 
 
 @pytest.mark.parametrize("line", ["self.count += 1", "self.last = y", "global COUNT"])

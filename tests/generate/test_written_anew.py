@@ -185,6 +185,16 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("return x.index_add_(0, torch.arange(B), x)", "other elements"),
         ("return torch.zeros(B * 9, T).half().index_add_(0, x[:, 0].long(), x.half())", "many places"),
         ("return torch.fft.fft(x)", "no kernels can be written"),
+        ("return torch.div(x, 0.1, rounding_mode='floor')", "next integer"),
+        ("return x.double().var()", "of float64 step by step"),
+        ("return (x.double() @ x.double().t()) @ x.double()", "product of float64"),
+        ("return torch.nn.functional.embedding(x[0].long() % 4, x, max_norm=1.0)", "scaled as they are looked up"),
+        ("return torch.linalg.cross(x[:3, :3], x[:3, 1:4])", "vectors of three"),
+        ("return x[:1].var(0, correction=2)", "a correction"),
+        (
+            "return torch.nn.functional.interpolate(x[None, None].double(), scale_factor=1.5, mode='bilinear').float()",
+            "float64",
+        ),
     ],
 )
 def test_what_is_not_written_says_why(forward: str, reason: str) -> None:

@@ -243,3 +243,32 @@ class ModelNew(torch.nn.Module):
     headroom = found(body, reference)
     (step,) = headroom.witnesses[0].steps
     assert step.programs < 65536  # type: ignore[union-attr]
+
+
+LABELLED = """
+@triton.jit
+def rows(x, labels, y, width, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    if {test}:
+        return
+    at = tl.arange(0, BLOCK)
+    tl.store(y + row * width + at, tl.load(x + row * width + at) * 2.0)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, labels):
+        y = torch.zeros_like(x)
+        rows[(x.shape[0],)](x, labels, y, x.shape[1], BLOCK=4096)
+        return y
+
+def get_inputs():
+    return [torch.randn(4096, 4096), torch.randint(0, 9, (4096,))]
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "unused"),
+    [("tl.load(labels + row) == -1", False), ("tl.load(labels + row) < 0", False), ("row >= 4096", True)],
+)
+def test_zeros_that_rows_with_a_label_keep_are_read(test: str, unused: bool) -> None:
+    found = analysis(Request(HEAD + LABELLED.format(test=test))).judgement.headroom
+    assert found is not None and any(cause.name == "unused result" for cause in found.causes) is unused

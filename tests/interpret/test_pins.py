@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from kernlint.interpret.api import NEWEST, Target, parse_version, supported
-from kernlint.interpret.pins import pinned
+from kernlint.interpret.pins import fork_asked_for, pinned
+from kernlint.interpret.vendor import other_vendor
 from kernlint.lint.check_file import check_file
 from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
+from kernlint.syntax.tree import parse_module
 
 OLDEST = parse_version(supported()[0])
 
@@ -83,3 +85,21 @@ def test_what_an_old_release_still_has(tmp_path: Path, asked: str, expected: lis
         (FileSettings(frozenset({"KL803"}), target_triton="3.9"), ["error"]),
     ):
         assert [f.severity for f in check_file(Job(str(path), path.read_bytes(), settings)).findings] == levels
+
+
+@pytest.mark.parametrize(
+    ("text", "fork"),
+    [
+        ("torch==2.9.0\ntorch-npu==2.9.0\ntriton-ascend==3.2.0\n", "triton-ascend"),
+        ("triton_ascend\n", "triton_ascend"),
+        ("triton>=3.2\ntriton-ascend\n", ""),
+        ("torch\ntriton-kernels\ntriton-model-analyzer==1.4\n", ""),
+        ("# triton-ascend is not supported\n", ""),
+        ("torch>=2.4\n", ""),
+    ],
+)
+def test_a_fork_in_the_place_of_triton(tmp_path: Path, text: str, fork: str) -> None:
+    path = module_in(tmp_path)
+    (tmp_path / "requirements.txt").write_text(text)
+    assert fork_asked_for(str(path)) == fork
+    assert bool(other_vendor(parse_module(path.read_text(), str(path)))) == bool(fork)

@@ -255,3 +255,21 @@ def test_a_way_that_an_assertion_at_compile_time_closes(refusal: str, expected: 
     kernels = [copy]
     """
     assert told("KL711", source) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [("tl.load(into + tl.program_id(0)).to(tl.pointer_type(tl.uint8))", []), ("out", ["warning"])],
+)
+def test_what_loaded_addresses_point_to_is_no_one_tensor(place: str, expected: list[str]) -> None:
+    source = f"""
+        @triton.jit
+        def copies(into, out, n, B: tl.constexpr):
+            to = {place}
+            i = tl.arange(0, B)
+            tl.store(to + i, tl.load(to + i, mask=i < n) + 1, mask=i < n)
+
+        def run(into, out):
+            copies[(8,)](into, out, 100, B=128)
+        """
+    assert severities("KL758", textwrap.dedent(source)) == expected

@@ -151,7 +151,26 @@ CASES = {
     "dear operand": ({"forward": "return x @ torch.exp(x).t()"}, 2),
     "two results": ({"forward": "s = x.abs().amax(-1, keepdim=True)\nreturn x / s, s"}, 1),
     "group norm": ({"forward": "return F.group_norm(x.view(B, T // 10, 10), 4)"}, 2),
+    "sums of integers that go beyond int32": (
+        {"forward": "return (x * 1e8).to(torch.int32).sum(0), (x * 1e8).to(torch.int32).sum(), (x > 0).sum(-1)"},
+        3,
+    ),
+    "doubles in parts": (
+        {
+            "forward": "y = x.double()\nreturn y.sum(), y.max(), y[:, :64].var(-1), torch.logsumexp(y[:, :64], -1)",
+            "constants": "B = 48\nT = 6400",
+        },
+        3,
+    ),
     "running sum": ({"forward": "return x.cumsum(-1)"}, 1),
+    "running sum from its fourth place on, and over windows": (
+        {"forward": "c = x.cumsum(-1)\np = F.pad(c, (1, 0))\nreturn c[:, 3:] * 2.0, c[:, 8:] - c[:, :-8], p[:, 4:] - p[:, :-4]"},
+        3,
+    ),
+    "running sum from behind, and what stands before its end": (
+        {"forward": "c = x.flip(-1).cumsum(-1).flip(-1)\nreturn c[:, :-5] + x[:, 5:], c[:, 2:]"},
+        3,
+    ),
     "running product": ({"forward": "return (x * 0.1 + 1.0).cumprod(0) * 2.0"}, 1),
     "running sums of running sums": (
         {

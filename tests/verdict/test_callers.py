@@ -3,7 +3,7 @@
 import pytest
 
 from kernlint.syntax.tree import parse_module
-from kernlint.verdict.callers import innermost_caller
+from kernlint.verdict.callers import behind_methods, innermost_caller
 
 SOURCE = """
 import helpers
@@ -47,3 +47,46 @@ def test_the_innermost_function_that_calls_them_all(functions: set[str], found: 
 @pytest.mark.parametrize("source", ["", "x = 1", "class C: pass", "def f(): pass"])
 def test_modules_without_calls(source: str) -> None:
     assert innermost_caller(parse_module(source, "example.py"), {"f", "g"}, "entry") == "entry"
+
+
+HELPERS = """
+import torch
+
+def norm_forward(x, block):
+    return launch(x, block)
+
+def norm_backward(x, block):
+    return launch(x, block)
+
+def alone(x):
+    return launch(x, 64)
+
+def norm(x):
+    return Norm.apply(x)
+
+class Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return between(x)
+
+    @staticmethod
+    def backward(ctx, x):
+        return norm_backward(x, ctx.block)
+
+def between(x):
+    return norm_forward(x, 128)
+"""
+
+
+@pytest.mark.parametrize(
+    ("entries", "found"),
+    [
+        (["norm_forward", "norm_backward", "alone", "norm", "Norm.forward", "Norm.backward"], {"norm_forward", "norm_backward"}),
+        (["norm_forward", "norm_backward", "Norm.forward"], {"norm_forward"}),
+        (["norm_forward", "norm_backward", "norm"], set()),
+        (["Norm.forward", "Norm.missing", "Elsewhere.forward"], set()),
+        ([], set()),
+    ],
+)  # fmt: skip
+def test_helpers_are_behind_the_methods_that_are_entries_beside_them(entries, found):
+    assert behind_methods(parse_module(HELPERS, "example.py"), entries) == found

@@ -462,3 +462,86 @@ def test_what_finfo_says_of_a_type_is_known():
     found = ask(STREAM.format(kernel="copy", value="x / n", annotation="", check="assert x.dtype == torch.float32")
                 .replace("(x, y, n,", "(x, y, torch.finfo(torch.float8_e4m3fn).max,"))  # fmt: skip
     assert found.judgement.workload.launches()[0].arguments["n"] == 448.0
+
+
+LAYER = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    _PLAIN: tl.constexpr = tl.constexpr(0)
+    _HALF: tl.constexpr = tl.constexpr(3)
+
+    @triton.jit
+    def rows(x_ptr, y_ptr, n, WAY: tl.constexpr, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * n + tl.arange(0, BLOCK)
+        mask = tl.arange(0, BLOCK) < n
+        x = tl.load(x_ptr + at, mask=mask)
+        if WAY == _HALF:
+            x = x * 0.5
+        tl.store(y_ptr + at, x * 2, mask=mask)
+
+    def run(x, way, block):
+        if x.shape[1] > block:
+            raise ValueError("too wide")
+        y = torch.zeros_like(x)
+        rows[(x.shape[0],)](x, y, x.shape[1], way, block)
+        return y
+"""
+CALLER = """
+    class Rows(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return run(x, 3, triton.next_power_of_2(x.shape[1]))
+"""
+
+
+def test_a_helper_is_answered_by_the_autograd_function_that_calls_it():
+    found = ask(LAYER + CALLER)
+    assert found.judgement.workload.entry == "Rows.forward" and found.verdict.details.certainty == "assumed"
+    assert not any(fact.source == "guess" for fact in found.verdict.details.scenarios[0].facts)
+
+
+def test_no_yes_rests_on_a_tile_that_nothing_tells():
+    found = ask(LAYER)
+    assert not found.verdict.worth_optimizing and found.verdict.details.certainty == "unknown"
+    assert "Not decided" in found.verdict.reason and "nothing tells `BLOCK` of `rows`" in found.verdict.reason
+    assert "`WAY`" not in found.verdict.reason and "--assume NAME=VALUE" in found.verdict.reason
+
+
+def test_a_way_that_is_only_compared_is_one_of_those_that_the_kernel_has():
+    found = ask(LAYER, "run.block=4096")
+    (fact,) = [fact for fact in found.verdict.details.scenarios[0].facts if fact.source == "guess"]
+    assert (fact.name, fact.value) == ("rows.WAY", "3") and found.verdict.details.certainty == "assumed"
+
+
+def test_the_sizes_of_tensors_that_are_constants_are_plausible_ones():
+    found = ask("""
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def heads(q_ptr, k_ptr, rows, kv_heads: tl.constexpr, dim: tl.constexpr, tile: tl.constexpr):
+            at = tl.program_id(0) * kv_heads * dim + tl.arange(0, tile)
+            mask = tl.arange(0, tile) < kv_heads * dim
+            tl.store(q_ptr + at, tl.load(k_ptr + at, mask=mask), mask=mask)
+
+        def spread(q, k):
+            batch, length, q_heads, dim = q.shape
+            kv_heads = k.shape[2]
+            tile = triton.next_power_of_2(kv_heads * dim)
+            heads[(batch * length,)](q, k, batch * length, kv_heads, dim, tile)
+    """)
+    facts = {fact.name: fact for fact in found.verdict.details.scenarios[0].facts}
+    assert facts["k.shape[2]"].source == "ladder" and not any(fact.source == "guess" for fact in facts.values())
+
+
+def test_the_next_power_of_two_by_the_bits_of_a_size_is_followed():
+    found = ask(
+        LAYER.replace(
+            "def run(x, way, block):", "def run(x):\n        way, block = 3, 1 << (x.shape[1] - 1).bit_length()"
+        )
+    )
+    assert found.verdict.details.certainty == "assumed"
+    assert not any(fact.source == "guess" for fact in found.verdict.details.scenarios[0].facts)

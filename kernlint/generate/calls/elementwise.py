@@ -125,8 +125,11 @@ def _divided(w: Writer) -> Value:
     result = w.map("div", w.args[0], w.argument(1, "other"), dtype=None if mode is None else dt.FLOAT32)
     if mode is None:
         return result
-    if not w.dtype.is_float or mode not in ("floor", "trunc"):
+    if not w.dtype.is_float:
         raise CannotGenerate("a division of integers")
+    if mode != "trunc" or w.dtype == dt.FLOAT64:
+        # Torch goes by the remainder there: the quotient of 1.2 and 0.1 is rounded up to 12, and its floor is 11.
+        raise CannotGenerate(f"a division to the next integer ({mode})")
     return w.map(mode, result)
 
 

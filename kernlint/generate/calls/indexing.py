@@ -27,6 +27,9 @@ def _picked(w: Writer, table: Tensor, places: Sequence[Expr], indices: Sequence[
 
 def _embedding(w: Writer) -> Value:
     ids, table = w.tensor(0, "input"), w.tensor(1, "weight")
+    if w.argument(3, "max_norm") is not None:
+        raise CannotGenerate("an embedding whose rows are scaled as they are looked up")
+    w.of_no_matter(2, 4, 5, 6)  # which row is for padding, what gradients are, the norm that is not asked for
     rank = len(ids.shape or ())
     view = w.operand(ids)
     index = View(view.value, looked_through(view.index, [lane(d) for d in range(rank)]))

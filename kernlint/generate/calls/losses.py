@@ -198,8 +198,9 @@ def _soft_margin(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Va
 def _hinge_embedding(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
     margin = loss_settings(w).get("margin", 1.0)
     far = w.map("maximum", w.map("sub", margin, x, shape=shape), 0.0, shape=shape)
-    lost = w.map("where", w.map("eq", y, -1.0, shape=shape), far, 0.0, shape=shape)
-    return w.map("where", w.map("eq", y, 1.0, shape=shape), x, lost, shape=shape)
+    # As torch has it, which adds both parts for targets that are neither.
+    near = w.map("where", w.map("ne", y, -1.0, shape=shape), x, 0.0, shape=shape)
+    return w.map("add", w.map("where", w.map("ne", y, 1.0, shape=shape), far, 0.0, shape=shape), near, shape=shape)
 
 
 def _poisson(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:

@@ -61,7 +61,7 @@ def largest(w: Writer) -> tuple[Value, Value]:
     if not isinstance(count, int) or not 0 < count <= _MOST_PLACES:
         raise CannotGenerate("the largest of a row, which are many")
     kind = "max" if fixed(w.argument(3, "largest", True)) else "min"
-    keys = _keys(w, x, kind, [axis])
+    keys = _keys(w, x, kind, [axis], first=False)  # unlike the least of them, as torch has it
     found = [w.reduce(kind, keys, [axis], True, dt.INT64)]
     nothing = -(1 << 63) if kind == "max" else (1 << 63) - 1
     while len(found) < count:
@@ -82,8 +82,8 @@ def largest(w: Writer) -> tuple[Value, Value]:
     return together([_element(w, one, x) for one in found]), together([_place(w, one, kind) for one in found])
 
 
-def _keys(w: Writer, x: Tensor, kind: str, axes: Sequence[int]) -> Value:
-    """For each element of ``x`` the integer that it and its place along ``axes`` are."""
+def _keys(w: Writer, x: Tensor, kind: str, axes: Sequence[int], first: bool = True) -> Value:
+    """For each element of ``x`` the integer that it and its place along ``axes`` are; NaN is the ``first`` extreme, or the largest."""
     shape = x.shape or ()
     extent = product(tuple(shape[d] for d in axes))
     if is_large(lift(extent).evaluate(w.sizes) or 0):
@@ -92,7 +92,7 @@ def _keys(w: Writer, x: Tensor, kind: str, axes: Sequence[int]) -> Value:
     for d in axes:
         at = at * shape[d] + (lane(d) if lift(shape[d]).value != 1 else lift(0))
     place = w.map("cast", Value("place", shape, dt.INT32, attributes={"at": at}), shape=shape, dtype=dt.INT64)
-    order = w.map("cast", _ordered(w, x, kind), shape=shape, dtype=dt.INT64)
+    order = w.map("cast", _ordered(w, x, kind if first else "max"), shape=shape, dtype=dt.INT64)
     # Of equal elements the first: the largest of what is left behind it, or the least place.
     low = w.map("sub", _HALF - 1, place, shape=shape, dtype=dt.INT64) if kind == "max" else place
     upper = w.map("mul", order, _HALF, shape=shape, dtype=dt.INT64)
@@ -121,7 +121,8 @@ def _element(w: Writer, key: Value, x: Tensor) -> Value:
 
 
 def _ordered(w: Writer, x: Tensor, kind: str) -> Value:
-    """An int32 for each element of ``x``, ordered as torch orders them: both zeros are one, and NaN is beyond all others."""
+    """An int32 for each element of ``x``, ordered as torch orders them: both zeros are one, and NaN lies beyond all others on the side of
+    ``kind``."""
     shape, dtype = x.shape or (), x.dtype or dt.FLOAT32
     if dtype.kind == "bool" or dtype.bits > 32:
         raise CannotGenerate(f"the place of an extreme of {dtype}")

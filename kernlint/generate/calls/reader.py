@@ -148,7 +148,10 @@ class Reader:
             self.holds[out.storage.id] = stacked(self, call.args[0], out, axis, name == "stack"), out
             return
         in_place = name.endswith("_") and not name.startswith("_")
-        made = self._made(writer, _SAME.get(name.rstrip("_"), name.rstrip("_")) if in_place else _SAME.get(name, name))
+        plain = name.rstrip("_") if in_place else name
+        made = self._made(writer, _SAME.get(plain, plain))
+        if plain not in _COPIES:
+            writer.refuse_unread()
         held = self.holds.get(out.storage.id)
         if held is not None and (held[1].shape, held[1].strides, held[1].offset) != (
             out.shape,
@@ -163,7 +166,10 @@ class Reader:
             self.holds[out.storage.id] = replace_name(made, out), base
 
     def _read_pair(self, step: TorchOp, call: Call) -> None:
-        for out, made in zip(step.writes, PAIRS[call.function](Writer(self.view, self.sizes, step.writes[0], call))):
+        writer = Writer(self.view, self.sizes, step.writes[0], call)
+        both = PAIRS[call.function](writer)
+        writer.refuse_unread()
+        for out, made in zip(step.writes, both):
             if made is not None:
                 self.holds[out.storage.id] = replace_name(made, out), out
 

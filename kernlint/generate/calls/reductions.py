@@ -53,6 +53,10 @@ def _variance(root: bool) -> Callable[[Writer], Value]:
         axes = w.axes(x, w.argument(1, "dim"))
         squares = w.reduce("m2", x, axes, bool(w.argument(3, "keepdim", False)))
         count = lift(product(tuple((x.shape or ())[d] for d in axes))) - correction
+        if correction > 1 and (count.value is None or count.value <= 0):
+            raise CannotGenerate(
+                "a variance with a correction that may be of more than there is"
+            )  # not a number, as torch has it
         result = w.map("div", squares, ex.simplify(count))
         return w.map("sqrt", result) if root else result
 

@@ -53,7 +53,9 @@ def _scanned(w: Writer, name: str, shape: tuple[Size, ...], axis: int) -> Value:
     space = (*(shape[d] for d in others), shape[axis])
     # Places run along the last axis of a recurrence.
     to = {axis: lane(len(others)), **{d: lane(number) for number, d in enumerate(others)}}
-    view = w.spread(w.tensor(0, "input"), len(shape))
+    x = w.tensor(0, "input")
+    # What is asked for in a wider type is added up in it.
+    view = w.spread(x if x.dtype == w.dtype else w.map("cast", x, shape=shape), len(shape))
     own = View(view.value, looked_through(view.index, [to[d] for d in range(len(shape))]))
     before = carried(space, w.dtype)
     first = w.operand(start if w.dtype.is_float else int(start))

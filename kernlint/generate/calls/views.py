@@ -282,10 +282,16 @@ def _differences(w: Writer) -> Value:
 def _cross(w: Writer) -> Value:
     """The cross product of vectors of three along an axis."""
     x, y = w.tensor(0, "input"), w.tensor(1, "other")
-    dim = w.argument(2, "dim", -1 if "linalg" in w.call.function else None)
-    shape = w.shape
+    dim, shape = w.argument(2, "dim"), w.shape
+    # Without one it is the first axis of three for `torch.cross`, the last for that of `linalg`.
     axis = next((d for d, n in enumerate(shape) if n == 3), None) if dim is None else w.axis(dim, len(shape))
-    if axis is None or shape[axis] != 3 or x.shape != shape or y.shape != shape:
+    if (
+        axis is None
+        or (dim is None and axis != len(shape) - 1)
+        or shape[axis] != 3
+        or x.shape != shape
+        or y.shape != shape
+    ):
         raise CannotGenerate("a cross product of other than vectors of three")
 
     def turned(given: Tensor, by: int) -> Value:

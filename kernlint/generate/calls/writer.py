@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.canonical import canonical, through
@@ -55,6 +55,53 @@ _MOST_LOOKED_AT = 200
 _OF_BOOLEANS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_or", "minimum": "logical_and"}
 
 
+#: Arguments of torch functions that change no element of the result, or say what is seen of it: its extents and its type.
+_OF_NO_MATTER = frozenset(
+    "device generator inplace layout memory_format non_blocking padding_idx pin_memory requires_grad scale_grad_by_freq sorted sparse "
+    "stable dtype size minlength num_classes output_size output_padding".split()
+)
+#: Functions whose arguments say nothing else, but for those that are looked at.
+_TOLD_BY_RESULT = frozenset(
+    "empty empty_like zeros zeros_like ones ones_like full full_like arange eye new_empty new_zeros new_ones new_full "
+    "rand rand_like randn randn_like randint randperm repeat one_hot adaptive_avg_pool1d adaptive_avg_pool2d "
+    "adaptive_max_pool1d adaptive_max_pool2d".split()
+)
+
+
+class _Positional(tuple[Any, ...]):
+    """The arguments of a call by position, which notes those that somebody looks at."""
+
+    def __init__(self, given: Iterable[Any]) -> None:
+        self.seen: set[int] = set()
+
+    def __getitem__(self, place: Any) -> Any:
+        places = range(len(self))[place]
+        self.seen.update([places] if isinstance(places, int) else places)
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.seen.update(range(len(self)))
+        return super().__iter__()
+
+
+class _ByName(Mapping[str, Any]):
+    """The arguments of a call by name, which notes those that somebody looks at."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self.seen: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.seen.add(name)
+        return self._given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+
 class Writer:
     """Makes the value of one call, whose result is ``out``."""
 
@@ -67,9 +114,25 @@ class Writer:
         self.shape: tuple[Size, ...] = out.shape
         self.dtype: Dtype = out.dtype
         self.out = out
-        self.args = call.args
-        self.kwargs = call.kwargs
+        self.args = _Positional(call.args)
+        self._named = _ByName(call.kwargs)
+        self.kwargs: Mapping[str, Any] = self._named  # a function may set others
         self.call = call
+
+    def of_no_matter(self, *places: int) -> None:
+        """That no element of the result depends on the arguments at ``places``."""
+        self.args.seen.update(places)
+
+    def refuse_unread(self) -> None:
+        """Raise :class:`CannotGenerate` where an argument that says something was not looked at: the value is not that of the call."""
+        if self.call.function.rstrip("_") in _TOLD_BY_RESULT:
+            return
+        unread = [f"argument {place + 1}" for place, value in enumerate(self.call.args)
+                  if place not in self.args.seen and value is not None and value is not False]  # fmt: skip
+        unread += [f"`{name}`" for name, value in self.call.kwargs.items()
+                   if name not in self._named.seen | _OF_NO_MATTER and value is not None and value is not False]  # fmt: skip
+        if unread:
+            raise CannotGenerate(f"torch function {self.call.function} with {unread[0]}")
 
     # -- building blocks --------------------------------------------------------------------------------------------
 

@@ -196,6 +196,10 @@ class Environment:
             return list_method(value, name)
         if isinstance(value, str):
             return string_method(value, name)
+        if isinstance(value, int) and name == "bit_length":
+            return Builtin(
+                name, lambda a, k, n: value.bit_length()
+            )  # `1 << (n - 1).bit_length()` is the next power of two
         return Unknown(f"attribute {name}")
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:

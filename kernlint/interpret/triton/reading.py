@@ -11,6 +11,7 @@ from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Values
 from kernlint.interpret.triton.evaluator import KernelEvaluator
+from kernlint.interpret.triton.presumed import presumed, stands_alone
 from kernlint.interpret.triton.recorder import Recorder
 from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown
@@ -22,7 +23,7 @@ from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.kernel import Access, rewrite
 
-#: Stands in for a constexpr that the source does not fix.
+#: Stands in for a constexpr that the source does not fix, of which the kernel wants a number.
 ASSUMED_CONSTEXPR = 64
 
 
@@ -41,13 +42,16 @@ def read_kernel(
     ``arguments`` maps run-time parameters to Tensor, int, Expr, float or None; ``constexprs`` the ``tl.constexpr``
     ones to Python values. Nothing raises: what cannot be followed is noted and ``complete`` is false.
     """
-    assumed = []
+    assumed, arbitrary = [], []
     given = dict(constexprs)
     for name, value in constexprs.items():
         if isinstance(value, Unknown):
-            # A tile must have some extent to be followed at all; what depends on it is told as an assumption.
-            given[name] = ASSUMED_CONSTEXPR
-            assumed.append(f"{name} = {ASSUMED_CONSTEXPR}")
+            given[name] = presumed(jit.function, name)
+            if given[name] is None:
+                # A tile must have some extent to be followed at all; what depends on it is told as an assumption.
+                given[name] = ASSUMED_CONSTEXPR
+                arbitrary.append(name)
+            assumed.append(f"{name} = {given[name]}")
     blocks = {name: argument_block(name, value) for name, value in arguments.items()}
     for name in _wide_parameters(jit.function):
         if isinstance(blocks.get(name), Block) and not blocks[name].base:
@@ -70,7 +74,7 @@ def read_kernel(
         body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
     function = jit.function
     assert isinstance(function.node, cst.FunctionDef)
-    return Kernel(
+    kernel = Kernel(
         name=function.name,
         body=body,
         span=function.module.span(function.node),
@@ -87,6 +91,13 @@ def read_kernel(
         coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
+
+    def matters(name: str) -> bool:
+        """Whether the kernel does other work with another number than was taken."""
+        other = {**given, name: 2 * ASSUMED_CONSTEXPR}
+        return stands_alone(function, name) or read_kernel(jit, arguments, other, grid, edits).body != body
+
+    return replace(kernel, arbitrary=tuple(filter(matters, arbitrary)))
 
 
 def _evaluated(

@@ -16,7 +16,7 @@ from kernlint.records import replace
 from kernlint.workload import Cast, Dtype, Expr, ProgramId
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.kernel import BEHIND_ADDRESSES, Pad
+from kernlint.workload.kernel import ANY_TENSOR, BEHIND_ADDRESSES, Pad
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
@@ -44,7 +44,7 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     if isinstance(target, PointerType) and not value.base:
         # Loaded from a table of addresses: each element is a place of its own, of a known type.
         k.give_up(BEHIND_ADDRESSES)
-        return Block(target.element, value.shape, expr=Expr.constant(0), base="*", loads=value.loads)
+        return Block(target.element, value.shape, expr=Expr.constant(0), base=ANY_TENSOR, loads=value.loads)
     if value.base and not isinstance(target, Dtype):
         return replace(value, dtype=getattr(target, "element", value.dtype))
     if not isinstance(target, Dtype):
