@@ -58,7 +58,7 @@ _OF_BOOLEANS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_o
 #: Arguments of torch functions that change no element of the result, or say what is seen of it: its extents and its type.
 _OF_NO_MATTER = frozenset(
     "device generator inplace layout memory_format non_blocking padding_idx pin_memory requires_grad scale_grad_by_freq sorted sparse "
-    "stable dtype size minlength num_classes output_size output_padding".split()
+    "stable compute_mode dtype size minlength num_classes output_size output_padding".split()
 )
 #: Functions whose arguments say nothing else, but for those that are looked at.
 _TOLD_BY_RESULT = frozenset(
