@@ -59,7 +59,7 @@ def test_calls_that_the_file_makes_itself_make_priced_remarks():
     (finding,) = check(source, fixes=True)
     assert (finding.code, finding.severity, finding.fix) == (CODE, "info", None) and finding.gain is not None
     assert (
-        f"assumed: `a` is int8[4096,4096], `b` is int8[4096,4096] (the call at k.py:{source.count(chr(10))})"
+        f"assumed: `a` is int8[4096,4096], `b` is int8[4096,4096] (the call at k.py:{source.count(chr(10))}, a demonstration or a test)"
         in finding.evidence
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.rewriting import assert_same_results, fix, refusal
+from support.rewriting import assert_same_results, fix, needs_interpreter, refusal
 
 PROGRAM = """
 @triton.jit
@@ -37,6 +37,7 @@ def program(*lines: str) -> str:
     return PROGRAM.replace("STEP", "\n        ".join(lines))
 
 
+@needs_interpreter
 @pytest.mark.parametrize(
     ("lines", "behind"),
     [
