@@ -17,6 +17,7 @@ from kernlint.interpret.reading.modules import is_guarded_main
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
+from kernlint.syntax.walk import parameters
 
 #: Files that are read and followed, and functions that a call may pass through on its way to one.
 _MOST_READ, _MOST_CALLERS, _MOST_WAYS = 32, 12, 3
@@ -99,8 +100,7 @@ def starts(statement: cst.CSTNode) -> bool:
         return statement.name.value.startswith("Test")
     if not isinstance(statement, cst.FunctionDef):
         return True
-    params = statement.params
-    needed = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is None]
+    needed = [p for p in parameters(statement) if p.default is None]
     return not needed or any(tried_by(decorator) for decorator in statement.decorators)
 
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import parameters
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
 
@@ -86,8 +87,7 @@ def of_functions(module: Module) -> dict[str, Prose]:
         while first > 1 and first - 1 <= len(lines) and lines[first - 2].lstrip().startswith(("#", "@")):
             first -= 1
         start, end = bisect_left(telling, (first,)), bisect_left(telling, (span.end_line + 1,))
-        params = function.params
-        names = (p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params))
+        names = (param.name.value for param in parameters(function))
         docstring = function.get_docstring() or ""
         found[function.name.value] = Prose(
             function.name.value,

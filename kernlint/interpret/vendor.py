@@ -65,7 +65,7 @@ def _other_vendor(module: Module) -> str:
         return f"the module makes tensors on `{min(devices)}`"
     if not os.path.isfile(module.path):
         return ""
-    for statement in project.statements_of(module.path):
+    for statement in tree.body if (tree := python_tree(module.text)) is not None else ():
         needed = _needed_by_import(statement, module.path) if isinstance(statement, ast.ImportFrom) else ""
         if needed:
             return f"what the module imports needs `{needed}`"

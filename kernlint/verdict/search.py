@@ -231,12 +231,4 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
     if workload is None:
         return unpriced(context, finding)
     old, new = context.estimate(context.workload), context.estimate(workload)
-    return Candidate(
-        finding,
-        Gains(Comparison(old, new)),
-        new,
-        context.program,
-        context.workload.entry,
-        context.workload.bare,
-        context.device_named,
-    )
+    return replace(unpriced(context, finding), gains=Gains(Comparison(old, new)), after=new)

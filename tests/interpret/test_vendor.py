@@ -125,3 +125,11 @@ def test_what_a_module_imports_of_its_project(tmp_path: Path, helpers: str, fore
     guarded = f"import triton\ntry:\n    {imported}\nexcept ImportError:\n    pass\n"
     Path(path).write_text(guarded)
     assert not other_vendor(parse_module(guarded, path))
+
+
+def test_what_is_asked_about_is_the_text_and_not_the_file(tmp_path: Path) -> None:
+    (tmp_path / "device.py").write_text("import torch_npu\n")
+    path = tmp_path / "kernels.py"
+    path.write_text("import triton\nfrom device import x\n")
+    assert other_vendor(parse_module(path.read_text(), str(path)))
+    assert not other_vendor(parse_module("import triton\n", str(path)))

@@ -47,11 +47,8 @@ def part(h: HostState, owner: str, key: int | str, value: Any = None) -> Any:
 
 def parts(h: HostState, value: Any, count: int) -> list[Any] | None:
     """What ``value`` is unpacked into ``count`` names as, where it is a sequence or an item that nothing else is known of."""
-    if isinstance(value, OpenItems) and value.name:
-        return [part(h, value.name, place) for place in range(count)] if count <= _MOST_PARTS else None
-    if is_item(h, value) and count <= _MOST_PARTS:
-        return [part(h, value.name, place) for place in range(count)]
-    return None
+    named = bool(value.name) if isinstance(value, OpenItems) else is_item(h, value)
+    return [part(h, value.name, place) for place in range(count)] if named and count <= _MOST_PARTS else None
 
 
 def is_item(h: HostState, value: Any) -> bool:

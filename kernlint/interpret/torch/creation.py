@@ -39,18 +39,17 @@ def _is_unplaced(h: HostState, kwargs: Kwargs) -> bool:
     return h.module is None or not h.module.once(_sets_default_device)
 
 
+#: What says where tensors are made that nothing is said of.
+_DEFAULTS = frozenset({"torch.set_default_device", "torch.set_default_tensor_type"})
+
+
 def _sets_default_device(module: Module) -> bool:
-    calls = [node for node in module.nodes if isinstance(node, cst.Call)]
-    around = [item.item for node in module.nodes if isinstance(node, cst.With) for item in node.items]
-    defaults = {origin_of(call.func, module.imports) for call in calls} & _DEFAULTS
+    around = [item.item for node in module.of(cst.With) for item in node.items]
+    defaults = {origin_of(call.func, module.imports) for call in module.of(cst.Call)} & _DEFAULTS
     placed = [
         one for one in around if isinstance(one, cst.Call) and origin_of(one.func, module.imports) == "torch.device"
     ]
     return bool(defaults or placed)
-
-
-#: What says where tensors are made that nothing is said of.
-_DEFAULTS = frozenset({"torch.set_default_device", "torch.set_default_tensor_type"})
 
 
 def _create(origin: str, kind: str, random: bool = False) -> Handler:

@@ -96,20 +96,6 @@ def _counted(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     return result
 
 
-def _searched(among: int, values: int, name: str) -> Handler:
-    """Where each of the values would stand among sorted ones: a walk down the halves for each."""
-
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        row = argument(args, kwargs, among, "sorted_sequence", "boundaries")
-        x = argument(args, kwargs, values, "input", "values")
-        if not isinstance(row, Tensor) or not isinstance(x, Tensor):
-            return Unknown(name)
-        dtype = dt.INT32 if kwargs.get("out_int32") is True else dt.INT64
-        return h.result_of(name, "gather", (row, x), dtype, x.shape, node)
-
-    return handler
-
-
 def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         x = argument(args, kwargs, 0, "input")
@@ -199,8 +185,6 @@ TABLE: dict[str, Handler] = {
     "cosine_similarity": _compared("cosine_similarity", 1),
     "pairwise_distance": _compared("pairwise_distance", -1),
     "bincount": _counted,
-    "searchsorted": _searched(0, 1, "searchsorted"),
-    "bucketize": _searched(1, 0, "bucketize"),
     "argsort": _argsort,
     "topk": _topk,
     "cross_entropy": _cross_entropy,
