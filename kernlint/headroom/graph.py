@@ -16,6 +16,7 @@ from kernlint.cost.traffic.probe import ASSUMED_TRIP
 from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Expr, Launch, Repeat, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload import dtype as dt
+from kernlint.workload.steps import MORE_THAN_A_COPY
 
 #: Each result needs the operand elements at its own place, or at a permuted one.
 MAP = "map"
@@ -144,12 +145,13 @@ class _Builder:
     def _order(self, step: TorchOp) -> None:
         """Note whether what ``step`` makes are indices in order: places that count up, each as often as it likes."""
         made = {t.storage.id for t in step.writes}
+        is_copy = step.kind in ("cast", "copy") and step.name not in MORE_THAN_A_COPY
         grows = step.name == "arange" or (
-            (step.name in _KEEPS_ORDER or step.kind in ("cast", "copy"))
+            (step.name in _KEEPS_ORDER or is_copy)
             and bool(step.reads)
             and step.reads[-1 if step.name == "searchsorted" else 0].storage.id in self.ordered
         )
-        self.ordered = self.ordered | made if grows and step.name not in ("flip", "roll") else self.ordered - made
+        self.ordered = self.ordered | made if grows else self.ordered - made
 
     def _node(
         self, step: TorchOp | Launch, form: str, reads: Iterable[Tensor], writes: Iterable[Tensor], count: float,

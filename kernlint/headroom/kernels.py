@@ -45,7 +45,7 @@ _PROGRAMS_PER_SM = 4
 
 def facets(launch: Launch, device: Device) -> tuple[str, ...]:
     """The facets that may apply to ``launch``, in their order."""
-    if launch.kernel.dots() or with_combined_dots(launch.kernel).dots():
+    if launch.kernel.dots() or launch.kernel.once(with_combined_dots).dots():
         return (UNIT, IDLE, FEW, TILE)
     filled = (launch.programs or 1) / device.sm_count
     left_out = {TILE, FEW if filled >= _PROGRAMS_PER_SM else MANY}
@@ -56,7 +56,7 @@ def facets(launch: Launch, device: Device) -> tuple[str, ...]:
 
 def without(launch: Launch, device: Device, removed: frozenset[str], reuse: Mapping[str, float] | None = None) -> float:
     """Microseconds of ``launch`` on ``device`` without the facets ``removed``."""
-    launch = replace(launch, alternatives=(), kernel=with_combined_dots(launch.kernel))
+    launch = replace(launch, alternatives=(), kernel=launch.kernel.once(with_combined_dots))
     moved = traffic(launch)
     if REPEATED in removed:
         moved = _once(moved)

@@ -16,10 +16,8 @@ from kernlint.rules.proofs.operand_layout import consumers
 from kernlint.rules.proofs.windows import copies_windows
 from kernlint.workload import Dtype, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.dtype import promote
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import MORE_THAN_A_COPY, map_steps
 
-#: Torch calls that write to a tensor which was there before, or that read elements from elsewhere than they write them.
-_MORE_THAN_A_COPY = frozenset({"copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"})
 _EXPANSIONS = frozenset({"repeat_interleave", "repeat", "tile"})
 _COPIES = ("copy", "transpose", "cast")
 
@@ -135,7 +133,7 @@ def skipped(context: Context, op: TorchOp) -> Skipped | WhyNot:
     source, target = op.reads[0], op.writes[0]
     if op.kind == "cast" and source.dtype is None:
         return WhyNot(f"the type of `{subject_of(op)}` is not known: perhaps it has the wanted one already")
-    if op.name in _MORE_THAN_A_COPY:
+    if op.name in MORE_THAN_A_COPY:
         return WhyNot(f"`{op.name}` does more than copy")
     if source.storage.origin == "constant":
         return WhyNot("it copies a constant of the program")

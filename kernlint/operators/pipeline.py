@@ -11,7 +11,7 @@ from kernlint.headroom import kernels
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass, replace
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import FunctionSource, LaunchSource
+from kernlint.rewrite.function import FunctionSource, LaunchSource, callee
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.finding import Context, Variant
@@ -93,7 +93,7 @@ def count(site: Site, transform: Counted) -> list[TextEdit]:
     step = _step(kernel, loop, counter)
     start = _start(kernel, loop, counter)
     parts = [node for one in (bound, step.value) for node in walk(one)]
-    if any(isinstance(node, cst.Call) and _called(node) not in _PURE for node in parts):
+    if any(isinstance(node, cst.Call) and callee(node) not in _PURE for node in parts):
         raise CannotRewrite("the bound or the step is computed by a call in each round")
     own = {node.value for node in parts if isinstance(node, cst.Name)}
     inside = {id(node) for node in walk(loop.body)}
@@ -114,11 +114,6 @@ def count(site: Site, transform: Counted) -> list[TextEdit]:
 
 #: Functions of integers that a bound or a step may call.
 _PURE = frozenset({"cdiv", "min", "max", "minimum", "maximum"})
-
-
-def _called(call: cst.Call) -> str:
-    name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
-    return name.value if isinstance(name, cst.Name) else ""
 
 
 def _test(loop: cst.While) -> tuple[str, cst.BaseExpression]:

@@ -11,6 +11,9 @@ import libcst as cst
 from kernlint.rewrite.source import Comment, Source
 from kernlint.rewrite.text import TextEdit
 
+#: What a comment says of the factors of a product; where they move, it moves along.
+SPEAKS_OF_SCALES = re.compile(r"scal|quanti|factor|multipl", re.IGNORECASE)
+
 
 def stale_comments(
     source: Source,

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
 from kernlint.rewrite.accumulators import float_sum
 from kernlint.rewrite.bindings import keeps_value, reached, variable
+from kernlint.rewrite.comments import SPEAKS_OF_SCALES
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Operand
-
-#: What a comment says of the factors.
-_SPEAKS_OF_SCALES = re.compile(r"scal|quanti|factor|multipl", re.IGNORECASE)
 
 
 def hoist_factors(source: Source, call: cst.Call, dot: Dot) -> list[TextEdit]:
@@ -132,7 +129,7 @@ def _unscaled(
 
 def _said(source: Source, statement: cst.CSTNode) -> list[TextEdit]:
     """What is said above ``statement`` about the factor, taken out."""
-    said = [comment for comment in source.heading(statement) if _SPEAKS_OF_SCALES.search(comment.text)]
+    said = [comment for comment in source.heading(statement) if SPEAKS_OF_SCALES.search(comment.text)]
     return [*map(source.delete_comment, said)]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
+from kernlint.rewrite.comments import SPEAKS_OF_SCALES
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource
@@ -13,9 +12,6 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.tiling.scaled_product import ScaleBehindLoop, scaled_product
 from kernlint.workload import Dot
-
-#: What a comment says of the factor; it moves along.
-_SPEAKS_OF_SCALES = re.compile(r"scal|quanti|factor|multipl", re.IGNORECASE)
 
 
 @codemod(ScaleBehindLoop, Effects(numerics="reordered"))
@@ -51,7 +47,7 @@ def _moved_comments(editor: Editor, line: cst.CSTNode) -> list[str]:
     if heading is None:
         return []
     rows = [row.strip() for row in editor.source.text[slice(*heading)].splitlines()]
-    if not _SPEAKS_OF_SCALES.search(" ".join(rows)):
+    if not SPEAKS_OF_SCALES.search(" ".join(rows)):
         return []
     editor.put(*heading, "", describes=True)
     return rows

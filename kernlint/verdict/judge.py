@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, Estimator, estimate
@@ -59,7 +60,7 @@ class Judgement:
     def workload(self) -> Workload:
         return self.context.workload
 
-    @property
+    @cached_property
     def headroom(self) -> Headroom | None:
         """What is achievable as far as is known: by a well-written version, which knows no rule, or by the change that is advised."""
         found, chosen = self.context.headroom, self.chosen

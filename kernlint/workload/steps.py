@@ -110,6 +110,10 @@ class Call:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: Torch calls of kind "copy" that write to a tensor which was there before, or that read elements from elsewhere than they write them.
+MORE_THAN_A_COPY = frozenset({"copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"})
+
+
 @dataclass(frozen=True)
 class TorchOp:
     """A call that torch answers, usually with one device kernel.

@@ -82,11 +82,6 @@ def arith(elements: int, span: Span, dtype: Dtype = dt.FLOAT32) -> Compute:
     return Compute("arith", elements, dtype, span)
 
 
-def special(elements: int, span: Span, dtype: Dtype = dt.FLOAT32) -> Compute:
-    """One elementwise exponential, root or division."""
-    return Compute("special", elements, dtype, span)
-
-
 def cast(elements: int, span: Span, target: Dtype) -> Compute:
     """One elementwise change of type."""
     return Compute("cast", elements, target, span)

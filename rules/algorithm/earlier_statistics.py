@@ -52,13 +52,12 @@ class RowWalk:
 
 @dataclass(frozen=True)
 class Statistic:
-    """``maker`` reads the rows of ``rows`` for one value each, which ``load`` of the reader brings; ``again`` is the load in
-    the reader's loop that reads the rows once more. ``about`` says that the loop works with the value, else it is wanted
+    """``maker`` reads the rows of ``rows`` for one value each, which the reader loads; ``again`` is the load in the
+    reader's loop that reads the rows once more. ``about`` says that the loop works with the value, else it is wanted
     behind the loop only."""
 
     maker: Launch | TorchOp
     rows: Tensor
-    load: Load
     again: Load
     about: bool
 
@@ -146,7 +145,7 @@ def _statistic(steps: tuple[Step, ...], position: int, reader: Launch, loop: Loo
             same = _makes_in_torch(maker, rows, walk, value, load)
         # The rows must still be what the statistic was taken of.
         if same and not _changed(steps, maker, position, rows.storage.id):
-            return Statistic(maker, rows, load, again, about)
+            return Statistic(maker, rows, again, about)
     return None
 
 

@@ -34,12 +34,10 @@ _LEAST = 16
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis that the tiles of a product share: ``trip`` steps, each at a fixed distance from the one before, in elements
-    of the column's and of the row's memory. ``loop`` goes through them; None where the compiler unrolls it."""
+    """The axis that the tiles of a product share: ``trip`` steps, each at a fixed distance from the one before in the memory of the
+    column and of the row. ``loop`` goes through them; None where the compiler unrolls it."""
 
     trip: Size
-    column_step: Size
-    row_step: Size
     loop: Loop | None = None
 
 
@@ -180,16 +178,14 @@ def _along_an_axis(
     """The outer product with the axis that its tiles may share; None where nothing is long and regular enough."""
     column, row = pairs[0]
     for loop in reversed(nest):
-        if loop.trip is not None and all(is_axis(loop, list(pair)) for pair in pairs):
-            steps = _step(column, loop), _step(row, loop)
-            if steps[0] is not None and steps[1] is not None:
-                return OuterProduct(nest, pairs, Axis(loop.trip, steps[0], steps[1], loop), product, total)
+        if loop.trip is None or _step(column, loop) is None or _step(row, loop) is None:
+            continue
+        if all(is_axis(loop, list(pair)) for pair in pairs):
+            return OuterProduct(nest, pairs, Axis(loop.trip, loop), product, total)
     for taps in range(1, len(pairs) // _LEAST + 1):
-        if len(pairs) % taps == 0:
-            steps_of = [_progression(launch, [pair[side] for pair in pairs], taps) for side in (0, 1)]
-            if steps_of[0] and steps_of[1]:
-                axis = Axis(len(pairs) // taps, steps_of[0], steps_of[1])
-                return OuterProduct(nest, pairs[:taps], axis, product, total)
+        sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+        if len(pairs) % taps == 0 and all(_progression(launch, loads, taps) for loads in sides):
+            return OuterProduct(nest, pairs[:taps], Axis(len(pairs) // taps), product, total)
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import libcst as cst
@@ -22,8 +22,6 @@ from kernlint.rules.finding import Context
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Event, Expr, HostSync, Launch, Span, Tensor, TorchOp
 from kernlint.workload.steps import Key
-
-_T = TypeVar("_T")
 
 #: A program of more steps is not compared as a whole.
 _MOST_STEPS = 12

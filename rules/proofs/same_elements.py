@@ -159,7 +159,7 @@ def same_values(old: Launch, new: Launch) -> bool:
     ours, theirs = old.kernel.values, new.kernel.values
     if ours is None or theirs is None:
         return False
-    trips = [(one.id, one.trip == other.trip) for one, other in zip(_loops(old), _loops(new))]
+    trips = [(one.id, one.trip is not None and one.trip == other.trip) for one, other in zip(_loops(old), _loops(new))]
     twins = _Loaded(old, ours, theirs, frozenset(loop for loop, same in trips if not same))
     return twins.all_stores(twins.stores)
 

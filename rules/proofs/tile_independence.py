@@ -194,7 +194,8 @@ _Placed = tuple[Launch, Access, tuple[Loop, ...]]
 def _of_access(old: _Placed, new: _Placed, where: str) -> Iterator[Difference]:
     before, after = old[1], new[1]
     what = f"the access to `{before.base}` {where}"
-    if isinstance(before, Atomic) and _times(*old) != _times(*new):
+    # How often is the same where it is known on both sides: two unknown numbers need not be equal.
+    if isinstance(before, Atomic) and ((times := _times(*old)) is None or times != _times(*new)):
         yield Difference(f"{what} happens another number of times for each element", False)
     if before.base != after.base or before.dtype != after.dtype:
         yield Difference(f"{what} goes elsewhere", True)

@@ -137,6 +137,7 @@ ROWS_OF = ("torch.rand(65536, 64)", "torch.arange(65536)", "torch.randint(0, 655
         ("torch.searchsorted(b, torch.arange(1048576, device=a.device))", True),
         ("c", False),
         ("torch.repeat_interleave(torch.arange(65536, device=a.device), 16).flip(0)", False),
+        ("torch.arange(65536, device=a.device).repeat(16)", False),
     ],
 )
 def test_sums_over_runs_of_one_index_are_one_kernel(index: str, summed: bool) -> None:

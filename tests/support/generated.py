@@ -162,6 +162,15 @@ CASES = {
         },
         3,
     ),
+    "a sum over what a recurrence with reductions makes": (
+        {
+            "forward": "h, o = y * 0.0, []\nfor t in range(64):\n    h = torch.softmax(x[:, t] + h, -1)\n    o.append(h)\n"
+            "return torch.stack(o, 1).sum(dim=(1, 2))",
+            "inputs": "torch.randn(B, 64, 32), torch.randn(B, 32)",
+            "arguments": "x, y",
+        },
+        2,
+    ),
     "running sum": ({"forward": "return x.cumsum(-1)"}, 1),
     "running sum from its fourth place on, and over windows": (
         {"forward": "c = x.cumsum(-1)\np = F.pad(c, (1, 0))\nreturn c[:, 3:] * 2.0, c[:, 8:] - c[:, :-8], p[:, 4:] - p[:, :-4]"},

@@ -40,7 +40,7 @@ def _convolution(rank: int, transposed: bool) -> Callable[[Writer], Value]:
         given = [per_axis(w.argument(at, name, 0 if name == "padding" else 1), rank) for name, at in places.items()]
         groups = fixed(w.argument(6, "groups", 1))
         if transposed:
-            w.of_no_matter(5)  # what is added to the extents of the result
+            w.of_no_matter(output_padding=5)  # what is added to the extents of the result
         taps = fixed((weight.shape or ())[2:])
         if len(x.shape or ()) != rank + 2 or any(one is None for one in (*given, *taps)) or not isinstance(groups, int):
             raise CannotGenerate("a convolution whose geometry is not known")

@@ -30,7 +30,7 @@ def _interpolate(w: Writer) -> Value:
         raise CannotGenerate(f"an image made larger or smaller in another way ({mode})")
     if mode != "nearest" and (not w.dtype.is_float or w.dtype == dt.FLOAT64):
         raise CannotGenerate(f"images of {w.dtype} that are mixed")
-    w.of_no_matter(1)  # the size, which is that of the result
+    w.of_no_matter(size=1)  # which is that of the result
     inputs, outputs = fixed((x.shape or ())[lead:]), fixed(w.shape[lead:])
     given = w.argument(2, "scale_factor")
     factors = [None] * rank if given is None else list(given) if isinstance(given, tuple) else [given] * rank

@@ -29,7 +29,8 @@ def _embedding(w: Writer) -> Value:
     ids, table = w.tensor(0, "input"), w.tensor(1, "weight")
     if w.argument(3, "max_norm") is not None:
         raise CannotGenerate("an embedding whose rows are scaled as they are looked up")
-    w.of_no_matter(2, 4, 5, 6)  # which row is for padding, what gradients are, the norm that is not asked for
+    # Which row is for padding, what gradients are, the norm that is not asked for.
+    w.of_no_matter(padding_idx=2, norm_type=4, scale_grad_by_freq=5, sparse=6)
     rank = len(ids.shape or ())
     view = w.operand(ids)
     index = View(view.value, looked_through(view.index, [lane(d) for d in range(rank)]))

@@ -240,7 +240,7 @@ class LoopReader:
             reader.holds[out.storage.id] = self._put(holds[out.storage.id], out, every)
 
     def _last(self, every: Value) -> Value:
-        if every.op in ("scan", "held") or any(map(is_held, every.walk())):
+        if every.op == "scan" or any(map(is_held, every.walk())):
             return last_of(every)
         end = lift(0) if self.loop.backwards else lift(self.count) - 1
         index = (*identity(every.shape)[:-1], end)

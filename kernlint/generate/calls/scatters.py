@@ -27,15 +27,20 @@ def _scatter_add(w: Writer) -> Value:
     given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.argument(3, "src")
     axis = w.axis(w.argument(1, "dim"), len(w.shape))
     shape = index.shape or ()
-    if len(shape) != len(w.shape) or any(
-        lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
-    ):
-        raise CannotGenerate("a scatter of an index that is smaller than what it changes")
+    _check_covers(w, shape, axis)
     if isinstance(source, Tensor) and source.shape != shape:
         raise CannotGenerate("a scatter of a part of its source")
     places = [lane(d) for d in range(len(shape))]
     places[axis] = lane(len(shape))
     return _added(w, given, axis, shape[axis], (index, places), (source, places))
+
+
+def _check_covers(w: Writer, shape: tuple[Size, ...], axis: int) -> None:
+    """Raise :class:`CannotGenerate` where an index of ``shape`` leaves out something of what it changes along other axes."""
+    if len(shape) != len(w.shape) or any(
+        lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
+    ):
+        raise CannotGenerate("a scatter of an index that is smaller than what it changes")
 
 
 def _index_add(w: Writer) -> Value:
@@ -170,10 +175,7 @@ def _scatter(w: Writer) -> Value:
     axis, shape = w.axis(w.argument(1, "dim"), len(w.shape)), index.shape or ()
     if w.kwargs.get("reduce") is not None or not isinstance(source, (Tensor, int, float)):
         raise CannotGenerate("a scatter of what is not known")
-    if len(shape) != len(w.shape) or any(
-        lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
-    ):
-        raise CannotGenerate("a scatter of an index that is smaller than what it changes")
+    _check_covers(w, shape, axis)
     if (lift(shape[axis]).evaluate(w.sizes) or math.inf) > _FEW_SUMS:
         raise CannotGenerate("a scatter of many elements")
     space, places = (*w.shape, shape[axis]), [lane(d) for d in range(len(shape))]
@@ -202,10 +204,7 @@ def _scatter_reduce(w: Writer) -> Value:
     axis, shape = w.axis(w.argument(1, "dim"), len(w.shape)), index.shape or ()
     if how not in ("amax", "amin") or shape != source.shape or not w.dtype.is_float:
         raise CannotGenerate(f"a scatter that makes the {how}")
-    if len(shape) != len(w.shape) or any(
-        lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
-    ):
-        raise CannotGenerate("a scatter of an index that is smaller than what it changes")
+    _check_covers(w, shape, axis)
     if (lift(w.shape[axis]).evaluate(w.sizes) or math.inf) > _FEW_SUMS:
         raise CannotGenerate("extremes by destination, of which there are many")
     kind, nothing = ("max", -math.inf) if how == "amax" else ("min", math.inf)

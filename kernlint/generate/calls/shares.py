@@ -226,7 +226,7 @@ def _products(view: View, key_lane: int) -> list[tuple[Value, tuple[Expr, ...]]]
         if key in seen:
             continue
         seen.add(key)
-        along = one.value.op in ("reduce", "scan", "partial")
+        along = one.value.op in ("reduce", "scan", "held", "partial")
         by_key = key_lane in lanes_of(one.index)
         if one.value.op in PRODUCTS or (along and (by_key or any(inner.op in PRODUCTS for inner in one.value.walk()))):
             found[key] = one.value, one.index

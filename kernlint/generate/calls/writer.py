@@ -57,13 +57,13 @@ _OF_BOOLEANS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_o
 
 #: Arguments of torch functions that change no element of the result, or say what is seen of it: its extents and its type.
 _OF_NO_MATTER = frozenset(
-    "device generator inplace layout memory_format non_blocking padding_idx pin_memory requires_grad scale_grad_by_freq sorted sparse "
-    "stable compute_mode dtype size minlength num_classes output_size output_padding".split()
+    "device generator inplace layout memory_format non_blocking pin_memory requires_grad scale_grad_by_freq sorted sparse "
+    "stable compute_mode dtype size minlength num_classes output_size".split()
 )
 #: Functions whose arguments say nothing else, but for those that are looked at.
 _TOLD_BY_RESULT = frozenset(
     "empty empty_like zeros zeros_like ones ones_like full full_like arange eye new_empty new_zeros new_ones new_full "
-    "rand rand_like randn randn_like randint randperm repeat one_hot adaptive_avg_pool1d adaptive_avg_pool2d "
+    "rand rand_like randn randn_like randint repeat one_hot adaptive_avg_pool1d adaptive_avg_pool2d "
     "adaptive_max_pool1d adaptive_max_pool2d".split()
 )
 
@@ -119,9 +119,10 @@ class Writer:
         self.kwargs: Mapping[str, Any] = self._named  # a function may set others
         self.call = call
 
-    def of_no_matter(self, *places: int) -> None:
-        """That no element of the result depends on the arguments at ``places``."""
-        self.args.seen.update(places)
+    def of_no_matter(self, **places: int) -> None:
+        """That no element of the result depends on the arguments of these names, which stand at ``places`` if they have none."""
+        self.args.seen.update(places.values())
+        self._named.seen.update(places)
 
     def refuse_unread(self) -> None:
         """Raise :class:`CannotGenerate` where an argument that says something was not looked at: the value is not that of the call."""
@@ -229,7 +230,7 @@ class Writer:
             seen.add((id(one.value), one.index))
             if one.value.op == "reduce":
                 found.append(lanes_of(one.index))
-            elif one.value.op not in ("product", "attention", "scan", "added", "partial"):
+            elif one.value.op not in ("product", "attention", "scan", "held", "added", "partial"):
                 waiting += [through(one, inner) for inner in one.value.operands]
         rows = set().union(*found) & set(axes)
         columns = [d for d in axes if d not in rows and lift(self.shape_of(given)[d]).value != 1]
