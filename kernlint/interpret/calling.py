@@ -13,6 +13,7 @@ import libcst as cst
 
 from kernlint.errors import SourceError
 from kernlint.interpret.project import interest, mentioning
+from kernlint.interpret.reading.launching import assigned
 from kernlint.interpret.reading.modules import is_guarded_main
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.source import read_source
@@ -56,7 +57,7 @@ def _passing(module: Module, names: Set[str]) -> set[str]:
     found: set[str] = set()
     for _ in range(_MOST_WAYS):
         using = statements_using(module, frozenset(names | found))
-        more = {node.name.value for node in using if _passes_on(node)} - names  # type: ignore[attr-defined]
+        more = {name for node in using for name in _passing_names(node)}
         if more <= found:
             break
         found |= more
@@ -69,10 +70,14 @@ def statements_using(module: Module, names: frozenset[str]) -> list[cst.CSTNode]
     return [node for node in module.tree.body if uses(node, aliases, module)] if aliases else []
 
 
-def _passes_on(statement: cst.CSTNode) -> bool:
-    """Whether a statement defines what others call with tensors of theirs."""
+def _passing_names(statement: cst.CSTNode) -> list[str]:
+    """What a statement defines that others call with tensors of theirs: a function, a class, or another name for one
+    (``norm = Norm.apply``)."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        return [name for part in statement.body for name in assigned(part)]
     defines = isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not starts(statement)
-    return defines and not statement.name.value.startswith(("test", "bench"))  # type: ignore[attr-defined]
+    name = statement.name.value if defines else ""  # type: ignore[attr-defined]
+    return [] if not name or name.startswith(("test", "bench")) else [name]
 
 
 def _aliases(module: Module, names: frozenset[str]) -> frozenset[str]:
@@ -91,6 +96,7 @@ def uses(statement: cst.CSTNode, aliases: frozenset[str], module: Module) -> boo
     words |= {node.raw_value for node in module.within(statement, cst.SimpleString)}
     kinds = (cst.FunctionDef, cst.ClassDef, cst.For, cst.With)
     runs = isinstance(statement, kinds) or is_guarded_main(statement) or bool(module.own(statement, cst.Call))
+    runs = runs or bool(_passing_names(statement))
     return runs and not words.isdisjoint(aliases)
 
 
@@ -101,7 +107,11 @@ def starts(statement: cst.CSTNode) -> bool:
     if not isinstance(statement, cst.FunctionDef):
         return True
     needed = [p for p in parameters(statement) if p.default is None]
-    return not needed or any(tried_by(decorator) for decorator in statement.decorators)
+    return (
+        not needed
+        or statement.name.value.startswith("test")
+        or any(tried_by(decorator) for decorator in statement.decorators)
+    )
 
 
 #: What is called to measure, beside whatever has "bench" in its name.
@@ -118,8 +128,12 @@ def only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
     return own or is_guarded_main(statement) or "test" in file
 
 
+#: What decorators are called that say what a test, or a benchmark, is to be tried with: those of pytest, absl and Triton.
+_TRYING = frozenset({"parametrize", "parameters", "named_parameters", "expand", "perf_report"})
+
+
 def tried_by(decorator: cst.Decorator) -> str:
-    """``parametrize`` of pytest or ``perf_report`` of Triton, where ``decorator`` is one of them."""
+    """The last name of ``decorator`` where it says what is to be tried with a test; else empty."""
     call = decorator.decorator
     name = (dotted_name(call.func) or "").rpartition(".")[2] if isinstance(call, cst.Call) else ""
-    return name if name in ("parametrize", "perf_report") else ""
+    return name if name in _TRYING else ""
