@@ -107,8 +107,8 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
         if all(all(known) for kind in here.values() for known in kind.values()):
             versions = [here] * len(WAYS)
         else:
-            others = _called(program, workload, own), _assumed(program, workload, own)
-            versions = [here, *(facts_of(one) if one is not None else here for one in others)]
+            planned = _assumed(program, workload, own)
+            versions = [here, _called(program, workload, own) or here, facts_of(planned) if planned is not None else here]
         for kind in here:
             _add(count, kind, [version[kind] for version in versions])
     bare = {workload.entry: facts_of(workload)["dots"] for workload in program.bare_kernels()}
@@ -136,19 +136,23 @@ def _add(count: Count, kind: str, versions: Sequence[Known]) -> None:
         count.all[kind] += len(first)
         for way, version in zip(WAYS, versions):
             known = version.get(place, first)
-            count.known[kind, way] += sum(known if len(known) == len(first) else first)
+            count.known[kind, way] += sum(known) * len(first) // max(len(known), 1)
 
 
-def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:
-    """The call with the types and values of that one of ``sites`` of which most is known: of the three that tell most types."""
-    telling = sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values()))
-    found: list[Workload] = []
-    for site in telling[:3]:
+def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> dict[str, Known]:
+    """What is known of each launch with the types and values of that one of ``sites`` of which most is known."""
+    best: dict[str, Known] = {}
+    for site in sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values())):
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items()]
         question = Question(facts=facts, host=program.question.host, strict=False)
-        called = program.variant(program.kernel, question).workload(workload.entry, NO_EDITS)
-        found += [called] if called is not None else []
-    return max(found, key=lambda one: sum(map(sum, facts_of(one)["launches"].values())), default=None)
+        called = facts_of(program.variant(program.kernel, question).workload(workload.entry, NO_EDITS))
+        for kind, known in called.items():
+            for place, things in known.items():
+                before = best.setdefault(kind, {}).setdefault(place, things)
+                best[kind][place] = things if sum(things) * len(before) > sum(before) * len(things) else before
+        if best and all(map(all, best["launches"].values())):
+            break
+    return best
 
 
 def _is_typed(value: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import libcst as cst
 
-from kernlint.interpret.calling import calling_files, only_tries, starts, statements_using, uses
+from kernlint.interpret.calling import calling_files, only_tries, starts, statements_using
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.autograd import backward_pass
 from kernlint.interpret.host.evaluator import HostEvaluator
@@ -99,16 +99,16 @@ def call_sites(
     names = {name.partition(".")[0] for name in functions} | set(ways)
     path, wanted = module.path, frozenset(functions)
     found, _ = _calls_in(module, path, wanted, frozenset(names), host)
-    callers, ways = calling_files(path, names) if project else ([], frozenset(names))
+    callers = calling_files(path, names) if project else []
     budget, telling = _ALL_BUDGET, 0
     # Functions that are only called with what others give them tell at least what they cast that to.
     for tensors_given in (False, True):
-        for other in callers:
+        for other, called in callers:
             untold = wanted - {site.function for site in found if site.tells}
             if not untold or budget < 0 or (telling >= _ENOUGH and tensors_given):
                 break
-            if tensors_given != any(starts(node) for node in statements_using(other, ways)):
-                more, spent = _calls_in(other, path, wanted, ways, host)
+            if tensors_given != any(starts(node) for node in statements_using(other, called)):
+                more, spent = _calls_in(other, path, wanted, called, host)
                 budget, telling = budget - spent, telling + any(site.tells for site in more)
                 found += more
     kept: dict[str, list[CallSite]] = {}
@@ -236,7 +236,7 @@ def _calls_in(
     see them."""
     sites: list[CallSite] = []
     own = module.path == target
-    using = [node for node in module.tree.body if uses(node, names, module)] if own else statements_using(module, names)
+    using = statements_using(module, names)
     starting = [node for node in using if starts(node)] if own else using
     if not starting:
         return [], 0
