@@ -108,7 +108,11 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
             versions = [here] * len(WAYS)
         else:
             planned = _assumed(program, workload, own)
-            versions = [here, _called(program, workload, own) or here, facts_of(planned) if planned is not None else here]
+            versions = [
+                here,
+                _called(program, workload, own) or here,
+                facts_of(planned) if planned is not None else here,
+            ]
         for kind in here:
             _add(count, kind, [version[kind] for version in versions])
     bare = {workload.entry: facts_of(workload)["dots"] for workload in program.bare_kernels()}
