@@ -12,7 +12,7 @@ from kernlint.cost.open_sizes import open_symbols
 from kernlint.interpret.api import Target
 from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped, written_axes
+from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, taps, untyped, written_axes
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
@@ -220,14 +220,19 @@ class Planner:
         return self._read[key]
 
     def _faults(self, dtypes: Mapping[str, Dtype]) -> set[tuple[str, object]]:
-        checked = self.program.variant(self.program.kernel, replace(self.program.question, target=self.target))
-        workload = checked.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)
-        return {
-            (fault.kind, fault.span)
-            for launch in (workload.first_call().launches() if workload is not None else ())
-            for fault in launch.kernel.faults
-            if fault.certain
-        }
+        """What the front end refuses of the kernels: what is not said of them where nobody asks it."""
+        asked = self.program.variant(self.program.kernel, replace(self.program.question, target=self.target))
+        with_it, without = (
+            {
+                (fault.kind, fault.span)
+                for launch in (workload.first_call().launches() if workload is not None else ())
+                for fault in launch.kernel.faults
+                if fault.certain
+            }
+            for program in (asked, self.program)
+            for workload in [program.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)]
+        )
+        return with_it - without
 
     def plans(self) -> list[Plan]:
         """The calls to judge, the one that answers are about first; empty where the sizes cannot be told by any evidence."""
@@ -248,7 +253,8 @@ class Planner:
         told = [_fact(name, owner, value) for owner, name, value in called if name not in given]
         facts = [fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, type(None)))]
         names = open_names(self.workload, _missing(self.workload))
-        facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names).items()]
+        indices = {name for name, clue in self.clues.items() if not clue.dtypes[0].is_float}
+        facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names, indices).items()]
         if not facts:
             return self
         asked = replace(question, facts=(*question.facts, *facts), strict=False)
@@ -277,7 +283,8 @@ class Planner:
         program = self.program.at(dtypes=dtypes) if dtypes else self.program
         workload = program.workload(self.workload.entry, NO_EDITS)
         hints = self.workload.hints
-        written = written_axes(self.program.kernel, self.workload)
+        kernel = self.program.kernel
+        written = taps(kernel, self.workload) | written_axes(kernel, self.workload)
         called = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
         hints = replace(hints, names=called)
         for _ in range(_ROUNDS):
