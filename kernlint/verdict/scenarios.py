@@ -6,6 +6,7 @@ The first of :func:`plans` is the one that an answer is given for; the others sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from kernlint.cost.open_sizes import open_symbols
@@ -17,6 +18,8 @@ from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
+from kernlint.rules.faults import FaultRule
+from kernlint.rules.registry import all_rules
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
 from kernlint.workload import dtype as dt
@@ -29,6 +32,12 @@ _MOST_SITES = 3
 _ORDINARY = 1 << 20
 #: Other types than the likeliest that are tried.
 _MOST_TYPES = 2
+
+
+@cache
+def _refused() -> frozenset[str]:
+    """The kinds of faults by which a kernel does not compile."""
+    return frozenset[str]().union(*(rule.kinds for rule in all_rules() if rule.refused and isinstance(rule, FaultRule)))
 
 
 @dataclass(frozen=True)
@@ -220,19 +229,15 @@ class Planner:
         return self._read[key]
 
     def _faults(self, dtypes: Mapping[str, Dtype]) -> set[tuple[str, object]]:
-        """What the front end refuses of the kernels: what is not said of them where nobody asks it."""
-        asked = self.program.variant(self.program.kernel, replace(self.program.question, target=self.target))
-        with_it, without = (
-            {
-                (fault.kind, fault.span)
-                for launch in (workload.first_call().launches() if workload is not None else ())
-                for fault in launch.kernel.faults
-                if fault.certain
-            }
-            for program in (asked, self.program)
-            for workload in [program.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)]
-        )
-        return with_it - without
+        """What the compiler refuses of the kernels."""
+        checked = self.program.variant(self.program.kernel, replace(self.program.question, target=self.target))
+        workload = checked.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)
+        return {
+            (fault.kind, fault.span)
+            for launch in (workload.first_call().launches() if workload is not None else ())
+            for fault in launch.kernel.faults
+            if fault.certain and fault.kind in _refused()
+        }
 
     def plans(self) -> list[Plan]:
         """The calls to judge, the one that answers are about first; empty where the sizes cannot be told by any evidence."""

@@ -97,7 +97,6 @@ _RENAMED: Mapping[str, str] = {
     "im2col": "unfold",
     "linalg_cross": "cross",
     "_prelu_kernel": "prelu",
-    "reflection_pad1d": "pad",
-    "reflection_pad2d": "pad",
+    **{f"{kind}_pad{rank}d": "pad" for kind in ("reflection", "replication") for rank in (1, 2, 3)},
     "copy": "clone",
 }
