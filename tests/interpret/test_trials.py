@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.callers import call_sites
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.syntax.tree import parse_module
+from kernlint.workload import Repeat
 from kernlint.workload import dtype as dt
 
 KERNEL = """
@@ -167,3 +169,41 @@ def test_hooks_of_configurations_set_the_blocks_of_descriptors():
     (workload,) = Program(parse_module(textwrap.dedent(source), "k.py"), None, Question()).workloads()
     (load,) = workload.launches()[0].kernel.loads()
     assert load.shape == (32, 64) and load.base == "a" and workload.inputs[0].shape is not None
+
+
+OPTIMIZER = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def step_kernel(p, g, m, n, lr, decay, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(m + i, tl.load(m + i) * 0.9 + tl.load(g + i))
+    tl.store(p + i, tl.load(p + i) * decay - lr * tl.load(m + i))
+
+class Momentum(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, decay=0.99):
+        super().__init__(params, dict(lr=lr, decay=decay))
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if len(state) == 0:
+                    state["m"] = torch.zeros_like(p)
+                n = p.numel()
+                step_kernel[(triton.cdiv(n, 64),)](p, p.grad, state["m"], n, group["lr"], group["decay"], B=64)
+"""
+
+
+def test_a_step_of_an_optimizer_goes_through_its_parameters():
+    facts = [parse_fact("params[]:fp16[4096]"), parse_fact("len(params)=3")]
+    (workload,) = Program(parse_module(OPTIMIZER, "k.py"), None, Question(facts=facts)).workloads()
+    (repeat,) = workload.steps
+    (launch,) = workload.launches()
+    assert isinstance(repeat, Repeat) and repeat.count == 3 and workload.entry == "Momentum.step"
+    tensors = [launch.tensor(name) for name in "pgm"]
+    assert [(x.dtype, x.shape) for x in tensors if x is not None] == [(dt.FLOAT16, (4096,))] * 3
+    assert launch.arguments["lr"] == 1e-3 and not workload.unknowns
+    assert len({x.storage.id for x in tensors if x is not None}) == 3
