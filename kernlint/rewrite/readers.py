@@ -73,7 +73,7 @@ class _Readers:
         elif isinstance(parent, cst.Call) and parent.func is node:
             yield parent
         elif isinstance(parent, (cst.Index, cst.SubscriptElement)):
-            yield from self._index(node)
+            self._only_as_grid(node)
         elif isinstance(parent, cst.Subscript) and parent.value is node:
             yield parent
         elif isinstance(parent, cst.DictElement) and parent.value is node:
@@ -110,12 +110,10 @@ class _Readers:
     def _is_arithmetic(self, call: cst.Call) -> bool:
         """Whether a function of the module is called that only returns a value made of its parameters."""
         functions = self.source.functions(call.func.value) if isinstance(call.func, cst.Name) else []
-        if len(functions) != 1 or not isinstance(functions[0].body, cst.IndentedBlock):
-            return False
-        own = local_names(functions[0])
-        statements = [one for line in functions[0].body.body for one in getattr(line, "body", [line])]
-        named = {name.value for statement in statements for name in variables(statement)}
-        return len(statements) == 1 and isinstance(statements[0], cst.Return) and named <= own
+        body = functions[0].body.body if len(functions) == 1 else ()
+        line = body[0] if len(body) == 1 else None
+        result = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        return isinstance(result, cst.Return) and {n.value for n in variables(result)} <= local_names(functions[0])
 
     def _is_launch(self, call: cst.Call) -> bool:
         return isinstance(call.func, cst.Subscript) and self.source.module.span(call) in self.launches
@@ -127,14 +125,12 @@ class _Readers:
             return False
         return any(isinstance(one, cst.Call) and self._is_launch(one) for one in walk(function))
 
-    def _index(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """``node`` stands between brackets: of a launch, where it is the grid."""
+    def _only_as_grid(self, node: cst.CSTNode) -> None:
+        """``node`` stands between brackets: of a launch, or raises :class:`_ReadElsewhere`."""
         subscript = self.source.around(node, cst.Subscript)
         call = None if subscript is None else self.source.parent(subscript)
         if not (isinstance(call, cst.Call) and call.func is subscript and self._is_launch(call)):
             raise _ReadElsewhere(node)
-        return
-        yield
 
     def _entry(self, key: cst.BaseExpression, where: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
         """The value under ``key`` of the dictionary ``where``: in a launch, of a configuration, or behind a name."""
@@ -193,8 +189,12 @@ class _Readers:
         """Whether ``function`` is a kernel, or a helper of kernels, of which no launch was left out."""
         if not any((self.source.origin(one.decorator) or "").startswith("triton.") for one in function.decorators):
             return False
-        made = (one for one in self.source.module.of(cst.Call) if isinstance(one.func, cst.Subscript))
-        return all(self._is_launch(one) for one in made if dotted_name(one.func.value) == function.name.value)
+        name = function.name.value
+        subscripts = ((one, one.func) for one in self.source.module.of(cst.Call))
+        made = (
+            one for one, called in subscripts if isinstance(called, cst.Subscript) and dotted_name(called.value) == name
+        )
+        return all(map(self._is_launch, made))
 
     def _assigned(
         self, node: cst.CSTNode, statement: cst.Assign | cst.AnnAssign | cst.NamedExpr
@@ -253,7 +253,7 @@ class _Readers:
         """The result of a function is read where that is called, or handed on."""
         function = self.source.function(statement)
         assert function is not None
-        reads = [*_attributes(self.source.module, function.name.value, None)]
+        reads: list[cst.CSTNode] = [*_attributes(self.source.module, function.name.value, None)]
         reads += self._variables(function.name, self.source.function(function))
         if not reads:
             raise _ReadElsewhere(statement)
