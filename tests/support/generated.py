@@ -906,6 +906,19 @@ CASES = {
         },
         3,
     ),
+    "what the round before has looked at": (
+        {
+            "forward": (
+                "o = torch.zeros_like(x)\na = torch.zeros_like(n)\nb = n\nfor t in reversed(range(x.shape[0])):\n    k = 1.0 - d[t]\n"
+                "    a = x[t] + 0.9 * b * k - v[t] + 0.8 * k * a\n    o[t] = a\n    b = v[t]\nh = torch.zeros_like(n)\np = 2.0\n"
+                "for t in range(x.shape[0]):\n    h = 0.5 * h + (x[t] - p).abs()\n    p = x[t]\nreturn o, o + v, h"
+            ),
+            "inputs": "torch.randn(K, 9), torch.randn(K, 9), (torch.rand(K, 9) < 0.1).float(), torch.randn(9)",
+            "constants": "K = 70",
+            "arguments": "x, v, d, n",
+        },
+        3,
+    ),
     "wide pools": ({"forward": "return F.max_pool2d(x, 9, 3, 4) - F.avg_pool2d(x, 9, 3, 4)", "inputs": "torch.randn(2, 3, 50, 31)"}, 1),
     "parameter": (
         {
