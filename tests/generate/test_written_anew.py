@@ -172,14 +172,15 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
             "look at",
         ),
         (
-            "y = x.clone()\np = y[:, 0]\nh = p * 0.0\nfor t in range(T):\n    y[:, t] = h\n    h = h + p * x[:, t]\n    p = y[:, t]\nreturn h",
+            "y = x.clone()\np = y[:, 0]\nh = p * 0.0\nfor t in range(T):\n    y[:, t] = h\n    h = h + p\n    p = y[:, t]\nreturn h",
             "two values",
         ),
         ("x = x.clone()\nfor t in range(2, T):\n    x[:, t] = x[:, t] + x[:, t - 2]\nreturn x", "elsewhere"),
         ("y = x.t().contiguous()\nx.copy_(y.t().flip(0))\nreturn x", "other elements"),
         ("for t in range(T):\n    x[:, t] = x[:, t] + t\nreturn x", "in place"),
         ("return x.cummax(-1).indices", "bits"),
-        ("y = x.clone()\ny[x[:, 0].long()] = 0.0\nreturn y", "a tensor tells"),
+        ("x[x[:, 0].long()] *= 2.0\nreturn x", "other elements"),
+        ("y = x.clone()\ny[:, 3, None, x[0].long()] = 0.0\nreturn y", "not known"),
         ("y = x.clone()\ny[[3, 5]] = x[:2]\nreturn y", "indexing"),
         ("y = x.clone()\ny[x > 0] = x[x > 0]\nreturn y", "no kernels"),
         (
