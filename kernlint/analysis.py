@@ -146,6 +146,7 @@ def answer(request: Request) -> Verdict:
             verdict = found.verdict
             seen.remember(question, verdict, found.program)
             found.program.close()
+            del found  # before garbage is looked for among all that it holds
     return verdict
 
 
