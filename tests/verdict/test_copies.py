@@ -9,7 +9,7 @@ from kernlint.request import Request
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
 
-COPY = '''
+COPY = """
 
 @triton.jit
 def scale{i}_kernel(x, out, n, BLOCK: tl.constexpr):
@@ -24,7 +24,7 @@ def scale{i}(x):
     n = x.numel()
     scale{i}_kernel[(triton.cdiv(n, 64),)](x, out, n, BLOCK=64)
     return out
-'''
+"""
 
 
 def copies(count, start=0):
