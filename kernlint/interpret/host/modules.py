@@ -48,6 +48,13 @@ def import_names(h: HostEvaluator, node: cst.ImportFrom, scope: Scope) -> None:
         bound = (
             alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
         )
+        if (
+            name in ("tl", "triton")
+            and h.finder is not None
+            and h.finder(h.module, f"{package}.{name}".lstrip("."), level)
+        ):
+            scope.assign(bound, Namespace(f"{package}.{name}"))  # a module of the package, which is called like Triton
+            continue
         if find is None:
             scope.assign(bound, _not_found(h, package, name))
             continue
