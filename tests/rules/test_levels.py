@@ -123,8 +123,9 @@ ROUNDED = """
 """
 
 
-def test_a_module_of_the_package_that_is_called_like_triton(tmp_path: Path) -> None:
+@pytest.mark.parametrize("package", ["p.ops", ".ops"])
+def test_a_module_of_the_package_that_is_called_like_triton(tmp_path: Path, package: str) -> None:
     (tmp_path / "p" / "ops").mkdir(parents=True)
     (tmp_path / "p" / "ops" / "__init__.py").write_text("")
     (tmp_path / "p" / "ops" / "triton.py").write_text("def to_int8(x): return x\n")
-    assert levels(tmp_path, ROUNDED, "KL701") == []
+    assert levels(tmp_path, ROUNDED.replace("p.ops", package), "KL701") == []
