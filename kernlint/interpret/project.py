@@ -102,7 +102,11 @@ def importer(path: str, name: str) -> Path | None:
         return None
     word = re.escape(name)
     reads = re.compile(rf"import\s*\([^)]*\b{word}\b|import[^\n(]*\b{word}\b|import\s*\*|\.{word}\b".encode())
-    beside = (one for one in sorted(own.parent.glob("*.py")) if one != own) if project_root(path) is None else ()
+    beside = (
+        (one for one in sorted(own.parent.glob("*.py")) if one != own and not one.is_symlink())
+        if project_root(path) is None
+        else ()
+    )
     for file in (*islice(beside, _MOST_FILES), *mentioning({path: [name]})):
         try:
             data = read_regular(str(file), _LONGEST)
