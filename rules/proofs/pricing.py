@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 LEAST_GAIN = 1.2
 
 
-def causes_at(context: Context, kernel: str = "", steps: Collection[Step] = ()) -> list[Cause | None]:
+def causes_at(
+    context: Context, kernel: str = "", steps: Collection[Step] = (), names: Collection[str] = ()
+) -> list[Cause | None]:
     """What a finding that asks for kernels written anew is the name of: the cause of the headroom that promises most in ``kernel``, or
     of those that hold two or more of ``steps``, as one that can be removed, which the rule has proven; inside a kernel the reference
-    tells better how far that goes. None in its place where sizes are open; nothing where next to nothing is lost there."""
+    tells better how far that goes. It is one of ``names``, where there are any. None in its place where sizes are open; nothing where
+    next to nothing is lost there."""
     headroom = context.headroom
     if headroom is None:
         return [None]
@@ -27,7 +30,8 @@ def causes_at(context: Context, kernel: str = "", steps: Collection[Step] = ()) 
     found = [
         replace(cause, reachable=not cause.kernel or context.workload.reference is None)
         for cause in headroom.causes
-        if (kernel and cause.kernel == kernel) or sum(id(step) in wanted for step in cause.steps) > 1
+        if ((kernel and cause.kernel == kernel) or sum(id(step) in wanted for step in cause.steps) > 1)
+        and (not names or cause.name in names)
     ]
     best = max(found, key=lambda cause: headroom.without(cause)[0], default=None)
     return [best] if best is not None and headroom.without(best)[0] >= LEAST_GAIN else []
