@@ -5,7 +5,7 @@ The first of :func:`plans` is the one that an answer is given for; the others sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernlint.cost.open_sizes import open_symbols
@@ -181,9 +181,9 @@ class Planner:
         told = [AssumedFact(fact.name, _said(fact), "call", what.format(site.place)) for fact in facts]
         return replace(plan, name=f"call at {site.place}", facts=(*told, *plan.facts))
 
-    def called(self) -> Plan | None:
-        """The largest of the calls; None where there is none that can be followed."""
-        return self._of_site(self.sites[0]) if self.sites else None
+    def called(self) -> Iterator[Plan]:
+        """The calls that can be followed of those of the project, the largest first."""
+        return filter(None, map(self._of_site, self.sites[:_MOST_SITES]))
 
     def assignments(self) -> list[dict[str, Dtype]]:
         """Types for all untyped arguments, the likeliest first; those that Triton's front end refuses are left out."""
@@ -232,7 +232,7 @@ class Planner:
     def plans(self) -> list[Plan]:
         """The calls to judge, the one that answers are about first; empty where the sizes cannot be told by any evidence."""
         telling = [site for site in self.sites if not _is_small(site)]
-        called = [plan for site in telling[:_MOST_SITES] if (plan := self._of_site(site)) is not None]
+        called = list(filter(None, map(self._of_site, telling[:_MOST_SITES])))
         if called and not telling[0].tried:
             return called
         # What only tries the function says what it may be given, not how much of it.
