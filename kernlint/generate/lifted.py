@@ -40,11 +40,11 @@ class ProgramReader(Reader):
 
     def _rounds(self, loop: Repeat) -> None:
         """Launches of Python loops that keep apart, each read once: the rounds are programs along one more axis of the grid."""
-        if not _same_round(loop.earlier, loop.body, {}):
-            raise CannotGenerate("a Python loop around launches that hands something on")
         rounds = lift(loop.count).value if loop.count is not None else None
-        if loop.round is None or rounds is None or rounds < 1:
+        if loop.round is None or loop.before is None or rounds is None or rounds < 1:
             raise CannotGenerate("a Python loop of which it is not known how often it goes round")
+        if not _same_round(loop.earlier, loop.body, {loop.before: Expr.atom(loop.round)}):
+            raise CannotGenerate("a Python loop around launches that hands something on")
         self.graph.box[loop.round] = 0, rounds - 1
         if len(loop.body) == 1 and isinstance(loop.body[0], Repeat):
             self._rounds(loop.body[0])
@@ -58,6 +58,10 @@ class ProgramReader(Reader):
                 raise CannotGenerate("a Python loop whose launches go on with what one of them has written")
         for one in launches:
             self._launch(one)
+            held = [self.holds[storage][0] for storage in may_use(one)[1] if storage in self.holds]
+            places = (place for value in held for part in value.walk() for view in part.operands for place in view.index)
+            if any(loop.round in place.atoms() for place in places):
+                raise CannotGenerate("rounds of a Python loop that write different values to one element")
 
     def _is_changed(self, tensor: Any) -> bool:
         held = self.holds.get(tensor.storage.id) if isinstance(tensor, Tensor) else None

@@ -32,7 +32,7 @@ def _as_it_is(program: Program, entry: str) -> Rewritten:
     if workload is not None and any(isinstance(step, Repeat) for step in workload.steps):
         try:
             return Writing(program, entry, {}, {}, True, 1).write()
-        except CannotGenerate:
+        except (CannotGenerate, Unbound):
             pass
     return Writing(program, entry, {}, {}, True).write()
 

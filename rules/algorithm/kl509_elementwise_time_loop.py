@@ -104,7 +104,7 @@ class ElementwiseTimeLoop(Rule):
             found = state_loop(context, repeat) if isinstance(repeat, Repeat) else None
             if found is None or only_adds(found):
                 continue
-            for cause in causes_at(context, steps=(found.repeat, *found.repeat.body)):
+            for cause in causes_at(context, steps=(found.repeat,)):
                 yield self._finding(found, cause)
 
     def _finding(self, found: StateLoop, cause: Cause | None) -> Finding:

@@ -92,7 +92,7 @@ class LaunchInPythonLoop(Rule):
                 continue
             found = state_loop(context, repeat)
             if found is not None and only_adds(found):
-                for cause in causes_at(context, steps=(repeat, *repeat.body)):
+                for cause in causes_at(context, steps=(repeat,)):
                     yield self._accumulation(found, cause)
                 continue
             loop = independent_loop(context, repeat)
