@@ -236,7 +236,7 @@ class TileWriter:
             ]
             printer.names.taken |= {"length"}
             printer.places[CHUNK] = "chunk"
-            printer.single.add(CHUNK)
+            printer.single |= {CHUNK}
 
     def _divide(self, printer: Printer, flat: str, lanes: Sequence[Axis]) -> None:
         """The places along ``lanes`` of a flat index."""
