@@ -59,7 +59,9 @@ class ProgramReader(Reader):
         for one in launches:
             self._launch(one)
             held = [self.holds[storage][0] for storage in may_use(one)[1] if storage in self.holds]
-            places = (place for value in held for part in value.walk() for view in part.operands for place in view.index)
+            places = (
+                place for value in held for part in value.walk() for view in part.operands for place in view.index
+            )
             if any(loop.round in place.atoms() for place in places):
                 raise CannotGenerate("rounds of a Python loop that write different values to one element")
 
