@@ -214,10 +214,10 @@ class Writing(Computation):
         extents = self._extents()
         lists = [f"len({name}) == {count}" for name, count in self.lists.items()]
         checks = [f"assert {one}" for one in (*lists, *extents, *self._given("\n".join(body)), *self._apart())]
-        sizes = self.host.size_lines()
-        # These name sizes, which are read above them.
-        divided = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
         reach = [self._not_negative(one) for one in self.within]
+        # The lines before it name sizes, which are read above them.
+        sizes = self.host.size_lines()
+        divided = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
         return Rewritten(kernels, [*checks, *prepared, *sizes, *divided, *reach, *body], bool(extents or divided))
 
     def _allocated(self, target: Value, device: str, works: Sequence[Work], finals: set[int]) -> str:
