@@ -27,7 +27,7 @@ HALVED = """
 def levels(folder: Path, source: str, code: str, **others: str) -> list[str]:
     """The levels of the findings of rule ``code`` in ``source``, a module of a package in ``folder`` beside ``others``."""
     (folder / "pyproject.toml").write_text("[project]\nname = 'p'\n")
-    (folder / "p").mkdir()
+    (folder / "p").mkdir(exist_ok=True)
     for name, text in {"__init__": "", "kernels": HEADER + textwrap.dedent(source), **others}.items():
         file = folder / "p" / f"{name}.py"
         file.write_text(textwrap.dedent(text))
@@ -106,3 +106,26 @@ def test_kernels_that_nothing_launches(tmp_path: Path) -> None:
     kernel = REFUSED[: REFUSED.index("    def run")]
     assert alone("KL705", kernel) == ["warning"]
     assert levels(tmp_path, kernel, "KL705") == ["info"]
+
+
+ROUNDED = """
+    from p.ops import triton as ops
+
+    @triton.jit
+    def rounded(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, ops.to_int8(tl.load(x + i, mask=i < n)), mask=i < n)
+
+    def run(x):
+        y = torch.empty_like(x, dtype=torch.int8)
+        rounded[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), B=64)
+        return y
+"""
+
+
+@pytest.mark.parametrize("package", ["p.ops", ".ops"])
+def test_a_module_of_the_package_that_is_called_like_triton(tmp_path: Path, package: str) -> None:
+    (tmp_path / "p" / "ops").mkdir(parents=True)
+    (tmp_path / "p" / "ops" / "__init__.py").write_text("")
+    (tmp_path / "p" / "ops" / "triton.py").write_text("def to_int8(x): return x\n")
+    assert levels(tmp_path, ROUNDED.replace("p.ops", package), "KL701") == []

@@ -57,6 +57,8 @@ def test_declared_and_named_formats_are_granted():
         (Precision({"operands": "tf32"}, {"operands": "tf32"}), "reordered"),
         (Precision({"results": "float16"}, {}), "reordered"),
         (Precision({}, {"operands": "tf32"}), "changed"),
+        # The interpreter does not round to tf32.
+        (Precision({"operands": "tf32"}, {"operands": "float16"}), "changed"),
         (Precision({"operands": "float16"}, {"operands": "float16", "sums": "float16"}), "changed"),
         (Precision(named_after=frozenset({"bfloat16"})), "changed"),
     ],

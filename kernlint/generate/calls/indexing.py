@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from kernlint.generate.calls.ranges import as_place, is_below, range_of
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.values import (
     CannotGenerate,
@@ -14,15 +16,17 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.workload import Expr, Tensor
+from kernlint.workload import Expr, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
 
-def _picked(w: Writer, table: Tensor, places: Sequence[Expr], indices: Sequence[View], wraps: bool) -> Value:
+def _picked(
+    w: Writer, table: Tensor, places: Sequence[Expr], indices: Sequence[View], wraps: Sequence[Size] = ()
+) -> Value:
     view = w.operand(table)
     index = looked_through(view.index, places)
-    return Value("pick", w.shape, w.dtype, (View(view.value, index), *indices), {"wraps": wraps})
+    return Value("pick", w.shape, w.dtype, (View(view.value, index), *indices), {"wraps": tuple(wraps)})
 
 
 def _embedding(w: Writer) -> Value:
@@ -34,7 +38,7 @@ def _embedding(w: Writer) -> Value:
     rank = len(ids.shape or ())
     view = w.operand(ids)
     index = View(view.value, looked_through(view.index, [lane(d) for d in range(rank)]))
-    return _picked(w, table, [element(1), lane(rank)], [index], False)
+    return _picked(w, table, [element(1), lane(rank)], [index])
 
 
 def _index_select(w: Writer) -> Value:
@@ -43,7 +47,7 @@ def _index_select(w: Writer) -> Value:
     places = list(identity(x.shape or ()))
     places[axis] = element(1)
     view = w.operand(ids)
-    return _picked(w, x, places, [View(view.value, looked_through(view.index, [lane(axis)]))], False)
+    return _picked(w, x, places, [View(view.value, looked_through(view.index, [lane(axis)]))])
 
 
 def _gather(w: Writer) -> Value:
@@ -52,31 +56,54 @@ def _gather(w: Writer) -> Value:
     axis = w.axis(w.argument(2 if method else 1, "dim"), len(w.shape))
     places = [lane(d) for d in range(len(x.shape or ()))]
     places[axis] = element(1)
-    return _picked(w, x, places, [w.spread(ids, len(w.shape))], False)
+    return _picked(w, x, places, [w.spread(ids, len(w.shape))])
+
+
+def indexed_axes(key: Any, shape: Sequence[Size]) -> tuple[list[Any], list[int], int]:
+    """The parts of ``key``, one for each axis of ``shape``, the axes that tensors of integers tell, and the first of these. Raises
+    :class:`CannotGenerate` where there are other parts than those and whole axes."""
+    parts = list(key) if isinstance(key, (tuple, list)) else [key]
+    parts += [slice(None)] * (len(shape) - len(parts))
+    at = [d for d, part in enumerate(parts) if isinstance(part, Tensor)]
+    plain = all(isinstance(part, Tensor) or part == slice(None) for part in parts)
+    if not plain or any(parts[d].dtype == dt.BOOL for d in at) or not at or at != list(range(at[0], at[-1] + 1)):
+        raise CannotGenerate("indexing by masks, or by tensors and numbers")
+    return parts, at, at[0]
+
+
+def broadcast_shape(shapes: Sequence[Sequence[Size]]) -> list[Size]:
+    """What tensors of ``shapes`` are spread to where they meet."""
+    made: list[Size] = [1] * max(map(len, shapes))
+    for shape in shapes:
+        for d, extent in enumerate(reversed(shape), 1):
+            made[-d] = extent if lift(extent).value != 1 else made[-d]
+    return made
 
 
 def _indexed(w: Writer) -> Value:
     """``x[i, :, j]``: tensors of integers beside whole axes."""
-    x, key = w.tensor(0, "input"), w.argument(1, "key")
+    x = w.tensor(0, "input")
     shape = x.shape or ()
-    parts = list(key) if isinstance(key, tuple) else [key]
-    parts += [slice(None)] * (len(shape) - len(parts))
-    at = [d for d, part in enumerate(parts) if isinstance(part, Tensor)]
-    tensors = [parts[d] for d in at]
-    plain = all(isinstance(p, Tensor) or p == slice(None) for p in parts)
-    if not plain or any(t.dtype == dt.BOOL for t in tensors) or at != list(range(at[0], at[-1] + 1)):
-        raise CannotGenerate("indexing by masks, or by tensors and numbers")
-    rank = max(len(t.shape or ()) for t in tensors)
-    first, places, views = at[0], [], []
+    parts, at, first = indexed_axes(w.argument(1, "key"), shape)
+    rank = max(len(parts[d].shape or ()) for d in at)
+    places: list[Expr] = []
+    views: list[View] = []
+    extents: list[Size] = []
     for axis in range(len(shape)):
         if axis in at:
-            places.append(element(1 + at.index(axis)))
             spread = w.spread(parts[axis], rank)
-            views.append(View(spread.value, looked_through(spread.index, [lane(first + d) for d in range(rank)])))
+            told = View(spread.value, looked_through(spread.index, [lane(first + d) for d in range(rank)]))
+            place = as_place(told)
+            if place is not None and is_below(range_of(told, w.shape), shape[axis]):
+                places.append(place)
+                continue
+            views.append(told)
+            extents.append(shape[axis])
+            places.append(element(len(views)))
         else:
             own = axis if axis < first else axis - len(at) + rank
             places.append(lane(own) if lift(shape[axis]).value != 1 else lift(0))
-    return _picked(w, x, places, views, True)
+    return _picked(w, x, places, views, extents)
 
 
 def _bag(w: Writer) -> Value:
@@ -94,7 +121,7 @@ def _bag(w: Writer) -> Value:
     space, at, own = (*w.shape, length), w.operand(ids), w.operand(table)
     told = View(at.value, looked_through(at.index, places))
     body = Value("pick", space, own.value.dtype, (View(own.value, looked_through(own.index, (element(1), lane(1)))), told),
-                 {"wraps": False})  # fmt: skip
+                 {"wraps": ()})  # fmt: skip
     if isinstance(weights, Tensor):
         view = w.operand(weights)
         factor = View(view.value, looked_through(view.index, places))

@@ -54,7 +54,7 @@ def import_names(h: HostEvaluator, node: cst.ImportFrom, scope: Scope) -> None:
 
 def _in_view(h: HostEvaluator, importer: Module, package: str, level: int) -> ModuleInView | None:
     """The module ``package`` as ``importer`` imports it, where it is one of the same source tree."""
-    if h.finder is None or package.partition(".")[0] in ("torch", "triton"):
+    if h.finder is None or (not level and package.partition(".")[0] in ("torch", "triton")):
         return None
     find = h.finder(importer, package, level)
     return None if find is None else ModuleInView(package, find, importer, level)
