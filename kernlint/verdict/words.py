@@ -219,7 +219,12 @@ def _why_not(judgement: Judgement, device: Device) -> str:
             f"Not decided: what {names} reads and writes lies behind addresses that are loaded, and times of that are no more "
             "than guesses; measured ones, given with --perf, would decide it."
         )
-    if judgement.unfollowed and judgement.certainty == "unknown":
+    if (
+        judgement.certainty == "unknown"
+        and not judgement.undecided
+        and not judgement.arbitrary
+        and judgement.unfollowed
+    ):
         kernel, name = judgement.unfollowed[0]
         return (
             f"Not decided: what `{kernel}` gets as `{name}` was not followed, so that not even its type is known; measured times, "
