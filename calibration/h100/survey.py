@@ -78,13 +78,17 @@ def apply(v, w, OP: tl.constexpr):
 
 
 @triton.jit
-def mapped(x, other, y, n, OP: tl.constexpr, WIDE: tl.constexpr, TWICE: tl.constexpr, BLOCK: tl.constexpr):
+def mapped(
+    x, other, y, n, OP: tl.constexpr, TWO: tl.constexpr, WIDE: tl.constexpr, TWICE: tl.constexpr, BLOCK: tl.constexpr
+):
     """An operation on every element, programs taking blocks in turns."""
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
         at = start + tl.arange(0, BLOCK)
         inside = at < n
         v = tl.load(x + at, mask=inside, other=0).to(WIDE)
-        w = tl.load(other + at, mask=inside, other=0).to(WIDE)
+        w = v
+        if TWO:
+            w = tl.load(other + at, mask=inside, other=0).to(WIDE)
         v = apply(v, w, OP)
         if TWICE:
             v = apply(v, w, OP)
@@ -258,11 +262,15 @@ def flat_taps(x, weight, y, n, length, channels, TAPS: tl.constexpr, UNROLLED: t
     if UNROLLED:
         for tap in tl.static_range(TAPS):
             near = tl.minimum(tl.maximum(place + tap - TAPS // 2, 0), length - 1)
-            total += tl.load(x + at + (near - place) * channels, mask=inside, other=0).to(tl.float32) * tl.load(weight + tap)
+            total += tl.load(x + at + (near - place) * channels, mask=inside, other=0).to(tl.float32) * tl.load(
+                weight + tap
+            )
     else:
         for tap in range(TAPS):
             near = tl.minimum(tl.maximum(place + tap - TAPS // 2, 0), length - 1)
-            total += tl.load(x + at + (near - place) * channels, mask=inside, other=0).to(tl.float32) * tl.load(weight + tap)
+            total += tl.load(x + at + (near - place) * channels, mask=inside, other=0).to(tl.float32) * tl.load(
+                weight + tap
+            )
     tl.store(y + at, total.to(y.dtype.element_ty), mask=inside)
 
 
@@ -295,7 +303,9 @@ def bagged(x, index, y, width, FORM: tl.constexpr, COUNT: tl.constexpr, C: tl.co
     else:
         for k in range(0, COUNT, 4):
             row = tl.load(index + bag * COUNT + k + tl.arange(0, 4))
-            total = tl.maximum(total, tl.max(tl.load(x + row[:, None] * width + column[None, :]).to(tl.float32), axis=0))
+            total = tl.maximum(
+                total, tl.max(tl.load(x + row[:, None] * width + column[None, :]).to(tl.float32), axis=0)
+            )
     tl.store(y + bag * width + column, total)
 
 
@@ -384,6 +394,8 @@ Params = Mapping[str, Any]
 FLOATS = ("add", "fma", "div", "exp", "exp2", "log", "sin", "sqrt", "rsqrt", "erf", "sigmoid", "tanh", "pow", "floor", "where",
           "clamp", "fp8", "fp16", "int")  # fmt: skip
 DOUBLES = ("add", "fma", "div", "exp", "log", "sin", "sqrt", "rsqrt", "erf", "pow", "where")
+#: Operations on two operands.
+TWO = frozenset({"add", "fma", "div", "pow", "floor", "where", "clamp", "idiv", "imod", "idiv7", "xor", "fp8", "fp16"})
 INTEGERS = ("idiv", "imod", "idiv7", "xor", "shift", "add")
 
 
@@ -395,9 +407,15 @@ def map_case(p: Params) -> Case | None:
     if p["op"] not in known or p["n"] // programs > 1 << 19 or p["BLOCK"] // p["num_warps"] // 32 not in (1, 4, 8, 16):
         return None
     x, other, y = (Buffer(name, p["dtype"], p["n"]) for name in ("x", "other", "y"))
-    constants = {"OP": p["op"], "WIDE": getattr(tl, wide), "TWICE": p["twice"], "BLOCK": p["BLOCK"]}
+    constants = {
+        "OP": p["op"],
+        "TWO": p["op"] in TWO,
+        "WIDE": getattr(tl, wide),
+        "TWICE": p["twice"],
+        "BLOCK": p["BLOCK"],
+    }
     return micro("mapped", dict(p), Launch(mapped, (x, other, y, p["n"]), constants, (programs,), p["num_warps"]),
-                 bytes=3 * x.nbytes)  # fmt: skip
+                 bytes=(2 + (p["op"] in TWO)) * x.nbytes)  # fmt: skip
 
 
 def draw_case(p: Params) -> Case | None:
@@ -450,7 +468,11 @@ def fold_case(p: Params) -> Case | None:
     """`folded`: sorts along the last axis alone."""
     tile = p["R"] * p["C"]
     each = tile // p["num_warps"] // 32
-    if not 1 <= each <= 64 or p["programs"] * p["turns"] * tile > 1 << 25 or (p["op"] == "sort" and (not p["axis"] or tile > 4096)):
+    if (
+        not 1 <= each <= 64
+        or p["programs"] * p["turns"] * tile > 1 << 25
+        or (p["op"] == "sort" and (not p["axis"] or tile > 4096))
+    ):
         return None
     launch = Launch(folded, (Buffer("x", p["dtype"], p["programs"] * p["turns"] * tile), Buffer("out", "float32", p["programs"] * tile),
                              p["turns"]), {"OP": p["op"], "AXIS": p["axis"], "R": p["R"], "C": p["C"]}, (p["programs"],),
@@ -482,7 +504,14 @@ def stencil_case(p: Params) -> Case | None:
         return None
     params = {**p, "tile": f"{by}x{bx}"}
     x, y = Buffer("x", p["dtype"], n), Buffer("y", p["dtype"], n)
-    constants = {"RADIUS": p["radius"], "FORM": p["form"], "WEIGHTS": p["weights"], "WIDE": getattr(tl, wide), "BY": by, "BX": bx}
+    constants = {
+        "RADIUS": p["radius"],
+        "FORM": p["form"],
+        "WEIGHTS": p["weights"],
+        "WIDE": getattr(tl, wide),
+        "BY": by,
+        "BX": bx,
+    }
     launch = Launch(stencil, (x, Buffer("weight", wide, 256), y, p["planes"], p["side"], p["side"]), constants,
                     (cdiv(p["side"], by) * cdiv(p["side"], bx), p["planes"]), p["num_warps"])  # fmt: skip
     return micro("stencil", params, launch, bytes=2 * x.nbytes)
@@ -535,7 +564,11 @@ def add_case(p: Params) -> Case | None:
     else:
         programs = p["programs"]
     operations = programs if p["form"] == "number" else n
-    if n > 1 << 24 or operations / p["targets"] > (1 << 10 if half else 1 << 20) or (p["order"] != "random" and p["form"] != "indexed"):
+    if (
+        n > 1 << 24
+        or operations / p["targets"] > (1 << 10 if half else 1 << 20)
+        or (p["order"] != "random" and p["form"] != "indexed")
+    ):
         return None
     args = (Buffer("x", p["dtype"], n), Buffer("places", "int32", n, p["targets"], p["order"]),
             Buffer("added", p["dtype"], max(16, p["targets"])), n, p["targets"])  # fmt: skip
@@ -572,7 +605,14 @@ def query_case(p: Params) -> Case | None:
 def product_case(p: Params) -> Case | None:
     """`multiplied`: small batched products, and few programs with a deep sum."""
     (m, n, k), (rows, cols, depth) = p["shape"], p["tile"]
-    if rows > max(16, m) or cols > max(16, n) or depth > k or k % depth or p["batch"] * m * n * k > 1 << 35 or p["batch"] * (m + n) * k > 1 << 27:
+    if (
+        rows > max(16, m)
+        or cols > max(16, n)
+        or depth > k
+        or k % depth
+        or p["batch"] * m * n * k > 1 << 35
+        or p["batch"] * (m + n) * k > 1 << 27
+    ):
         return None
     if rows * cols // p["num_warps"] // 32 > 128 or rows * cols // p["num_warps"] // 32 < 2:
         return None
@@ -592,7 +632,7 @@ def chain_case(p: Params) -> Case | None:
     launches = []
     for step, n in enumerate(sizes):
         x, y = Buffer(f"link{step}", "float32", p["n"]), Buffer(f"link{step + 1}", "float32", p["n"])
-        launches.append(Launch(mapped, (x, x, y, n), {"OP": p["op"], "WIDE": tl.float32, "TWICE": False, "BLOCK": p["BLOCK"]},
+        launches.append(Launch(mapped, (x, x, y, n), {"OP": p["op"], "TWO": p["op"] in TWO, "WIDE": tl.float32, "TWICE": False, "BLOCK": p["BLOCK"]},
                                (cdiv(n, p["BLOCK"]),)))  # fmt: skip
     return micro("launches", dict(p), *launches)
 
@@ -642,7 +682,9 @@ FAMILIES: Sequence[tuple[int, Callable[[Params], Case | None], Mapping[str, Sequ
 )  # fmt: skip
 
 
-def drawn_cases(count: int, build: Callable[[Params], Case | None], axes: Mapping[str, Sequence[Any]]) -> Iterator[Case]:
+def drawn_cases(
+    count: int, build: Callable[[Params], Case | None], axes: Mapping[str, Sequence[Any]]
+) -> Iterator[Case]:
     """So many different cases of a family: each axis is gone through in a shuffled order again and again, so that all its values
     are met alike; what cannot be built is drawn anew."""
     source = random.Random(f"{SEED} {build.__name__}")

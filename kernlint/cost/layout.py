@@ -70,8 +70,8 @@ def vector_bytes(access: Load | Store | Atomic) -> int:
         if run:
             width = math.gcd(widest, math.gcd(extent, run))
             width = math.gcd(width, _divisor(offset, Lane(dim)))
-            for bound in _bounds(access, Lane(dim)):
-                width = math.gcd(width, _divisor(bound, Lane(dim), limit=True))
+            for limit in _limits(access, Lane(dim)):
+                width = math.gcd(width, _divisor(limit, Lane(dim), limit=True))
             best = max(best, width)
     return best * size
 
@@ -106,9 +106,11 @@ def _lanes(atom: Opaque) -> set[Atom]:
     return {inner for arg in atom.args for inner in arg.atoms()}
 
 
-def _bounds(access: Load | Store | Atomic, lane: Lane) -> list[Expr]:
-    """The sides of the mask that vary along ``lane``: the mask is constant over a vector where they are divisible."""
-    return [right - left for left, right in access.mask or () if lane in (right - left).atoms()]
+def _limits(access: Load | Store | Atomic, lane: Lane) -> list[Expr]:
+    """How far the sides of the mask that vary along ``lane`` lie from it: the mask is constant over a vector where that is divisible.
+    The first lane inside ``0 < lane - n`` is the one after ``n``: ``0 <= lane`` is ``0 < lane + 1``."""
+    gaps = [right - left for left, right in access.mask or () if lane in (right - left).atoms()]
+    return [gap - 1 if (step := gap.coefficient(lane)) is not None and step.value == 1 else gap for gap in gaps]
 
 
 def _divisor(expr: Expr, lane: Lane, limit: bool = False) -> int:

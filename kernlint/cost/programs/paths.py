@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 
 from kernlint.cost.arithmetic import on_special_unit
+from kernlint.cost.layout import Layout
 from kernlint.cost.programs.caches import Caches
 from kernlint.workload import (
     Atomic,
@@ -28,12 +31,16 @@ from kernlint.workload import (
 _BROADCAST = 4
 
 
-#: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``).
-_BRANCHING = frozenset({"sin", "cos"})
+#: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``). Of 64 bits all do.
+_BRANCHING = frozenset({"sin", "cos", "tanh", "pow"})
 
 
 #: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
 _INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
+
+
+#: Words of shared memory that are read or written at a time, each from a bank of its own.
+_BANKS = 32
 
 
 #: Turns of a loop of known length that the compiler lays out one after the other.
@@ -73,8 +80,8 @@ class Paths(Caches):
 
     def _arrival_ns(self, loads: list[Load]) -> float:
         """From the issue of ``loads`` to the arrival of the last."""
-        latency = max((self.latency.get(id(load), 0.0) for load in loads), default=0.0)
-        return latency + sum(self._serial_ns(load) for load in loads) if latency else 0.0
+        latency = max((self.latency_ns(load) for load in loads), default=0.0)
+        return latency + sum(self._serial_ns(load) + self._lookups_ns(load) for load in loads) if latency else 0.0
 
     def _serial_ns(self, node: Load | Store | Atomic) -> float:
         """Time of the data of one access through the port of its SM; what L1 holds comes at three times the rate."""
@@ -87,7 +94,9 @@ class Paths(Caches):
             self._count_access(node, executions)
             if isinstance(node, Atomic):
                 return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
-            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node)
+            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node) + self._lookups_ns(node)
+        if isinstance(node, (Reduce, Scan)) and _along_one(node):
+            return 0.0
         if isinstance(node, Reduce):
             elements = math.prod(node.shape)
             pair = self.c.indexed if node.indexed else 1.0
@@ -145,13 +154,12 @@ class Paths(Caches):
         self.instructions += self.c.shuffle_slots * steps * kept * self.warps * executions
         cost = self.c.shuffle_ns * steps / 5
         if warps > 1 and math.prod(shape[a] for a in axes) > lanes * math.prod(layout.values[a] for a in axes):
-            # Each warp along the axis writes its part of every output to shared memory: element by element, except that neighbours
-            # which a thread has to itself go together (``balance``, ``bag_tile``, ``scan_strip`` of rows as long as a warp's vectors).
-            parts = float(math.prod(extent for a, extent in enumerate(shape) if a not in axes) * warps)
-            if lanes == 1 and math.prod(value for a, value in enumerate(layout.vector) if a not in axes) > 1:
-                parts *= self.c.together
-            self.exchanged += parts * executions
-            cost += self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) + parts * self.c.exchange_element_ns
+            # Each warp writes its part of every output to shared memory and reads the results back, an element of each thread at a
+            # time; between that the parts of as many outputs as there are threads for are put together in a round.
+            passes = kept * self.warps * _bank_conflicts(shape, layout, axes, warps)
+            rounds = max(1.0, math.prod(shape) / math.prod(shape[a] for a in axes) * warps / self.threads)
+            self.exchanged += passes * executions
+            cost += self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) * rounds + passes * self.c.exchange_pass_ns
         return cost / self.scale.clock
 
     def _crosses_warps(self, node: Reduce) -> bool:
@@ -176,7 +184,8 @@ class Paths(Caches):
             self.instructions += issued
             if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
                 self.arithmetic += issued
-        wait = measured.wait_ns * (max(1.0, node.elements / self.threads) if node.op in _BRANCHING else 1.0)
+        branches = node.op in _BRANCHING or node.dtype.bits == 64
+        wait = measured.wait_ns * (max(1.0, node.elements / self.threads) if branches else 1.0)
         return self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock
 
     def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
@@ -251,6 +260,23 @@ class Paths(Caches):
 
 def _is_double(dtype: Dtype | None) -> bool:
     return dtype is not None and dtype.is_float and dtype.bits == 64
+
+
+def _bank_conflicts(shape: tuple[int, ...], layout: Layout, axes: Sequence[int], warps: int) -> int:
+    """How many lanes of a warp meet in one bank of shared memory when they write partial results of a reduction along ``axes``: the
+    parts of the ``warps`` lie beside each other, then the outputs, the first axis fastest."""
+    places, apart = [0], warps
+    for axis, extent in enumerate(shape):
+        if axis not in axes:
+            step = apart * layout.vector[axis]
+            places = [place + lane * step for place in places for lane in range(layout.lanes[axis])]
+            apart *= extent
+    return max(Counter(place % _BANKS for place in set(places)).values())
+
+
+def _along_one(node: Reduce | Scan) -> bool:
+    """The axis that is gone along holds one element."""
+    return bool(node.shape) and node.axis is not None and node.shape[node.axis] == 1
 
 
 def _on_lanes(*exprs: Expr) -> bool:
