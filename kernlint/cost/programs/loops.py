@@ -51,6 +51,9 @@ class Loops(Paths):
             exposed = True
             exchange = 2 * trip * c.barrier_ns * (1 + 0.25 * math.log2(self.warps)) / self.scale.clock
             exchange += trip * self._spread_ns(loads, block, runs)
+        if any(load.id in load.through for load in loads):
+            # Each turn begins where the last one's load has led: a list that is walked.
+            return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
         if chained and not exposed and loop.kind == "static_range":
             # All indices are on their way together, then all that they name.
             for load in loads:
