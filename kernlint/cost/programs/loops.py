@@ -49,7 +49,7 @@ class Loops(Paths):
         if block:
             # The operands change their layout through shared memory, behind a barrier each.
             exposed = True
-            exchange = 2 * trip * c.barrier_ns * (1 + 0.25 * math.log2(self.warps)) / self.scale.clock
+            exchange = 2 * trip * self._barrier_ns(self.warps)
             exchange += trip * self._spread_ns(loads, block, runs)
         if any(load.id in load.through for load in loads):
             # Each turn begins where the last one's load has led: a list that is walked.

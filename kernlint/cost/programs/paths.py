@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 
-from kernlint.cost.arithmetic import on_special_unit
-from kernlint.cost.layout import Layout
-from kernlint.cost.programs.caches import Caches
+from kernlint.cost.programs.lanes import Lanes
 from kernlint.workload import (
     Atomic,
     Branch,
     Compute,
     Dot,
-    Dtype,
     Expr,
     Lane,
     Load,
@@ -31,23 +26,11 @@ from kernlint.workload import (
 _BROADCAST = 4
 
 
-#: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``). Of 64 bits all do.
-_BRANCHING = frozenset({"sin", "cos", "tanh", "pow"})
-
-
-#: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
-_INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
-
-
-#: Words of shared memory that are read or written at a time, each from a bank of its own.
-_BANKS = 32
-
-
 #: Turns of a loop of known length that the compiler lays out one after the other.
 _UNROLLED = 16
 
 
-class Paths(Caches):
+class Paths(Lanes):
     """Dependent nanoseconds of one program; counts issued instructions."""
 
     def path_ns(self, body: tuple[Node, ...], executions: float) -> float:
@@ -95,25 +78,10 @@ class Paths(Caches):
             if isinstance(node, Atomic):
                 return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
             return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node) + self._lookups_ns(node)
-        if isinstance(node, (Reduce, Scan)) and _along_one(node):
-            return 0.0
         if isinstance(node, Reduce):
-            elements = math.prod(node.shape)
-            pair = self.c.indexed if node.indexed else 1.0
-            work = pair * self._arithmetic_ns("arith", elements, node.dtype, pair * executions)
-            if elements <= 1:
-                return work
-            # Registers, shuffles and banks are of 32 bits.
-            words = 2 if node.dtype is not None and node.dtype.bits == 64 else 1
-            return work + self._exchange_ns(node.shape, node.axis, pair * words * executions)
+            return self._reduce_ns(node, executions)
         if isinstance(node, Scan):
-            extent = node.shape[node.axis] if node.shape else 1
-            elements = math.prod(node.shape)
-            if node.op in ("sort", "topk"):
-                return self._sort_ns(extent, elements, executions)
-            work = 2 * self._arithmetic_ns("arith", node.tensors * elements, None, executions)
-            exchange = self._exchange_ns(node.shape, node.axis, node.tensors * executions)
-            return work + c.scan_step_ns * math.log2(max(2, extent)) + exchange
+            return self._scan_ns(node, executions)
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
         if isinstance(node, Branch):
@@ -133,81 +101,6 @@ class Paths(Caches):
     def _loop_ns(self, loop: Loop, executions: float) -> float:
         """Nanoseconds of all turns of ``loop``."""
         raise NotImplementedError
-
-    def _sort_ns(self, extent: int, elements: int, executions: float) -> float:
-        """A bitonic network: each of its steps exchanges every element with another one, compares and selects."""
-        depth = math.log2(max(2, extent))
-        slots = depth * (depth + 1) / 2 * self.c.sort_slots
-        self.instructions += self._issued(slots, elements, executions)
-        return self._issue_ns(slots, elements)
-
-    def _exchange_ns(self, shape: tuple[int, ...], axis: int | None, executions: float) -> float:
-        """A reduction across the lanes of a warp (shuffles), then across warps (shared memory and a barrier)."""
-        if not shape:
-            return 0.0
-        layout = self.layout(shape)
-        axes = range(len(shape)) if axis is None else [axis % len(shape)]
-        lanes = math.prod(layout.lanes[a] for a in axes)
-        warps = math.prod(layout.warps[a] for a in axes)
-        kept = math.prod(value for a, value in enumerate(layout.values) if a not in axes)
-        steps = math.log2(lanes) if lanes > 1 else 0.0
-        self.instructions += self.c.shuffle_slots * steps * kept * self.warps * executions
-        cost = self.c.shuffle_ns * steps / 5
-        if warps > 1 and math.prod(shape[a] for a in axes) > lanes * math.prod(layout.values[a] for a in axes):
-            # Each warp writes its part of every output to shared memory and reads the results back, an element of each thread at a
-            # time; between that the parts of as many outputs as there are threads for are put together in a round.
-            passes = kept * self.warps * _bank_conflicts(shape, layout, axes, warps)
-            rounds = max(1.0, math.prod(shape) / math.prod(shape[a] for a in axes) * warps / self.threads)
-            self.exchanged += passes * executions
-            cost += self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) * rounds + passes * self.c.exchange_pass_ns
-        return cost / self.scale.clock
-
-    def _crosses_warps(self, node: Reduce) -> bool:
-        """The reduction waits at a barrier: warps hold different parts of the reduced axis."""
-        if not node.shape:
-            return False
-        if node.axis is None:
-            return self.warps > 1
-        return self.layout(node.shape).warps[node.axis % len(node.shape)] > 1
-
-    def _compute_ns(self, node: Compute, executions: float) -> tuple[float, float]:
-        """Nanoseconds to issue an elementwise operation for all elements of a thread, and those until one has its result; adds its
-        issue slots."""
-        measured = self.operations.price(node)
-        if measured is None:
-            return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions), 0.0
-        share = self.scale.fp64_share if _is_double(node.dtype) else 1.0
-        issued = self._issued(measured.slots * share, node.elements, executions)
-        if on_special_unit(node):
-            self.special_unit += issued
-        else:
-            self.instructions += issued
-            if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
-                self.arithmetic += issued
-        branches = node.op in _BRANCHING or node.dtype.bits == 64
-        wait = measured.wait_ns * (max(1.0, node.elements / self.threads) if branches else 1.0)
-        return self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock
-
-    def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
-        """Latency of one program's elementwise step of a kind; adds its issue slots."""
-        cost = self.c.special_cost if kind == "special" else self.c.arithmetic_cost
-        if _is_double(dtype):
-            cost *= self.scale.fp64_cost
-        issued = self._issued(cost, elements, executions)
-        self.instructions += issued
-        self.arithmetic += issued
-        if kind == "special":
-            self.special += issued
-        return self._issue_ns(cost, elements)
-
-    def _issued(self, slots: float, elements: int, executions: float) -> float:
-        """Slots that all warps of one program take, at ``slots`` for each of their threads' elements."""
-        return max(1.0, elements / self.threads) * slots * self.warps * executions
-
-    def _issue_ns(self, slots: float, elements: int) -> float:
-        """Time of one program alone to issue them."""
-        per_thread = max(1.0, elements / self.threads)
-        return per_thread * slots * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
 
     def _count_access(self, node: Load | Store | Atomic, executions: float) -> None:
         per_thread = max(1.0, node.elements / self.threads)
@@ -256,27 +149,6 @@ class Paths(Caches):
         unrolled = all(isinstance(loops[place].trip, int) and loops[place].trip <= _UNROLLED for place in changing)  # type: ignore[operator]
         around = [loops[place] for place in changing] if unrolled else loops[: changing[-1] + 1]
         return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in around) * self.working
-
-
-def _is_double(dtype: Dtype | None) -> bool:
-    return dtype is not None and dtype.is_float and dtype.bits == 64
-
-
-def _bank_conflicts(shape: tuple[int, ...], layout: Layout, axes: Sequence[int], warps: int) -> int:
-    """How many lanes of a warp meet in one bank of shared memory when they write partial results of a reduction along ``axes``: the
-    parts of the ``warps`` lie beside each other, then the outputs, the first axis fastest."""
-    places, apart = [0], warps
-    for axis, extent in enumerate(shape):
-        if axis not in axes:
-            step = apart * layout.vector[axis]
-            places = [place + lane * step for place in places for lane in range(layout.lanes[axis])]
-            apart *= extent
-    return max(Counter(place % _BANKS for place in set(places)).values())
-
-
-def _along_one(node: Reduce | Scan) -> bool:
-    """The axis that is gone along holds one element."""
-    return bool(node.shape) and node.axis is not None and node.shape[node.axis] == 1
 
 
 def _on_lanes(*exprs: Expr) -> bool:

@@ -163,7 +163,9 @@ class Resources(TileSizes):
 
     def _line_cycles(self, access: AccessTraffic) -> float:
         """Cycles of L1 that one execution takes."""
-        return self._request_lines(access) / (self.c.lines_per_cycle if access.known else self.c.scattered_lines_per_cycle)
+        return self._request_lines(access) / (
+            self.c.lines_per_cycle if access.known else self.c.scattered_lines_per_cycle
+        )
 
     def _lookups_ns(self, node: Load | Store) -> float:
         """Time that a warp's own request takes L1 beyond that of its bytes, where its lanes lie apart: other warps go on meanwhile."""

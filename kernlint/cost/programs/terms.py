@@ -46,7 +46,9 @@ class Terms(Loops):
 
     def _lines_us(self) -> float:
         """Microseconds that L1 takes to look up the lines of all loads and stores, one after the other on each SM."""
-        cycles = sum(access.executions * self._line_cycles(access) for access in self.moved.accesses if access.kind != "atomic")
+        cycles = sum(
+            access.executions * self._line_cycles(access) for access in self.moved.accesses if access.kind != "atomic"
+        )
         used = max(1, min(self.programs, self.device.sm_count))
         return cycles * self.programs / used / self.scale.clock_ghz / 1000
 
