@@ -90,9 +90,11 @@ def _run(offset: Expr, lane: Lane) -> int:
     the step is not one. An index that wraps around (``i % n``) goes in steps of one between the multiples of ``n``, which
     counts where both ``n`` and the first index are known to be divisible."""
     step = offset.coefficient(lane)
+    wrapped = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom) and not _steady(atom, lane)]
+    if step is None and not wrapped:
+        step = Expr.constant(offset.terms.get((lane,), 0))
     if step is not None:
         return _ARGUMENT if step.value in (1, -1) else 0
-    wrapped = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom)]
     if len(wrapped) != 1 or wrapped[0].op not in ("mod", "unknown") or len(wrapped[0].args) != 2:
         return 0
     inner, period = wrapped[0].args  # of an index that was told to be contiguous, how far it is
@@ -100,6 +102,16 @@ def _run(offset: Expr, lane: Lane) -> int:
     if period.value is None or step is None or factor is None or step.value != 1 or factor.value != 1:
         return 0
     return math.gcd(_divisor(inner, lane), _divisor(period, lane, limit=True))
+
+
+def _steady(atom: Opaque, lane: Lane) -> bool:
+    """Whether ``atom`` is the same for whole runs of ``lane``, as what is worked out from ``lane // 64`` is."""
+    if atom.op == "floordiv" and (by := atom.args[1].value) is not None and by % _ARGUMENT == 0:
+        return _divisor(atom.args[0], lane) % _ARGUMENT == 0
+    inner = {part for arg in atom.args for monomial in arg.terms for part in monomial}
+    return lane not in inner and all(
+        _steady(part, lane) for part in inner if isinstance(part, Opaque) and lane in _lanes(part)
+    )
 
 
 def _lanes(atom: Opaque) -> set[Atom]:
