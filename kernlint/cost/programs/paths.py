@@ -125,19 +125,26 @@ class Paths(Lanes):
             assert isinstance(node, (Load, Store, Atomic))
             if node.elements <= 1 or self._vector(node) > node.dtype.bytes:
                 continue
-            each = max(1.0, node.elements / self.threads) * self.warps
             bounds = [left - right for left, right in node.mask or () if _on_lanes(left) or _on_lanes(right)]
             for bound in bounds[1:]:
                 if (bound, node.shape) not in seen:
                     seen.add((bound, node.shape))
-                    self.instructions += c.condition_slots * each * self._runs_of(bound, loops)
+                    self.instructions += c.condition_slots * self._over(node, bound) * self._runs_of(bound, loops)
             for expr in (node.offset, *bounds):
                 for atom in expr.atoms() if expr is not None else ():
                     if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod") and _on_lanes(*atom.args):
                         key = (atom.args, node.shape)
                         if key not in seen:
                             seen.add(key)
-                            self.instructions += c.division_slots * each * self._runs_of(atom.args[0], loops)
+                            self.instructions += (
+                                c.division_slots * self._over(node, *atom.args) * self._runs_of(atom.args[0], loops)
+                            )
+
+    def _over(self, node: Load | Store | Atomic, *exprs: Expr) -> float:
+        """Instructions of all warps to work out ``exprs`` for the tile of ``node``: along the axes on which they depend."""
+        axes = {atom.dim for expr in exprs for atom in expr.atoms() if isinstance(atom, Lane)}
+        layout = self.layout(node.shape)
+        return self.warps * math.prod(layout.values[axis] for axis in axes if axis < len(layout.values))
 
     def _runs_of(self, expr: Expr, loops: tuple[Loop, ...]) -> float:
         """How often a program works out ``expr``: once for each turn of the loops outside the innermost that it changes in. Short
