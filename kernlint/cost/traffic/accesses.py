@@ -223,10 +223,11 @@ def _somewhere_near(
     access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int
 ) -> AccessTraffic:
     """The traffic of an access at addresses that the program computes by way of floating point, say (a resampling), from no loaded
-    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, and programs to
-    share none."""
+    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, or elements as far
+    apart along each of two axes as the tensor has more of them than are asked for, and programs to share none."""
     size = access.dtype.bytes
-    asked = active * size
+    spread = math.sqrt(whole / max(1.0, active * size * executions * programs)) if math.isfinite(whole) else 1.0
+    asked = active * max(size, min(SECTOR_BYTES, size * spread))
     sectors = asked / SECTOR_BYTES
     moved = asked * executions * programs
     return AccessTraffic(
