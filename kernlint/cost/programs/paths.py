@@ -76,7 +76,9 @@ class Paths(Lanes):
         if isinstance(node, (Store, Atomic)):
             self._count_access(node, executions)
             if isinstance(node, Atomic):
-                return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
+                # One after the other, where they order what stands around them.
+                each = c.atomic_ns * (1.0 if node.sem == "relaxed" else c.ordered)
+                return each * max(1.0, self._requests(node) / self.warps) / self.scale.clock
             return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node) + self._lookups_ns(node)
         if isinstance(node, Reduce):
             return self._reduce_ns(node, executions)

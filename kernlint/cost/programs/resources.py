@@ -94,6 +94,18 @@ class Resources(TileSizes):
         """Memory instructions of a thread for one execution."""
         return max(1.0, node.elements / self.threads * node.dtype.bytes / self._vector(node))
 
+    def _pieces(self, node: Atomic) -> float:
+        """Requests that the neighbours of a thread take: floating point is added by the vector from Hopper on, all else element by
+        element, the lanes a vector apart."""
+        if node.elements <= 1 or (node.dtype.is_float and node.dtype.bits < 64 and (self.device.sm_major or 0) >= 9):
+            return 1.0
+        return float(max(1, self._vector_elements(node)))
+
+    def _requests(self, node: Atomic) -> float:
+        """Instructions of all warps for one execution of an atomic."""
+        together = self._vector_elements(node) if self._pieces(node) == 1.0 else 1
+        return self._asked(node) / node.dtype.bytes / together / WARP_LANES
+
     def _largest_tile(self) -> int:
         """Elements of the largest tile loaded (stored, where nothing is): larger ones are made by broadcasting."""
         loads = [node.elements for node, _ in self.launch.kernel.walk(Load)]  # type: ignore[union-attr]

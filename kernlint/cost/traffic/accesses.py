@@ -153,7 +153,7 @@ def _access(
         sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared,
         density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
         request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
-        strides=tile.strides,
+        strides=tile.strides, reach=reach,
     )  # fmt: skip
 
 
