@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kernlint.cost.programs.paths import Paths, depends
+from kernlint.cost.programs.paths import Paths, levels
 from kernlint.workload import Atomic, Branch, Compute, Dot, Expr, Load, Loop, Node, ProgramId, Reduce, Scan, Store
 
 _COPY_NS = 2.95
@@ -28,7 +28,7 @@ class Loops(Paths):
         others = tuple(node for node in body if not isinstance(node, Load))
         if not loads:
             return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
-        chained = any(depends(load, loads[:position]) for position, load in enumerate(loads))
+        chained = len(levels(loads)) > 1
         streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
         latency = max(self.latency_ns(load) for load in loads)
         serial = sum(self._serial_ns(load) for load in loads)
@@ -111,13 +111,7 @@ class Loops(Paths):
 
     def _chain_ns(self, loads: list[Load]) -> float:
         """The latencies of loads that wait for each other, one after the other."""
-        total, waiting = 0.0, list[Load]()
-        for load in loads:
-            if depends(load, waiting):
-                total += max(self.latency_ns(one) for one in waiting)
-                waiting = []
-            waiting.append(load)
-        return total + max((self.latency_ns(one) for one in waiting), default=0.0)
+        return sum(max(self.latency_ns(load) for load in level) for level in levels(loads))
 
     def _exposed_share(self, loads: list[Load]) -> float:
         """Round trips of memory that one iteration of a plain streaming loop waits for.

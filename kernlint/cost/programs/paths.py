@@ -37,8 +37,8 @@ class Paths(Lanes):
         """Dependent nanoseconds of one program through ``body``; counts issued instructions on the way.
 
         ``executions`` is how often the body runs in one program. Loads are in flight together until something waits
-        for all of them: an address made from one, a reduction, a store, a loop. Arithmetic between them does not, as
-        ptxas moves loads up.
+        for all of them: a reduction, a store, a loop; those whose address is made from others follow these. Arithmetic between them
+        does not wait, as ptxas moves loads up.
         """
         total = 0.0
         waiting: list[Load] = []
@@ -50,16 +50,17 @@ class Paths(Lanes):
                 issued, waited = issued + issue, waited + wait
                 continue
             if isinstance(node, Load):
-                if depends(node, waiting):
-                    total += self._arrival_ns(waiting)
-                    waiting = []
                 self._count_access(node, executions)
                 waiting.append(node)
                 continue
-            total += self._arrival_ns(waiting) + max(issued, waited)
+            total += self._arrivals_ns(waiting) + max(issued, waited)
             waiting, issued, waited = [], 0.0, 0.0
             total += self._node_ns(node, executions)
-        return total + self._arrival_ns(waiting) + max(issued, waited)
+        return total + self._arrivals_ns(waiting) + max(issued, waited)
+
+    def _arrivals_ns(self, loads: list[Load]) -> float:
+        """From the issue of the first of ``loads`` to the arrival of the last, each as soon as what its address is made from is there."""
+        return sum(self._arrival_ns(level) for level in levels(loads))
 
     def _arrival_ns(self, loads: list[Load]) -> float:
         """From the issue of ``loads`` to the arrival of the last."""
@@ -163,6 +164,17 @@ class Paths(Lanes):
 def _on_lanes(*exprs: Expr) -> bool:
     """Lanes have different values of one of these."""
     return any(isinstance(atom, Lane) for expr in exprs for atom in expr.atoms())
+
+
+def levels(loads: list[Load]) -> list[list[Load]]:
+    """``loads`` by how many others their address waits for one after the other."""
+    found: list[list[Load]] = []
+    for load in loads:
+        depth = max((place + 1 for place, level in enumerate(found) if depends(load, level)), default=0)
+        if depth == len(found):
+            found.append([])
+        found[depth].append(load)
+    return found
 
 
 def depends(load: Load, earlier: list[Load]) -> bool:
