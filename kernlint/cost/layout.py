@@ -90,7 +90,9 @@ def _run(offset: Expr, lane: Lane) -> int:
     the step is not one. An index that wraps around (``i % n``) goes in steps of one between the multiples of ``n``, which
     counts where both ``n`` and the first index are known to be divisible."""
     step = offset.coefficient(lane)
-    wrapped = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom) and not _steady(atom, lane)]
+    wrapped = [
+        atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom) and not _steady(atom, lane)
+    ]
     if step is None and not wrapped:
         step = Expr.constant(offset.terms.get((lane,), 0))
     if step is not None:

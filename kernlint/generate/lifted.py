@@ -12,7 +12,7 @@ from kernlint.generate.launches.reader import LaunchReader
 from kernlint.generate.plan import view_value
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.records import replace
-from kernlint.workload import Call, Event, HostSync, Launch, Step, Tensor, TorchOp, Workload
+from kernlint.workload import Call, HostSync, Launch, Step, Tensor, TorchOp, Workload
 
 
 class ProgramReader(Reader):
@@ -28,7 +28,7 @@ class ProgramReader(Reader):
             changed = [name for name, tensor in self.workload.arguments.items() if self._is_changed(tensor)]
             if changed:
                 raise CannotGenerate(f"`{step.kernel.name}` changes the argument `{changed[0]}`")
-        elif not isinstance(step, (HostSync, Event)):
+        elif not isinstance(step, HostSync):
             super()._step(step)
 
     def _is_changed(self, tensor: Any) -> bool:

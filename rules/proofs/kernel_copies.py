@@ -20,7 +20,7 @@ from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.syntax.tree import Module
-from kernlint.workload import Dtype, Event, Expr, HostSync, Launch, Span, Tensor, TorchOp
+from kernlint.workload import Dtype, Expr, HostSync, Launch, Span, Tensor, TorchOp
 from kernlint.workload.steps import Key
 
 #: A program of more steps is not compared as a whole.
@@ -112,7 +112,7 @@ def _told(context: Context, step: object, storages: dict[int, int]) -> Any:
         return None if form is None else (form.key, alike(list(step.arguments.values()), storages))
     if isinstance(step, TorchOp):
         return step.name, step.kind, tuple(step.dims.items()), alike((step.reads, step.writes), storages)
-    return (type(step), step.what) if isinstance(step, (Event, HostSync)) else None
+    return (type(step), step.what) if isinstance(step, HostSync) else None
 
 
 def known_of(context: Context, question: Callable[..., object]) -> dict[Any, Any]:

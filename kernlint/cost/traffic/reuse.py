@@ -150,7 +150,9 @@ def union_share(twins: Sequence[AccessTraffic]) -> tuple[float, float]:
         own = [
             sector
             for offset in offsets
-            for sector in range(int(start + offset) // SECTOR_BYTES, int(start + offset + length - 1) // SECTOR_BYTES + 1)
+            for sector in range(
+                int(start + offset) // SECTOR_BYTES, int(start + offset + length - 1) // SECTOR_BYTES + 1
+            )
         ]
         before = len(touched)
         distances += sum(len(own) + before - touched[sector] for sector in own if sector in touched)
