@@ -321,9 +321,9 @@ FAMILIES: Sequence[tuple[int, Callable[[Params], Case | None], Mapping[str, Sequ
     (50, query_case, {"online": (False, True), "D": (64, 128), "T": (16, 32, 64, 128), "heads": (8, 64, 256, 1024),
                       "length": (256, 1024, 4096), "dtype": ("float16", "float32"), "num_warps": (2, 4, 8)}),
     (90, product_case, {"shape": ((32, 32, 32), (64, 64, 64), (128, 128, 128), (196, 196, 64), (16, 512, 512), (64, 64, 4096),
-                                  (128, 128, 16384), (512, 512, 512)), "batch": (1, 16, 256, 2048), "tile": ((16, 32, 32), (32, 32, 32), (64, 64, 32),
-                                  (128, 128, 32), (128, 64, 64), (64, 128, 64)), "turned": (False, True), "dtype": ("float16", "float32"),
-                        "num_warps": (4, 8), "num_stages": (1, 2, 4)}),
+                                  (128, 128, 16384), (512, 512, 512)), "batch": (1, 16, 256, 2048),
+                        "tile": ((16, 32, 32), (32, 32, 32), (64, 64, 32), (128, 128, 32), (128, 64, 64), (64, 128, 64)),
+                        "turned": (False, True), "dtype": ("float16", "float32"), "num_warps": (4, 8), "num_stages": (1, 2, 4)}),
     (24, chain_case, {"op": ("add", "exp", "tanh"), "n": (1024, 1 << 14, 1 << 18), "launches": (2, 4, 8), "shrinking": (False, True),
                       "BLOCK": (256, 1024)}),
 )  # fmt: skip
