@@ -1,10 +1,11 @@
-# kernlint in an image, built without a network from the wheels at hand; on Linux, with Python 3.12:
+# kernlint in an image, built without a network from the wheels at hand; on Linux, with Python 3.12 (another one: --build-arg PYTHON=3.11):
 #
 #     python3.12 -m build --wheel
 #     python3.12 -m pip download --dest dist/wheels dist/kernlint-*.whl
 #     docker build --network none -t kernlint .
 #     docker run --rm --network none -v "$PWD:/work:ro" kernlint check
-FROM python:3.12-slim
+ARG PYTHON=3.12
+FROM python:${PYTHON}-slim
 
 COPY dist/ /tmp/dist/
 # Of a wheel that was built twice the newest counts.

@@ -35,7 +35,7 @@ from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import parse_module
 from kernlint.verdict.scenarios import Planner, _fact
-from kernlint.workload import Access, Dot, Expr, Launch, Symbol, Tensor, Workload
+from kernlint.workload import Access, Expr, Launch, Span, Symbol, Tensor, Workload
 
 DEVICE = find_device("h100-sxm")
 WAYS = ("source", "project", "assumed")
@@ -71,21 +71,23 @@ def grid_known(launch: Launch) -> bool:
     )
 
 
-def facts_of(workload: Workload | None, kernels: Container[str] | None = None) -> dict[str, list[bool]]:
-    """What is known of a call, of the launches of ``kernels`` if those are given, thing by thing, in an order that does not
-    depend on what is known."""
-    found: dict[str, list[bool]] = {"launches": [], "dots": [], "tensors": []}
+#: What is known of the things of one kind, by the place of the launch that they are of.
+Known = dict[Span, list[bool]]
+
+
+def facts_of(workload: Workload | None, kernels: Container[str] | None = None) -> dict[str, Known]:
+    """What is known of a call, of the launches of ``kernels`` if those are given, thing by thing, by the launch."""
+    found: dict[str, Known] = {"launches": {}, "dots": {}, "tensors": {}}
     for launch in workload.first_call().distinct_launches() if workload is not None else ():
-        if kernels is not None and launch.kernel.name not in kernels:
+        if (kernels is not None and launch.kernel.name not in kernels) or launch.span in found["launches"]:
             continue
         given = launch.arguments
         tensors = [value.dtype is not None for value in given.values() if isinstance(value, Tensor)]
         tensors += [False for base in sorted({a.base or "" for a, _ in launch.kernel.walk(Access)} - given.keys())]  # type: ignore[union-attr]
-        found["tensors"] += tensors
-        found["launches"].append(grid_known(launch) and all(tensors))
-        for dot in launch.kernel.dots():
-            assert isinstance(dot, Dot)
-            found["dots"] += [operand.known for operand in (dot.a, dot.b)]
+        found["tensors"][launch.span] = tensors
+        found["launches"][launch.span] = [grid_known(launch) and all(tensors)]
+        dots = launch.kernel.dots()
+        found["dots"][launch.span] = [operand.known for dot in dots for operand in (dot.a, dot.b)]  # type: ignore[union-attr]
     return found
 
 
@@ -102,11 +104,15 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     for workload in workloads:
         here = facts_of(workload)
         own = of_entry(sites, workload.entry, program)
-        if all(all(known) for known in here.values()):
+        if all(all(known) for kind in here.values() for known in kind.values()):
             versions = [here] * len(WAYS)
         else:
-            others = _called(program, workload, own), _assumed(program, workload, own)
-            versions = [here, *(facts_of(one) if one is not None else here for one in others)]
+            planned = _assumed(program, workload, own)
+            versions = [
+                here,
+                _called(program, workload, own) or here,
+                facts_of(planned) if planned is not None else here,
+            ]
         for kind in here:
             _add(count, kind, [version[kind] for version in versions])
     bare = {workload.entry: facts_of(workload)["dots"] for workload in program.bare_kernels()}
@@ -114,9 +120,10 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     for other_module in launchers(module.path, list(left)) if project and left else ():
         outside = Program(other_module, None, Question(host=host_facts(DEVICE), strict=False))
         for workload in outside.workloads():
-            here = facts_of(workload, left.keys())["dots"]
-            planned = _assumed(outside, workload, ()) if here else None
-            _add(count, "dots", [here, here, facts_of(planned, left.keys())["dots"] if planned is not None else here])
+            here = facts_of(workload, left.keys())
+            planned = _assumed(outside, workload, ()) if any(here["dots"].values()) else None
+            assumed = facts_of(planned, left.keys()) if planned is not None else here
+            _add(count, "dots", [here["dots"], here["dots"], assumed["dots"]])
             launched = {launch.kernel.name for launch in workload.first_call().launches()}
             left = {name: operands for name, operands in left.items() if name not in launched}
         outside.close()
@@ -126,24 +133,30 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     return count
 
 
-def _add(count: Count, kind: str, versions: Sequence[list[bool]]) -> None:
-    """Count the same things under each way of knowing; where a way makes others of them, it tells nothing."""
-    first = versions[0]
-    count.all[kind] += len(first)
-    for way, known in zip(WAYS, versions):
-        count.known[kind, way] += sum(known if len(known) == len(first) else first)
+def _add(count: Count, kind: str, versions: Sequence[Known]) -> None:
+    """Count the things of the launches that the source makes, under each way of knowing; of a launch that a call does not make it
+    tells nothing."""
+    for place, first in versions[0].items():
+        count.all[kind] += len(first)
+        for way, version in zip(WAYS, versions):
+            known = version.get(place, first)
+            count.known[kind, way] += sum(known) * len(first) // max(len(known), 1)
 
 
-def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:
-    """The call with the types and values of that one of ``sites`` of which most is known: of the three that tell most types."""
-    telling = sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values()))
-    found: list[Workload] = []
-    for site in telling[:3]:
+def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> dict[str, Known]:
+    """What is known of each launch with the types and values of that one of ``sites`` of which most is known."""
+    best: dict[str, Known] = {}
+    for site in sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values())):
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items()]
         question = Question(facts=facts, host=program.question.host, strict=False)
-        called = program.variant(program.kernel, question).workload(workload.entry, NO_EDITS)
-        found += [called] if called is not None else []
-    return max(found, key=lambda one: sum(facts_of(one)["launches"]), default=None)
+        called = facts_of(program.variant(program.kernel, question).workload(workload.entry, NO_EDITS))
+        for kind, known in called.items():
+            for place, things in known.items():
+                before = best.setdefault(kind, {}).setdefault(place, things)
+                best[kind][place] = things if sum(things) * len(before) > sum(before) * len(things) else before
+        if best and all(map(all, best["launches"].values())):
+            break
+    return best
 
 
 def _is_typed(value: object) -> bool:

@@ -69,7 +69,7 @@ def severities(source: str, rules: Sequence[Rule]) -> dict[str, str]:
         for rule in rules:
             if workload.bare and not rule.bare:
                 continue
-            for finding in rule.check(context):
+            for finding in context.ask(rule):
                 found[rule.code] = min(found.get(rule.code, "info"), finding.severity, key=SEVERITIES.index)
     return found
 

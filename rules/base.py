@@ -80,8 +80,10 @@ class Rule(ABC):
     #: Whether a finding whose gain cannot be predicted, its sizes being open, is for those only who ask for the rule: so for
     #: rules whose matter mostly does not count at the sizes that code turns out to have.
     silent_if_open: ClassVar[bool] = False
-    #: Whether such a finding keeps its severity: so for rules whose matter, a slower unit of the device, is slower at every size.
+    #: Whether a finding keeps its severity whatever the sizes: its matter is slower, or wrong, at every size.
     at_any_size: ClassVar[bool] = False
+    #: Whether it says that Triton's compiler or launcher refuses the code.
+    refused: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
     lexical: ClassVar[bool] = False
     #: The operator whose proofs the rule puts into words, by name; empty where the rule proves its condition itself.

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Fault, Launch, Span, Workload
 
@@ -26,6 +26,7 @@ class FaultRule(Rule, abstract=True):
     """Reports each fault of some ``kinds``; those that rest on something open are at info level."""
 
     bare = True
+    at_any_size = True
     kinds: ClassVar[frozenset[str]]
     #: (kind, how to mend it) for the kinds that a codemod of ``kernlint.rewrite`` mends.
     methods: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -37,21 +38,22 @@ class FaultRule(Rule, abstract=True):
             if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
                 continue
             kernel = launch.kernel.name
-            severity = self.severity_of(fault, context)
             yield Finding(
                 self,
-                "warning" if launch.tried and severity == "error" else severity,
+                self.severity,
                 fault.text,
                 fault.span,
                 fault.function or kernel,
                 kernel,
-                (*self.evidence_of(launch, fault, context), *_carried_on(launch)),
+                tuple(self.evidence_of(launch, fault, context)),
                 self.change_of(launch, fault, context),
+                doubts=tuple(self.doubts_of(fault, context)),
             )
 
-    def severity_of(self, fault: Fault, context: Context) -> str:
-        """The rule's own severity, or a lower one where the fault may be none."""
-        return self.severity if fault.certain else "info"
+    def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:
+        """What speaks against ``fault`` being one."""
+        if not fault.certain:
+            yield Doubt("no source settles whether the condition of it holds")
 
     def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
         """The proof: the values that the message tells, unless a rule has more to say."""
@@ -66,12 +68,6 @@ class FaultRule(Rule, abstract=True):
         return mending(
             context, repair, fault.text, method, f"At line {fault.span.line}: {method[0].lower()}{method[1:]}"
         )
-
-
-def _carried_on(launch: Launch) -> Iterator[Evidence]:
-    """That the program survives a launch that fails, where it does."""
-    if launch.tried:
-        yield Evidence("the program catches what a launch raises, and carries on without it", launch.span)
 
 
 def _faults(workload: Workload) -> list[tuple[Launch, Fault]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,19 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """What speaks against a finding; ``most`` is the level that it may have nevertheless."""
+
+    text: str
+    most: str = "info"
+
+
+def doubted(where: object, text: str) -> tuple[Doubt, ...]:
+    """The doubt that ``text`` is, for a finding about which it holds: ``where`` is true."""
+    return (Doubt(text),) if where else ()
+
+
+@dataclass(frozen=True)
 class Change:
     """The remedy: ``variant`` is the program with it made, None where no what-if of the interpreter says it.
 
@@ -68,7 +81,8 @@ class Change:
 class Finding:
     """An anti-pattern at a place, with its proof.
 
-    ``symbol`` is the function to blame (kernel or host), ``kernel`` the kernel concerned (empty for host code).
+    ``severity`` is what it is at worst, ``symbol`` the function to blame (kernel or host), ``kernel`` the kernel concerned (empty for
+    host code), ``doubts`` what its rule knows to speak against it; what speaks against any finding, ``kernlint.rules.levels`` asks.
     """
 
     rule: Rule
@@ -82,6 +96,9 @@ class Finding:
     #: The cause of the headroom that it is the name of: what it promises is what the headroom says of it, and its remedy is to write
     #: the computation anew.
     cause: Cause | None = None
+    doubts: tuple[Doubt, ...] = ()
+    #: Whether it holds whatever the sizes that are open, as always for some rules.
+    at_any_size: bool = False
 
     @property
     def key(self) -> tuple[str, str, Span]:
@@ -108,6 +125,8 @@ class Context:
     options: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
     autotune: bool = field(default=False, kw_only=True)
     device_named: bool = field(default=True, kw_only=True)
+    #: The contexts of calls that the project makes of this code; None where it is no part of one.
+    calls: Callable[[], Iterable[Context]] | None = field(default=None, kw_only=True)
     #: What torch's own kernels take for the reference, where that is known.
     library: Estimate | None = field(default=None, kw_only=True)
     #: What rules have found out about versions of the program, by what they asked.
@@ -119,6 +138,12 @@ class Context:
         """The value of an option of ``rule``: what the configuration sets, else its default."""
         default = next(option.default for option in rule.configurable() if option.name == name)
         return self.options.get((rule.code, name), default)
+
+    def ask(self, rule: Rule) -> Iterator[Finding]:
+        """What ``rule`` finds, each as loudly as it may be said."""
+        from kernlint.rules.levels import levelled
+
+        return (levelled(finding, self) for finding in rule.check(self))
 
     def after(self, variant: Variant) -> Workload | None:
         if variant not in self._after:

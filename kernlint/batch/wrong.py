@@ -41,7 +41,7 @@ def surely_wrong(request: Request) -> tuple[str, ...]:
             device_named=reading.device_named,
         )
         for rule in asked:
-            found = allowance.ask(rule.code, lambda rule=rule, context=context: list(rule.check(context)))  # type: ignore[misc]
+            found = allowance.ask(rule.code, lambda rule=rule, context=context: list(context.ask(rule)))  # type: ignore[misc]
             places |= {(f.span, rule.code) for f in found or () if f.severity == "error"}
     return tuple(code for _, code in sorted(places))
 

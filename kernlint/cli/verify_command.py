@@ -39,7 +39,8 @@ _PATIENCE = 8
     type=click.Choice([*NUMERICS, *FORMATS]),
     metavar="CLASS",
     help="How results may differ by rounding: exact, reordered (sums), changed (the formats that are new), or a format that is "
-    "computed in (tf32, float16, bfloat16, float8_e4m3fn, float8_e5m2).  [default: as the fix declares; changed for --fixed]",
+    "computed in (tf32, float16, bfloat16, float8_e4m3fn, float8_e5m2).  [default: as the fix declares; for --fixed reordered, "
+    "or changed where formats are new]",
 )
 @click.option("--timeout", type=click.FloatRange(min=1), default=180.0, show_default=True, metavar="S", help="Seconds.")
 @click.option("--memory", type=click.IntRange(min=64), metavar="MB", help="Host memory of all processes together.")

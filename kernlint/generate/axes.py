@@ -20,13 +20,13 @@ Axis = tuple[int, Size]
 
 @dataclass(frozen=True)
 class Output:
-    """``term`` goes to ``buffer`` at ``address``."""
+    """``term`` goes to ``buffer`` at ``address``, which other elements tell where it is ``scattered``: put there, or joined with what
+    lies there by the sum or the largest."""
 
     term: Term
     buffer: Buffer
     address: Expr
-    #: Whether it is added to what lies there.
-    added: bool = False
+    scattered: str = ""
 
 
 class Axes:

@@ -222,7 +222,7 @@ class HeldWriter:
             return self._chosen(value, time)
         if op == "cast":
             return self._cast(value, time)
-        if op in ("pick", "added", "partial", "scan", "attention", "scores", "input"):
+        if op in ("pick", "scattered", "partial", "scan", "attention", "scores", "input"):
             raise CannotGenerate(f"a recurrence with a {op} inside")
         operands = [(self._converted(view, value, time, dtype), 9) for view in value.operands]
         if op in REPEATS and not operands[0][0].isidentifier():

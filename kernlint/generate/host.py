@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -148,8 +149,15 @@ def allocation(buffer: Buffer, name: str, host: Host, like: Callable[[Dtype], st
     """The line that makes the memory of an intermediate or final result."""
     extents = [wrapped(host.expression(extent), 0) for extent in buffer.value.shape]
     shape = f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
-    function = "zeros" if buffer.value.op == "added" else "empty"
-    return f"{name} = torch.{function}({shape}, device={device}, dtype={like(buffer.value.dtype)})"
+    begin = buffer.value.operands[0].value.attributes["value"] if buffer.value.op == "scattered" else None
+    function, number = (
+        ("empty", "") if begin is None else ("zeros", "") if begin == 0 else ("full", f", {_plain(begin)}")
+    )
+    return f"{name} = torch.{function}({shape}{number}, device={device}, dtype={like(buffer.value.dtype)})"
+
+
+def _plain(number: float) -> str:
+    return repr(number) if math.isfinite(number) else f'float("{number}")'
 
 
 def returned(result: Any, spell: Callable[[Tensor], str], host: Host) -> str:

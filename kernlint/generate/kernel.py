@@ -121,8 +121,9 @@ def arguments(text: str, read: Iterable[Buffer], written: Iterable[Buffer]) -> l
     return [*found, *((one, True) for one in changed.values())]
 
 
-def check_in_place(terms: Iterable[Term], name: str, address: Expr) -> None:
-    """Raise :class:`CannotGenerate` where ``terms`` read of the buffer ``name``, which is written at ``address``, other elements."""
+def check_in_place(terms: Iterable[Term], name: str, address: Expr | None) -> None:
+    """Raise :class:`CannotGenerate` where ``terms`` read of the buffer ``name``, which is written at ``address``, other elements; any
+    where that is None, as several programs may write one."""
     if any(term.op == "load" and term.buffer == name and term.address != address for term in terms):
         raise CannotGenerate("an argument that is changed in place while other elements of it are needed")
 

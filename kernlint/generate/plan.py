@@ -122,8 +122,8 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     """The kernel of ``root``; raises :class:`Stored` for what must be stored before."""
     if root.op == "partial":
         return _partial(root, stored, sizes)
-    if root.op == "added":
-        return _added(root, stored, sizes)
+    if root.op == "scattered":
+        return _scattered(root, stored, sizes)
     held = next(
         (one for one in dependents(root, lambda value: id(value) in stored and value is not root) if is_held(one)), None
     )
@@ -170,7 +170,7 @@ def _through_rounds(root: Value, held: Value, stored: Mapping[int, Value]) -> Wo
             other = value.operands[0].value if is_end(value) else value
             if is_held(other) and other.attributes["carried"] != held.attributes["carried"]:
                 raise Stored(value)
-            if value.op in ("reduce", "scan", "added", "partial", "pick", *PRODUCTS) and not _waits(value):
+            if value.op in ("reduce", "scan", "scattered", "partial", "pick", *PRODUCTS) and not _waits(value):
                 raise Stored(value)  # which no round needs a state for
     try:
         rounds_of(root, known)
@@ -241,9 +241,11 @@ def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float])
     return Work((made,), rows, reduction.attributes["over"], None, root.attributes["chunks"])
 
 
-def _added(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
-    """The kernel of elements that are added to the places that other elements tell: it goes through what is added."""
-    source, *indices = root.operands
+def _scattered(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
+    """The kernel of elements that go to the places that other elements tell: it goes through what is scattered."""
+    old, source, *indices = root.operands
+    if old.value.op not in ("number", "input") and id(old.value) not in stored:
+        raise Stored(old.value)
     for view in indices:
         seen = Seen()
         look(view.value, view.index, stored, seen, root)

@@ -123,7 +123,7 @@ def _carried_by(update: Value) -> list[Value]:
                 raise _Mixed
             found[id(value)] = value
             continue
-        if value.op in ("reduce", "product", "attention", "added"):
+        if value.op in ("reduce", "product", "attention", "scattered"):
             raise _Mixed
         waiting += [(view.value, looked_through(view.index, index)) for view in value.operands]
     return list(found.values())
@@ -211,7 +211,7 @@ class Along:
         op = value.op
         if op == "number" and isinstance(value.attributes["value"], Expr) and self._holds(value.attributes["value"]):
             op, attributes = "place", {"at": value.attributes["value"].substitute(moved)}
-        if op in ("partial", "scan", "held", "attention", "added"):
+        if op in ("partial", "scan", "held", "attention", "scattered"):
             raise CannotGenerate("a Python loop around what goes along an axis itself")
         return Value(op, (*value.shape, self.count), value.dtype, tuple(views), attributes, value.name)
 

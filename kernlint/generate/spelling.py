@@ -52,9 +52,10 @@ def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
         inner = binds if binds else 1
         left, right = wrapped(operands[0], inner), wrapped(operands[1], inner + 1)
         return f"{left} {sign} {right}", binds
-    if op == "remainder" and not dtype.is_float:
+    if op in ("remainder", "floor_divide") and not dtype.is_float:
         whole, part = (wrapped(one, _ATOM) for one in operands)
-        return f"({whole} % {part} + {part}) % {part}", 6  # which kernels leave with the sign of what is divided
+        rest = f"({whole} % {part} + {part}) % {part}"  # which kernels leave with the sign of what is divided
+        return (rest, 6) if op == "remainder" else (f"({whole} - {rest}) // {part}", 6)
     if op in ("maximum", "minimum"):
         return extreme(op, texts[0], texts[1], dtype), _ATOM
     if op == "relu":
@@ -94,7 +95,7 @@ _SHAPED: Mapping[str, Callable[[list[Spelled]], Spelled]] = {
 }
 
 #: Operations that name their operand more than once.
-REPEATS = frozenset({"square", "round", "trunc", "sign", "isnan", "remainder"})
+REPEATS = frozenset({"square", "round", "trunc", "sign", "isnan", "remainder", "floor_divide"})
 
 
 def number(value: float | bool, dtype: Dtype) -> Spelled:

@@ -151,7 +151,7 @@ class Terms:
             # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
             term = self.view(value.operands[0], index[:-1])
             return self.new("state", value.dtype, (term,), lanes=term.lanes, kind=value.attributes["state"])
-        if op in ("product", "attention", "scores", "added", "input"):
+        if op in ("product", "attention", "scores", "scattered", "input"):
             raise CannotGenerate(f"a {op} inside another kernel")
         operands = tuple(self.view(one, index, bounds) for one in value.operands)
         if op == "cast":
@@ -269,9 +269,9 @@ class Terms:
         places = [place.substitute(values) for place in looked_through(table.index, index)]
         return self.at(table.value, places, bounds)
 
-    def told(self, at: Sequence[Expr], views: Sequence[View], index: Sequence[Expr]) -> list[Expr]:
-        """The places ``at``, which elements of ``views`` tell, as they are looked at from ``index``."""
-        values = self._told(views, index, (), None)
+    def told(self, at: tuple[Expr, ...], target: Value, index: Sequence[Expr]) -> list[Expr]:
+        """The places ``at`` of ``target``, which elements of its last operands tell, as they are looked at from ``index``."""
+        values = self._told(target.operands[2:], index, (), View(target, at) if target.attributes["wraps"] else None)
         return [place.substitute(values) for place in looked_through(at, index)]
 
     def _told(

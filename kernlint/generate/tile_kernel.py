@@ -37,6 +37,8 @@ from kernlint.workload.expr import Atom, lift
 
 #: Operations that a last bit decides the outcome of.
 _ROUNDING = frozenset({"round", "floor", "ceil", "trunc", "sign", "lt", "le", "gt", "ge", "eq", "ne"})
+#: How elements get to memory, by how they are scattered.
+_STORES = {"": "store", "put": "store", "sum": "atomic_add", "max": "atomic_max"}
 #: Which program this is, in a type that addresses do not overflow.
 _PROGRAM = "tl.program_id(0).to(tl.int64)"
 
@@ -56,11 +58,12 @@ class TileWriter:
             assert buffer is not None
             places = [place + shift for place, shift in zip(root.index, root.shift)]
             if root.at:
-                places = self.terms.told(root.at, root.target.operands[1:], root.index)
+                places = self.terms.told(root.at, root.target, root.index)
             address = lift(0)
             for place, stride in zip(places, buffer.strides):
                 address = address + place * stride
-            self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address, bool(root.at)))
+            scattered = root.target.attributes["kind"] if root.at else ""
+            self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address, scattered))
         if not self.terms.recurrences and any(self._extent(over) > HELD_ROW for over in self.terms.regions):
             made: dict[int, Term] = {}
             self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
@@ -70,7 +73,7 @@ class TileWriter:
         self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs], self.terms.loaded)
         self.all_terms = self._all_terms()
         for output in self.outputs:
-            check_in_place(self.all_terms, output.buffer.name, output.address)
+            check_in_place(self.all_terms, output.buffer.name, None if output.scattered else output.address)
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
         self.helpers: dict[str, str] = {}
         self.recurrences = Recurrences(self)
@@ -285,15 +288,15 @@ class TileWriter:
             value = printer.spell(term)[0]
             atoms = self.axes.simplified(output.address).atoms()
             lanes = frozenset(a.dim for a in atoms if isinstance(a, Lane))
-            if output.added:
+            if output.scattered:
                 lanes = lanes.union(term.lanes, *(one.lanes for one in self.terms.loaded.values()))
             address = printer.expression(output.address)[0]
             pointer = f"{output.buffer.name}_ptr" if address == "0" else f"{output.buffer.name}_ptr + {address}"
             mask = self.mask(lanes)
             if not self.flat and not mask:
                 raise CannotGenerate("a result of one element from a tile")
-            call = "atomic_add" if output.added else "store"
-            order = ', sem="relaxed"' if output.added else ""
+            call = _STORES[output.scattered]
+            order = "" if call == "store" else ', sem="relaxed"'
             stores.append(f"tl.{call}({pointer}, {value}{f', mask={mask}' if mask else ''}{order})")
         printer.lines += stores  # behind all loads: what is stored may be read by another result
 

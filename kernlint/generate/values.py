@@ -79,8 +79,9 @@ class Value:
     ``product`` (operands 0 and 1 multiplied and summed over ``attributes["over"]``), ``attention``
     (:mod:`kernlint.generate.calls.shares`), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that
     do), ``pick``
-    (operand 0 at a place that the other operands tell), ``added`` (zero, and what is added of the elements of operand 0 over
-    ``attributes["space"]`` at the places ``attributes["at"]``, which the other operands tell), ``partial`` (the
+    (operand 0 at a place that the other operands tell), ``scattered`` (operand 0, a number or what lies in memory, with the elements of
+    operand 1 over ``attributes["space"]`` at the places ``attributes["at"]``, which the other operands tell: ``attributes["kind"]`` says
+    whether they are put there, or their sum or the largest with what is there before), ``partial`` (the
     ``attributes["state"]`` of the reduction that is its operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along
     a last axis) or the name of an elementwise function of torch's. ``dtype`` is torch's for it. ``attributes["plain"]``, where it is there,
     has the same elements, made in a way that no kernel would go but that is shorter for one of them alone.

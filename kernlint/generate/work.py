@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kernlint.generate.seen import Seen, Stored, look
 from kernlint.generate.terms import COLUMNS, Bounds
@@ -62,17 +62,24 @@ def count(extents: Iterable[Size], sizes: Mapping[Atom, float]) -> float:
 def inputs_of(work: Work, works: Iterable[Work]) -> list[Value]:
     """What ``work``, one of ``works``, reads of what is given."""
     stored = {id(root.target) for one in works for root in one.roots}
+    return [value for value in needs(work, stored) if value.op == "input"]
+
+
+def needs(work: Work, stored: Collection[int]) -> list[Value]:
+    """What ``work`` reads of what is given and of what is ``stored``."""
     waiting = [root.value for root in work.roots]
     own, seen = set(map(id, waiting)), set[int]()
     waiting += [view.value for root in work.roots if root.at for view in root.target.operands]
     found: list[Value] = []
     while waiting:
         value = waiting.pop()
-        if id(value) in seen or (id(value) in stored and id(value) not in own):
+        if id(value) in seen:
             continue
         seen.add(id(value))
-        found += [value] if value.op == "input" else []
-        waiting += [view.value for view in value.operands]
+        if value.op == "input" or (id(value) in stored and id(value) not in own):
+            found.append(value)
+        else:
+            waiting += [view.value for view in value.operands]
     return found
 
 
@@ -108,8 +115,8 @@ def _loads(seen: Seen, stored: Mapping[int, Value]) -> int:
 def merged(works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
     made: list[Work] = []
     for work in works:
-        needs = {id(value) for root in work.roots for value in _needed(root.value, stored)}
-        late = [i for i, one in enumerate(made) if any(id(root.target) in needs for root in one.roots)]
+        before = set(map(id, needs(work, stored)))
+        late = [i for i, one in enumerate(made) if any(id(root.target) in before for root in one.roots)]
         for at, other in enumerate(made):
             if any(i > at for i in late):
                 continue
@@ -120,21 +127,6 @@ def merged(works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[At
         else:
             made.append(work)
     return made
-
-
-def _needed(root: Value, stored: Mapping[int, Value]) -> Iterator[Value]:
-    """The stored values that ``root`` is made of, those behind others left out."""
-    waiting = [view.value for view in root.operands]
-    seen: set[int] = set()
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if id(value) in stored:
-            yield value
-        else:
-            waiting += [view.value for view in value.operands]
 
 
 def _together(one: Work, other: Work) -> Work | None:
@@ -158,7 +150,7 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
     before = {key: value for key, value in stored.items() if key not in own}
     if work.chunks or (work.product is not None and work.product.op == "held"):
         return True
-    overs = {work.columns}
+    overs, directions = {work.columns}, set[bool]()
     for root in work.roots:
         seen = Seen()
         try:
@@ -169,5 +161,6 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
             return False
         if seen.products or any(lanes_of(place[-1:]) != {COLUMNS} for _, place in seen.scans):
             return False
+        directions |= {value.attributes["backwards"] for value, _ in seen.scans}
         overs |= {value.attributes["over"] for value, _ in seen.reductions if not is_short(value, sizes)}
-    return len(overs - {()}) <= 1
+    return len(overs - {()}) <= 1 >= len(directions)

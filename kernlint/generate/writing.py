@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.values import CannotGenerate, TooManyKernels, Value, exchanged
-from kernlint.generate.work import Work, inputs_of
+from kernlint.generate.work import Work, inputs_of, needs
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.interpret.torch.shapes import contiguous_strides
@@ -58,6 +59,11 @@ def _equal(name: str, number: Any) -> str:
     return f"{name} == {kept!r}" + (f" and type({name}) is {kind}" if kind else "")
 
 
+def _identifier(expression: str) -> str:
+    """What ``expression``, an argument or an attribute, is called in a kernel."""
+    return re.sub(r"\W+", "_", expression.rpartition(".")[2]).strip("_")
+
+
 def _spelled(path: str) -> str:
     """A path of attributes and places in lists, as Python has it."""
     return re.sub(r"\.(\d+)", r"[\1]", path)
@@ -87,7 +93,9 @@ class Writing(Computation):
         unrolled: int = SHORT_LOOP,
     ) -> None:
         super().__init__(program, entry, constants, open_sizes, itself, unrolled)
-        self.host = Host(self.workload.arguments, self.workload.held, ())
+        #: The parameters that are lists, with the number of items.
+        self.lists = Counter(name.partition("[")[0] for name in self.workload.arguments if "[" in name)
+        self.host = Host(self.workload.arguments, self.workload.held, self.lists)
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
         self.used_inputs: dict[str, Tensor] = {}
@@ -101,7 +109,7 @@ class Writing(Computation):
             if not isinstance(tensor, Tensor):
                 raise CannotGenerate(f"the program has no `{path}`")
             return _spelled(path), tensor
-        of_reference = [name for name, value in self.reference.arguments.items() if isinstance(value, Tensor)]
+        of_reference = [n for n, value in self.reference.arguments.items() if isinstance(value, Tensor)]
         own = [name for name, value in self.workload.arguments.items() if isinstance(value, Tensor)]
         name = path if path in own else own[of_reference.index(path)] if len(own) == len(of_reference) else ""
         tensor = self.workload.arguments.get(name)
@@ -121,7 +129,7 @@ class Writing(Computation):
             raise CannotGenerate(f"`{expression}` is not contiguous")
         self.used_inputs[expression] = tensor
         self.names[id(value)] = expression
-        name = expression.rpartition(".")[2]
+        name = _identifier(expression)
         others = {buffer.name for buffer in self.buffers.values()}
         while name in others:
             name += "_in"
@@ -152,7 +160,7 @@ class Writing(Computation):
         self.used_inputs[expression] = tensor
         self.names[id(value)] = expression
         buffer = None if own is None else self._buffer(own)
-        name = expression.rpartition(".")[2] if buffer is None else buffer.name
+        name = _identifier(expression) if buffer is None else buffer.name
         self.buffers[id(value)] = Buffer(name, value, contiguous_strides(value.shape))
 
     # -- all of it --------------------------------------------------------------------------------------------------
@@ -192,24 +200,39 @@ class Writing(Computation):
             for target in {id(root.target): root.target for root in work.roots}.values():
                 if id(target) not in allocated:
                     allocated.add(id(target))
-                    body.append(
-                        allocation(self.buffers[id(target)], self.names[id(target)], self.host, self._type, device)
-                    )
+                    body.append(self._allocated(target, device, works, finals))
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]), self.host)}")
         changed = {self.names[id(outputs[path])] for path in self.updates}
         prepared = [
-            f"assert {name}.is_contiguous()" if name in changed else f"{name} = {name}.contiguous()"
+            f"assert {name}.is_contiguous()"
+            if name in changed or not name.isidentifier()
+            else f"{name} = {name}.contiguous()"
             for name in self.used_inputs
             if not name.startswith("self.")
         ]
         extents = self._extents()
-        checks = [f"assert {one}" for one in (*extents, *self._given("\n".join(body)), *self._apart())]
+        lists = [f"len({name}) == {count}" for name, count in self.lists.items()]
+        checks = [f"assert {one}" for one in (*lists, *extents, *self._given("\n".join(body)), *self._apart())]
         sizes = self.host.size_lines()
         # These name sizes, which are read above them.
         divided = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
         reach = [self._not_negative(one) for one in self.within]
         return Rewritten(kernels, [*checks, *prepared, *sizes, *divided, *reach, *body], bool(extents or divided))
+
+    def _allocated(self, target: Value, device: str, works: Sequence[Work], finals: set[int]) -> str:
+        """The line that makes the memory of ``target``: that of what it is scattered to, where nothing else needs that."""
+        name = self.names[id(target)]
+        old = target.operands[0].value if target.op == "scattered" else None
+        if old is None or old.op == "number":
+            return allocation(self.buffers[id(target)], name, self.host, self._type, device)
+        if self._buffer(old) is None:
+            raise CannotGenerate("a scatter to what lies nowhere")
+        stored = {id(root.target) for work in works for root in work.roots}
+        needed = [one for work in works for one in needs(work, stored) if one is old]
+        again = any(one is old for view in target.operands[1:] for one in view.value.walk())
+        kept = old.op == "input" or id(old) in finals or len(needed) > 1 or again
+        return f"{name} = {self.names[id(old)]}{'.clone()' if kept else ''}"
 
     def _not_negative(self, size: Expr) -> str:
         """The assertion that ``size`` is at least zero: slices by numbers are shorter where an axis is."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 import libcst as cst
 
-from kernlint.interpret.calling import calling_files, only_tries, starts, statements_using, tried_by, uses
+from kernlint.interpret.calling import calling_files, only_tries, starts, statements_using
 from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.host.autograd import backward_pass
 from kernlint.interpret.host.evaluator import HostEvaluator
-from kernlint.interpret.host.objects import class_attribute
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import module_of, origin
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
@@ -25,19 +24,18 @@ from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.reading.modules import is_guarded_main
-from kernlint.interpret.values import Class, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
+from kernlint.interpret.trials import call_methods, call_test
+from kernlint.interpret.values import Class, Function, Jit, Namespace, Presumed, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Tensor, Workload, concrete
 
 #: Calls that are kept of each function, and files that tell types of what they call it with beyond which no more are followed.
 _MOST_CALLS, _ENOUGH = 12, 3
-#: Nodes that one function of a caller, and one file, may take.
-_BUDGET, _FILE_BUDGET = 30_000, 120_000
+#: Nodes that one function of a caller, one file and all of them may take.
+_BUDGET, _FILE_BUDGET, _ALL_BUDGET = 30_000, 120_000, 300_000
 #: Items of a list that a call may give.
 _MOST_ITEMS = 64
-#: Sets of arguments of a parametrized test, or a benchmark, that are tried.
-_MOST_CASES = 4
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,11 @@ class CallSite:
         return [value[0] for value in found if isinstance(value, tuple) and value[0] is not None]
 
     @property
+    def tells(self) -> bool:
+        """Whether it tells the type of anything."""
+        return any(isinstance(one, Items) or (isinstance(one, tuple) and one[0]) for one in self.arguments.values())
+
+    @property
     def largest(self) -> int:
         """The elements of its largest tensor, as far as they are known."""
         return max(map(_elements, self.arguments.values()), default=0)
@@ -94,18 +97,19 @@ def call_sites(
     calls of a layer get to), directly or by the names ``ways`` of that module: its own, in tests, benchmarks and what it does as
     a script, and those elsewhere in its ``project``, if that is to be asked."""
     names = {name.partition(".")[0] for name in functions} | set(ways)
-    path = module.path
-    found = _calls_in(module, path, frozenset(functions), frozenset(names), host)
-    callers, ways = calling_files(path, names) if project else ([], frozenset(names))
+    path, wanted = module.path, frozenset(functions)
+    found, _ = _calls_in(module, path, wanted, frozenset(names), host)
+    callers = calling_files(path, names) if project else []
+    budget, telling = _ALL_BUDGET, 0
     # Functions that are only called with what others give them tell at least what they cast that to.
     for tensors_given in (False, True):
-        if tensors_given and any(map(_tells, found)):
-            break
-        telling = 0
-        for other in callers:
-            if telling < _ENOUGH and tensors_given != any(starts(node) for node in statements_using(other, ways)):
-                more = _calls_in(other, path, frozenset(functions), ways, host)
-                telling += any(map(_tells, more))
+        for other, called in callers:
+            untold = wanted - {site.function for site in found if site.tells}
+            if not untold or budget < 0 or (telling >= _ENOUGH and tensors_given):
+                break
+            if tensors_given != any(starts(node) for node in statements_using(other, called)):
+                more, spent = _calls_in(other, path, wanted, called, host)
+                budget, telling = budget - spent, telling + any(site.tells for site in more)
                 found += more
     kept: dict[str, list[CallSite]] = {}
     for site in found:
@@ -115,74 +119,51 @@ def call_sites(
     return [site for sites in kept.values() for site in sites]
 
 
-def _tells(site: CallSite) -> bool:
-    """Whether a call tells the type of anything."""
-    return any(isinstance(value, Items) or (isinstance(value, tuple) and value[0]) for value in site.arguments.values())
-
-
 class _Watching(HostEvaluator):
     """A host evaluator that notes the calls of functions of one file."""
 
+    #: The file with the functions ``wanted``, and the one that is followed, with the line of its last call.
     about = ""
-    own = False
+    caller = ""
+    line = 0
+    #: What is followed of that file, and whether its calls are tries.
+    trying = ""
+    tries = False
     wanted: frozenset[str] = frozenset()
-    called: frozenset[str] = frozenset()
     sites: list[CallSite]
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
-        if isinstance(function, Namespace) and function.path.rpartition(".")[2] in self.called:
-            package, _, name = function.path.rpartition(".")
-            find = self.finder(self.module, package, 0) if self.finder is not None and package else None
-            with suppress(KeyError):
-                function = find(name) if find is not None else function
+        if self.module.path == self.caller:
+            self.line = self.span(node).line
         if isinstance(function, Namespace):
             # What measures (``do_bench(lambda: ...)``) calls what it is given.
             for given in (*args, *kwargs.values()):
                 if isinstance(given, Function) and isinstance(given.node, cst.Lambda) and not given.node.params.params:
                     self.invoke(given, [], {})
-        if isinstance(function, Function) and self._concerns(function):
-            self._add(function, args, kwargs, 0, self.span(node).line)
-            return Unknown("result")
         return super().call(function, args, kwargs, node)
 
     def launch(self, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         return Unknown("launch")  # nobody asks about them
 
     def invoke(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if function.symbol in self.wanted and "." in function.symbol and self._is_target(function):
-            # A method, or the forward pass of an autograd function, behind its object or context.
-            self._add(function, args[1:], kwargs, 1, self.line)
-            return Unknown("result")
+        own = function.symbol.partition(".")[0] == self.trying and self.caller == function.module.path
+        if function.symbol in self.wanted and not own and os.path.realpath(function.module.path) == self.about:
+            # A method, or the forward pass of an autograd function, has its object or context first.
+            self._add(function, args, kwargs, skip=int("." in function.symbol))
         return super().invoke(function, args, kwargs)
 
-    #: The last call outside that file, and whether calls are tries now.
-    line = 0
-    caller = ""
-    tries = False
-
-    def eval_Call(self, node: cst.Call, scope: Scope) -> Any:
-        if self.own or os.path.realpath(self.module.path) != self.about:
-            self.line, self.caller = self.span(node).line, self.module.path
-        return super().eval_Call(node, scope)
-
-    def _concerns(self, function: Function) -> bool:
-        """Whether ``function`` is one of those that are asked about, called by one that is not."""
-        wanted = function.symbol in self.wanted and "." not in function.symbol
-        outside = self.own or os.path.realpath(self.module.path) != self.about
-        return wanted and outside and self._is_target(function)
-
-    def _is_target(self, function: Function) -> bool:
-        return os.path.realpath(function.module.path) == self.about
-
-    def _add(self, function: Function, args: list[Any], kwargs: dict[str, Any], skip: int, line: int) -> None:
+    def _add(self, function: Function, args: list[Any], kwargs: dict[str, Any], skip: int) -> None:
         node = function.node
         if not isinstance(node, cst.FunctionDef) or len(self.sites) > 4 * _MOST_CALLS:
             return
         names = [p.name.value for p in (*node.params.posonly_params, *node.params.params)][skip:]
-        given = {**dict(zip(names, args)), **{name: value for name, value in kwargs.items() if isinstance(name, str)}}
+        given = {
+            **dict(zip(names, args[skip:])),
+            **{name: value for name, value in kwargs.items() if isinstance(name, str)},
+        }
         plain = {name: known for name, value in given.items() if (known := _plain(self, value)) is not None}
         if any(not isinstance(value, Nothing) for value in plain.values()):
-            self.sites.append(CallSite(function.symbol, _shown(self.caller), line, plain, self.tries))
+            self.sites.append(CallSite(function.symbol, _shown(self.caller), self.line, plain, self.tries))
 
 
 @dataclass(frozen=True)
@@ -235,7 +216,8 @@ class _CallerReading(Reading):
     follows_any = True
 
     def _find(self, importer: Module, package: str, level: int) -> Callable[[str], Any] | None:
-        path = module_of(importer.path, package, level)
+        asked, found = (importer.path, package, level), self.program._found
+        path = found[asked] if asked in found else found.setdefault(asked, module_of(*asked))
         if path is None:
             return None
         program, start = self.program, path  # and not this reading, which may be over when the name is looked up
@@ -249,28 +231,30 @@ class _CallerReading(Reading):
 
 def _calls_in(
     module: Module, target: str, functions: frozenset[str], names: frozenset[str], host: Any
-) -> list[CallSite]:
-    """The calls of ``functions`` of the file ``target`` that ``module``, which may be that file, makes."""
+) -> tuple[list[CallSite], int]:
+    """The calls of ``functions`` of the file ``target`` that ``module``, which may be that file, makes, and the nodes that it took to
+    see them."""
     sites: list[CallSite] = []
     own = module.path == target
-    using = [node for node in module.tree.body if uses(node, names, module)] if own else statements_using(module, names)
+    using = statements_using(module, names)
     starting = [node for node in using if starts(node)] if own else using
     if not starting:
-        return []
+        return [], 0
     program = Program(module, None, Question(host=host))
     try:
         reading = _CallerReading(program, NO_EDITS, {})
         watching = reading.host
         assert isinstance(watching, _Watching)
         watching.about, watching.wanted, watching.sites = os.path.realpath(target), functions, sites
-        watching.called, watching.own = names, own
-        watching.budget = min(watching.budget, _FILE_BUDGET)
+        watching.caller = module.path
+        budget = watching.budget = min(watching.budget, _FILE_BUDGET)
         for statement in starting:
             watching.tries = only_tries(statement, module, own)
+            watching.trying = statement.name.value if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) else ""
             _try(reading, statement)
+        return sites, budget - watching.budget
     finally:
         program.close()
-    return sites
 
 
 def _try(reading: Reading, node: cst.CSTNode) -> None:
@@ -285,11 +269,11 @@ def _try(reading: Reading, node: cst.CSTNode) -> None:
             if isinstance(node, cst.FunctionDef):
                 function = reading.scope.get(node.name.value)
                 if isinstance(function, Function):
-                    _call_test(reading, function)
+                    call_test(reading, function)
             elif isinstance(node, cst.ClassDef):
                 cls = reading.scope.get(node.name.value)
                 if isinstance(cls, Class):
-                    _call_methods(reading, cls)
+                    call_methods(reading, cls)
             else:
                 host.modules.append(reading.kernel_module)
                 try:
@@ -297,88 +281,10 @@ def _try(reading: Reading, node: cst.CSTNode) -> None:
                     host.run(node.body.body if guarded else [node], reading.scope)  # type: ignore[attr-defined]
                 finally:
                     host.modules.pop()
+            for cls, context, _, result in reversed(host.passes):
+                backward_pass(host, cls, context, result)
     except (Raised, Break, Continue, Return, OutOfBudget, RecursionError):
         pass
     finally:
+        host.passes.clear()
         host.budget = kept + max(0, host.budget)
-
-
-def _call_test(reading: Reading, function: Function, first: Sequence[Any] = ()) -> None:
-    """Call ``function``, once for each of the first sets of values that its parametrization gives."""
-    for case in _cases(reading, function):
-        given = [
-            case.get(name, value)
-            for name, value in zip(_names(function)[len(first) :], reading._arguments(function, None, skip=len(first)))
-        ]
-        try:
-            reading.host.invoke(function, [*first, *given], {})
-        except (Raised, Break, Continue):
-            continue
-
-
-def _names(function: Function) -> list[str]:
-    node = function.node
-    assert isinstance(node, cst.FunctionDef)
-    return [p.name.value for p in (*node.params.posonly_params, *node.params.params)]
-
-
-def _cases(reading: Reading, function: Function) -> list[dict[str, Any]]:
-    """Values by parameter from ``pytest.mark.parametrize`` or ``triton.testing.perf_report``; one empty set where there is
-    neither."""
-    host = reading.host
-    columns: list[tuple[list[str], list[Any]]] = []
-    for decorator in getattr(function.node, "decorators", ()):
-        host.modules.append(function.module)
-        try:
-            pairs = _columns(reading, decorator) if tried_by(decorator) else []
-        finally:
-            host.modules.pop()
-        for names, values in pairs:
-            listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
-            taken = host.iterate(values)
-            if isinstance(listed, (list, tuple)) and taken:
-                columns.append(([str(name) for name in listed], taken))
-    cases: list[dict[str, Any]] = []
-    for index in range(min(_MOST_CASES, max((len(values) for _, values in columns), default=1))):
-        case: dict[str, Any] = {}
-        for names, values in columns:
-            # The last sets are the larger ones, as people write them.
-            value = values[-1 - index % len(values)]
-            items = value if len(names) > 1 and isinstance(value, (tuple, list)) else (value,)
-            case.update(zip(names, items))
-        cases.append(case)
-    return cases
-
-
-def _columns(reading: Reading, decorator: cst.Decorator) -> list[tuple[Any, Any]]:
-    """Names of parameters, and the values that ``decorator`` has them take."""
-    host, call = reading.host, decorator.decorator
-    assert isinstance(call, cst.Call)
-    if tried_by(decorator) == "parametrize":
-        given = [host.eval(argument.value, reading.scope) for argument in call.args if argument.keyword is None]
-        return [(given[0], given[1])] if len(given) > 1 else []
-    benchmark = call.args[0].value if call.args else None
-    for each in benchmark.elements if isinstance(benchmark, (cst.List, cst.Tuple)) else ():
-        benchmark = each.value  # one of several
-    if not isinstance(benchmark, cst.Call):
-        return []
-    told = {a.keyword.value: host.eval(a.value, reading.scope) for a in benchmark.args if a.keyword is not None}
-    names, values = told.get("x_names"), host.iterate(told.get("x_vals")) or []
-    several = len(names) if isinstance(names, list) else 1
-    rows = [value if isinstance(value, (tuple, list)) else (value,) * several for value in values]
-    fixed = told.get("args")
-    swept = rows if several > 1 else [row[0] for row in rows if row]
-    constant = [(name, [value]) for name, value in fixed.items()] if isinstance(fixed, dict) else []
-    return [(names, swept), (told.get("line_arg"), told.get("line_vals")), *constant]
-
-
-def _call_methods(reading: Reading, cls: Class) -> None:
-    """Make an object of ``cls`` and call the methods that say something."""
-    host = reading.host
-    instance: Any = Instance(cls)
-    init = class_attribute(host, cls, "__init__", None)
-    if isinstance(init, Function):
-        host.invoke(init, [instance, *reading._arguments(init, None, skip=1)], {})
-    for value in list(cls.scope.vars.values()):
-        if isinstance(value, Function) and value.name != "__init__":
-            _call_test(reading, value, (instance,))

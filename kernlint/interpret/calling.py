@@ -13,8 +13,9 @@ import libcst as cst
 
 from kernlint.errors import SourceError
 from kernlint.interpret.project import interest, mentioning
+from kernlint.interpret.reading.launching import assigned
 from kernlint.interpret.reading.modules import is_guarded_main
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import parameters
@@ -23,12 +24,17 @@ from kernlint.syntax.walk import parameters
 _MOST_READ, _MOST_CALLERS, _MOST_WAYS = 32, 12, 3
 
 
-def calling_files(path: str, names: Iterable[str]) -> tuple[list[Module], frozenset[str]]:
+#: Packages whose functions have the names of many others.
+_OF_OTHERS = frozenset({"torch", "triton", "numpy", "math", "jax", "transformers"})
+
+
+def calling_files(path: str, names: Iterable[str]) -> list[tuple[Module, frozenset[str]]]:
     """The files of the project that may call functions of the one at ``path`` by their ``names``, or by those of functions and classes
-    that pass on what they are given, tests and benchmarks first; and all those names."""
+    that pass on what they are given, tests and benchmarks first; each with what it calls all those."""
     known = set(names)
     sought: dict[str, set[str]] = {path: known.copy()}
     read: dict[Path, Module | None] = {}
+    passing: dict[Path, set[str]] = {}
     for _ in range(_MOST_WAYS):
         through: dict[str, set[str]] = {}
         for file in mentioning(sought):
@@ -38,59 +44,76 @@ def calling_files(path: str, names: Iterable[str]) -> tuple[list[Module], frozen
                 except (SourceError, RecursionError):
                     read[file] = None
             module = read.get(file)
-            passing = _passing(module, known) if module is not None else set()
-            if passing:
-                through[str(file)] = passing
+            passing[file] = _passing(module, known) if module is not None else set()
+            if passing[file]:
+                through[str(file)] = passing[file]
         if not through:
             break
         known.update(*through.values())
         sought = through
-    ways = frozenset(known)
-    calling = [file for file, module in read.items() if module is not None and statements_using(module, ways)]
-    calling.sort(key=lambda file: interest(str(file.parent), file.name))
-    return [module for file in calling[:_MOST_CALLERS] if (module := read[file]) is not None], ways
+    found = []
+    for file, module in sorted(read.items(), key=lambda one: interest(str(one[0].parent), one[0].name)):
+        called = _aliases(module, known) | passing.get(file, set()) if module is not None else frozenset[str]()
+        if module is not None and statements_using(module, called):
+            found.append((module, called))
+    return found[:_MOST_CALLERS]
 
 
 def _passing(module: Module, names: Set[str]) -> set[str]:
     """The functions and classes of ``module`` that pass on what they are given to those called ``names``, by one another too."""
-    found: set[str] = set()
+    aliases, found = _aliases(module, names), set[str]()
     for _ in range(_MOST_WAYS):
-        using = statements_using(module, frozenset(names | found))
-        more = {node.name.value for node in using if _passes_on(node)} - names  # type: ignore[attr-defined]
+        more = {name for node in statements_using(module, aliases | found) for name in _passing_names(node)}
         if more <= found:
             break
         found |= more
     return found
 
 
-def statements_using(module: Module, names: frozenset[str]) -> list[cst.CSTNode]:
-    """The statements of ``module`` that may call functions of those ``names``."""
-    aliases = _aliases(module, names)
-    return [node for node in module.tree.body if uses(node, aliases, module)] if aliases else []
+def statements_using(module: Module, called: Set[str]) -> list[cst.CSTNode]:
+    """The statements of ``module`` that may call what it calls one of ``called``."""
+    return [node for node in module.tree.body if uses(node, called, module)] if called else []
 
 
-def _passes_on(statement: cst.CSTNode) -> bool:
-    """Whether a statement defines what others call with tensors of theirs."""
+def _passing_names(statement: cst.CSTNode) -> list[str]:
+    """What a statement defines that others call with tensors of theirs: a function, a class, or another name for one
+    (``norm = Norm.apply``)."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        return [name for part in statement.body for name in assigned(part)]
     defines = isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not starts(statement)
-    return defines and not statement.name.value.startswith(("test", "bench"))  # type: ignore[attr-defined]
+    name = statement.name.value if defines else ""  # type: ignore[attr-defined]
+    return [] if not name or name.startswith(("test", "bench")) else [name]
 
 
-def _aliases(module: Module, names: frozenset[str]) -> frozenset[str]:
-    """What ``module`` may call functions of those ``names``."""
-    found = {name for name, path in module.imports.items() if path.split(".")[-1] in names}
-    used = {node.attr.value for node in module.of(cst.Attribute)}
-    written = {node.raw_value for node in module.of(cst.SimpleString)}  # `getattr(package, "name")`
-    defined = {node.name.value for node in module.tree.body if isinstance(node, (cst.FunctionDef, cst.ClassDef))}
-    return frozenset(found | (names & (used | written | defined)))
+def _aliases(module: Module, names: Set[str]) -> frozenset[str]:
+    """What ``module`` may call functions of those ``names`` of other modules."""
+    imported = {name for name, path in module.imports.items() if path.split(".")[-1] in names and not _is_others(path)}
+    chains = [node for node in module.of(cst.Attribute) if node.attr.value in names]
+    roots = module.imports.keys() | {"self", "torch"}
+    used = {
+        node.attr.value
+        for node in chains
+        if (path := dotted_name(node)) is not None
+        and path.split(".")[0] in roots
+        and not _is_others(origin_of(node, module.imports) or "")
+    }
+    by_name = any(isinstance(call.func, cst.Name) and call.func.value == "getattr" for call in module.of(cst.Call))
+    written = {node.raw_value for node in module.of(cst.SimpleString)} & names if by_name else set()
+    return frozenset(imported | used | written)
 
 
-def uses(statement: cst.CSTNode, aliases: frozenset[str], module: Module) -> bool:
+def _is_others(path: str) -> bool:
+    return path.split(".")[0] in _OF_OTHERS and not path.startswith("torch.ops.")
+
+
+def uses(statement: cst.CSTNode, aliases: Set[str], module: Module) -> bool:
     """Whether one of ``aliases`` may be called in a statement of ``module``, once that is run or what it defines is called."""
     words = {node.value for node in module.within(statement, cst.Name)}
     words |= {node.attr.value for node in module.within(statement, cst.Attribute)}
     words |= {node.raw_value for node in module.within(statement, cst.SimpleString)}
     kinds = (cst.FunctionDef, cst.ClassDef, cst.For, cst.With)
     runs = isinstance(statement, kinds) or is_guarded_main(statement) or bool(module.own(statement, cst.Call))
+    runs = runs or bool(_passing_names(statement))
     return runs and not words.isdisjoint(aliases)
 
 
@@ -101,7 +124,11 @@ def starts(statement: cst.CSTNode) -> bool:
     if not isinstance(statement, cst.FunctionDef):
         return True
     needed = [p for p in parameters(statement) if p.default is None]
-    return not needed or any(tried_by(decorator) for decorator in statement.decorators)
+    return (
+        not needed
+        or statement.name.value.startswith("test")
+        or any(tried_by(decorator) for decorator in statement.decorators)
+    )
 
 
 #: What is called to measure, beside whatever has "bench" in its name.
@@ -118,8 +145,12 @@ def only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
     return own or is_guarded_main(statement) or "test" in file
 
 
+#: What decorators are called that say what a test, or a benchmark, is to be tried with: those of pytest, absl and Triton.
+_TRYING = frozenset({"parametrize", "parameters", "named_parameters", "expand", "perf_report"})
+
+
 def tried_by(decorator: cst.Decorator) -> str:
-    """``parametrize`` of pytest or ``perf_report`` of Triton, where ``decorator`` is one of them."""
+    """The last name of ``decorator`` where it says what is to be tried with a test; else empty."""
     call = decorator.decorator
     name = (dotted_name(call.func) or "").rpartition(".")[2] if isinstance(call, cst.Call) else ""
-    return name if name in ("parametrize", "perf_report") else ""
+    return name if name in _TRYING else ""

@@ -99,6 +99,16 @@ class Namespace:
 
 
 @dataclass(frozen=True)
+class ModuleInView(Namespace):
+    """A module of the same source tree, as the module ``importer`` imports it, ``level`` dots relative: ``find`` gives what a name
+    stands for there, or raises ``KeyError``."""
+
+    find: Callable[[str], Any]
+    importer: Module
+    level: int
+
+
+@dataclass(frozen=True)
 class Builtin:
     """A method bound to an abstract value: ``call(args, kwargs, node)``."""
 

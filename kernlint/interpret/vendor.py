@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -65,11 +65,12 @@ def _other_vendor(module: Module) -> str:
         return f"the module makes tensors on `{min(devices)}`"
     if not os.path.isfile(module.path):
         return ""
-    for statement in tree.body if (tree := python_tree(module.text)) is not None else ():
-        needed = _needed_by_import(statement, module.path) if isinstance(statement, ast.ImportFrom) else ""
-        if needed:
-            return f"what the module imports needs `{needed}`"
+    tree = python_tree(module.text)
+    if needed := _needed(tree.body if tree is not None else (), module.path):
+        return f"what the module imports needs `{needed}`"
     for file in package_files(module.path):
+        if needed := _needed(project.statements_of(str(file)), str(file)):
+            return f"what its package `{file.parent.name}` imports needs `{needed}`"
         registrations = _registered(file)
         part = Path(os.path.realpath(module.path)).relative_to(file.parent).parts[0].removesuffix(".py")
         for name, registered in ((file.parent.name, registrations.get("")), (part, registrations.get(part))):
@@ -92,11 +93,21 @@ def _imports(module: Module) -> Iterator[str]:
                     yield from (f"{package}.{alias.evaluated_name}" for alias in part.names)
 
 
-def _needed_by_import(statement: ast.ImportFrom, importer: str) -> str:
-    """The vendor's package, or the device, that what ``statement`` imports from a file of the project cannot do without."""
-    file = project.module_of(importer, statement.module or "", statement.level)
-    statements = project.statements_of(str(file)) if file is not None else []
-    names = {alias.name for alias in statement.names}
+def _needed(statements: Iterable[ast.stmt], importer: str) -> str:
+    """The vendor's package, or the device, that what ``statements`` import from files of the project cannot do without."""
+    for statement in statements:
+        if isinstance(statement, ast.ImportFrom):
+            module, names = statement.module or "", [alias.name for alias in statement.names]
+            for path in (module, *(f"{module}.{name}".lstrip(".") for name in names if statement.level)):
+                file = project.module_of(importer, path, statement.level)
+                if file is not None and (needed := _needed_by(str(file), names)):
+                    return needed
+    return ""
+
+
+def _needed_by(file: str, names: Sequence[str]) -> str:
+    """The vendor's package, or the device, that the module in ``file``, or a function of it that has one of the ``names``, asks for."""
+    statements = project.statements_of(file)
     for function in (one for one in statements if isinstance(one, ast.FunctionDef) and one.name in names):
         asked = (ast.unparse(node) for node in ast.walk(function) if isinstance(node, ast.Attribute))
         devices = {name.removeprefix("torch.") for name in asked if name.startswith("torch.")} & (_DEVICES | _OWN)

@@ -133,7 +133,8 @@ class Asking(Told):
         concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
         if self.late or not concerned or not untyped(workload):
             return
-        plan = self._guarded("calls", lambda: self._called(program, workload, device), None)
+        project = self.job.settings.project
+        plan = self._guarded("calls", lambda: next(self._called(program, workload, device, project), None), None)
         if plan is not None:
             assumed = _assumed((fact.name, fact.value, fact.evidence) for fact in plan.facts)
             for candidate in self._of_workload(plan.program, plan.workload, device, concerned):
@@ -149,36 +150,48 @@ class Asking(Told):
         for candidate in self._of_workload(typed, call, device, concerned) if call is not None else ():
             yield replace(candidate, assumed=assumed)
 
-    def _called(self, program: Program, workload: Workload, device: Device) -> Plan | None:
-        """The largest call of the entry of ``workload`` that the file makes itself, or its project if that is asked."""
+    def _called(self, program: Program, workload: Workload, device: Device, project: bool) -> Iterator[Plan]:
+        """The calls of the entry of ``workload`` that the file makes itself, or its ``project``, the largest first."""
         from kernlint.interpret.callers import of_entry, sites_in
         from kernlint.interpret.question import target_for
         from kernlint.verdict.scenarios import Planner
 
-        project = self.job.settings.project
-        if self.sites is None:
-            self.sites = sites_in(program, program.workloads(), project)
+        if project not in self.sites:
+            self.sites[project] = sites_in(program, program.workloads(), project)
             self.repeatable = self.repeatable and not project  # other files may change
-        sites = of_entry(self.sites, workload.entry, program)
-        return Planner(program, workload, target_for(None, device), sites).called() if sites else None
+        sites = of_entry(self.sites[project], workload.entry, program)
+        return Planner(program, workload, target_for(None, device), sites).called() if sites else iter(())
+
+    def _calls(self, context: Context) -> list[Context]:
+        """``context`` of each call that the project makes of its entry."""
+        asked = "calls in the project"
+        if asked not in context.answers:
+            plans = self._called(context.program, context.workload, context.device, True)
+            context.answers[asked] = [self._context(p.program, p.workload.first_call(), context.device) for p in plans]
+        calls: list[Context] = context.answers[asked]
+        return calls
+
+    def _context(self, program: Program, workload: Workload, device: Device) -> Context:
+        from kernlint.cost.estimate import Estimator
+        from kernlint.rules.finding import Context
+
+        settings = self.job.settings
+        price = Estimator(device).estimate
+        return Context(
+            program, workload, device, price=price, options=settings.options, device_named=settings.device_named
+        )
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
     ) -> Iterator[Candidate]:
-        from kernlint.cost.estimate import Estimator
-        from kernlint.rules.finding import Context
+        from kernlint.interpret.project import project_root
 
         if self.late:
             self.unasked.update(dict.fromkeys(rule.code for rule in rules))
             return
-        context = Context(
-            program,
-            workload,
-            device,
-            price=Estimator(device).estimate,
-            options=self.job.settings.options,
-            device_named=self.job.settings.device_named,
-        )
+        context = self._context(program, workload, device)
+        if project_root(program.kernel.path) is not None:
+            context.calls = lambda: self._guarded("calls", lambda: self._calls(context), [])
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         unheard = set[str]() if known else self.silent - self.named
         for rule in rules:
@@ -211,7 +224,7 @@ def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found:
         found += price(context, [rule], allowance)
         return
     with allowance.share(rule.code):
-        for finding in rule.check(context):
+        for finding in context.ask(rule):
             found.append(unpriced(context, finding))
 
 

@@ -83,8 +83,8 @@ class Told:
         self.fixing: Allowance | None = None
         self.unfixed: dict[str, None] = {}
         self.helpers: set[str] = set()
-        #: The calls of the file's functions, once somebody has looked for them.
-        self.sites: list[CallSite] | None = None
+        #: The calls of the file's functions, in the file and in its project, once somebody has looked for them.
+        self.sites: dict[bool, list[CallSite]] = {}
 
     def _guarded(self, what: str, action: Callable[[], _T], default: _T) -> _T:
         """``action()``, or ``default`` where it crashes: one bad rule must not cost what the others find."""

@@ -9,6 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.readers import read_elsewhere
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.proofs.other_calls import other_calls
@@ -22,16 +23,24 @@ def set_literals(site: Site, literals: Iterable[tuple[Span, int]]) -> Rewriting:
     """Each integer literal with its new value, where that differs."""
     edits = []
     changed = set()
+    effects = Effects()
     for span, value in sorted(literals):
         node = site.source.at(span, cst.Integer)
         if node.evaluated_value != value:
             edits.append(site.source.replace(node, str(value)))
             changed.add(span)
-    effects = Effects()
+            effects |= for_launches_alone(site, node)
     for launch in site.workload.launches():
         names = {name for name, spans in launch.literals.items() if changed.intersection(spans)}
         effects |= order_of_sums(launch, names)
     return Rewriting(tuple(edits), effects)
+
+
+def for_launches_alone(site: Site, number: cst.Integer) -> Effects:
+    """What becomes of others that read ``number``, which is to be another one for launches."""
+    other = read_elsewhere(site.source, number, {launch.span for launch in site.workload.launches()})
+    where = f"`{number.value}` at line {site.source.line_number(site.source.start(number))}"
+    return Effects("unsafe", notes=(f"{where} is not for the launch alone: {other}",)) if other else Effects()
 
 
 def same_work(site: Site, edits: Edits) -> Effects:
@@ -67,16 +76,17 @@ def _step(site: Site, tiles: Edits) -> int:
 def set_options(site: Site, options: Iterable[tuple[Span, str, int]]) -> Rewriting:
     """Each launch with its constexprs and options set."""
     edits: list[TextEdit] = []
+    effects = Effects()
     names: dict[Span, set[str]] = {}
     # Launch options stand behind constexprs, warps before stages, as people write them.
     for span, name, value in sorted(
         options, key=lambda one: (one[0], one[1] in _OPTIONS, one[1] == "num_stages", one[1])
     ):
-        made = _set_option(site, span, name, value)
+        made, apart = _set_option(site, span, name, value)
+        effects |= apart
         edits += made
         if made:
             names.setdefault(span, set()).add(name)
-    effects = Effects()
     for launch in site.workload.launches():
         effects |= order_of_sums(launch, names.get(launch.span, set()))
     return Rewriting(_in_one_place(edits), effects)
@@ -108,25 +118,26 @@ def _in_one_place(edits: list[TextEdit]) -> tuple[TextEdit, ...]:
     return tuple(merged.values())
 
 
-def _set_option(site: Site, span: Span, name: str, value: int) -> list[TextEdit]:
+def _set_option(site: Site, span: Span, name: str, value: int) -> tuple[list[TextEdit], Effects]:
     source = site.source
     launch, call = site.launch(span), source.at(span, cst.Call)
     current = _current(launch, name)
     if current == value and (name in launch.explicit or current == _default(name)):
-        return []
+        return [], Effects()
     given = next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
     if given is None:
         given = _positional(site, launch, call, name)
     if given is not None:
         constant = _constant(site, given.value)
-        return [source.replace(constant if constant is not None else given.value, str(value))]
+        return [source.replace(constant if constant is not None else given.value, str(value))], Effects()
     if name in launch.explicit and any(arg.star == "**" for arg in call.args):
-        return [_in_dictionary(site, call, name, value)]
+        entry = _in_dictionary(site, call, name)
+        return [source.replace(entry, str(value))], for_launches_alone(site, entry)
     if any(arg.star == "*" for arg in call.args) and name in launch.explicit:
         raise CannotRewrite(f"{name} is among the starred arguments of the launch")
     if launch.autotuned:
         raise CannotRewrite(f"{name} is up to the configurations of the tuner")
-    return source.add_keyword(call, name, str(value))
+    return source.add_keyword(call, name, str(value)), Effects()
 
 
 def _current(launch: Launch, name: str) -> object:
@@ -170,7 +181,7 @@ def _constant(site: Site, value: cst.BaseExpression) -> cst.Integer | None:
     return bound[0].value
 
 
-def _in_dictionary(site: Site, call: cst.Call, name: str, value: int) -> TextEdit:
+def _in_dictionary(site: Site, call: cst.Call, name: str) -> cst.Integer:
     """The literal under ``name`` in the one dictionary of the module that has it, for ``**LAUNCH``."""
     found: list[cst.BaseExpression] = []
     for node in walk(site.module.tree):
@@ -183,4 +194,4 @@ def _in_dictionary(site: Site, call: cst.Call, name: str, value: int) -> TextEdi
         raise CannotRewrite(
             f"{name} comes from a dictionary at line {site.source.line_number(site.source.start(call))}"
         )
-    return site.source.replace(found[0], str(value))
+    return found[0]

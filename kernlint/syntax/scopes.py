@@ -15,7 +15,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.syntax.names import bound_by, targets
 from kernlint.syntax.tree import Module
-from kernlint.syntax.unreached import Constants
+from kernlint.syntax.unreached import Constants, before_end
 from kernlint.syntax.walk import children, parameters, walk
 
 _BUILTINS = frozenset(dir(builtins)) | {
@@ -205,6 +205,8 @@ class _Search:
                 stack += [child for child in (part.orelse, part.test) if child is not None]
             elif kind in _SPECIAL:
                 self._special(part, scope)
+            elif kind is cst.IndentedBlock:
+                stack += reversed([*before_end(part.body)])
             else:
                 stack += reversed(children(part))
 
@@ -253,7 +255,7 @@ class _Search:
         inner = _Scope(local_names(node, self.inert) | {"__class__"}, around, function=node)
         if not self._sees_all(inner, node):
             inner.choices = self.constants.measured(node)
-            for statement in node.body.body:
+            for statement in before_end(node.body.body):
                 self.visit(statement, inner)
 
     def _sees_all(self, scope: _Scope, function: cst.FunctionDef) -> bool:

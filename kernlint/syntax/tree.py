@@ -15,7 +15,6 @@ from functools import cached_property
 from heapq import merge
 from itertools import accumulate, chain, count
 from operator import itemgetter
-from symtable import symtable
 from typing import Any, TypeVar
 
 import libcst
@@ -305,7 +304,7 @@ def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False
     check_depth(text, path, first_line)
     python = python_tree(text)
     if python is not None:
-        _check_names(text, path, first_line)
+        _check_rules(python, text, path, first_line)
         light = None if layout else _light_tree(text, python)
         if light is not None:
             return Module(light.tree, text, path, first_line, light.counterparts)
@@ -353,8 +352,9 @@ def check_syntax(module: Module, text: str) -> None:
     changed = _changed_statements(module, split_lines(text))
     try:
         check_depth(changed, module.path)
-        if python_tree(changed) is not None:
-            _check_names(changed, module.path, module.first_line)
+        python = python_tree(changed)
+        if python is not None:
+            _check_rules(python, changed, module.path, module.first_line)
             return
     except SourceError:
         # Said of the whole, with its lines.
@@ -386,13 +386,14 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _check_names(text: str, path: str, first_line: int) -> None:
-    """Raise ``SourceError`` where Python's grammar accepts ``text`` and its rules of names do not: a parameter twice, a
-    ``global`` behind the use of the name. Python's symbol table tells, which makes no code."""
+def _check_rules(python: ast.Module, text: str, path: str, first_line: int) -> None:
+    """Raise ``SourceError`` where Python's grammar accepts ``text``, as ``python``, and its compiler does not: a parameter twice,
+    ``return`` outside of a function. Nothing of it is run; cells of a notebook may await at their top level."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if path.endswith(".ipynb") else 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            symtable(text, path, "exec")
+            compile(python, path, "exec", flags, dont_inherit=True)
     except SyntaxError as error:
         raise SourceError(_placed(_place_of(error), text, path, first_line)) from None
     except (ValueError, RecursionError, MemoryError):

@@ -1,11 +1,12 @@
-"""Branches that no run takes, as constants of the module and the values that a benchmark goes through decide their conditions."""
+"""What no run gets to: branches, as constants of the module and the values that a benchmark goes through decide their conditions, and
+what stands behind the end of a block."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,6 +31,20 @@ _COMPARISONS: Mapping[type[cst.BaseCompOp], Callable[[Any, Any], Any]] = {
 _MOST = 256
 
 _SINGLETONS = {"True": True, "False": False, "None": None}
+
+
+def before_end(block: Sequence[cst.BaseStatement | cst.BaseSmallStatement]) -> Iterator[cst.CSTNode]:
+    """The statements of ``block`` up to the first behind which no run gets."""
+    for statement in block:
+        yield statement
+        if any(map(_ends, statement.body if isinstance(statement, cst.SimpleStatementLine) else (statement,))):
+            return
+
+
+def _ends(statement: cst.CSTNode) -> bool:
+    if isinstance(statement, cst.Assert):
+        return isinstance(statement.test, cst.Name) and statement.test.value == "False"
+    return isinstance(statement, (cst.Return, cst.Raise, cst.Break, cst.Continue))
 
 
 class _Open(Exception):

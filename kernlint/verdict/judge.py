@@ -138,7 +138,7 @@ def judge(
 def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:
     """``judgement`` with what ``rules``, those that are not about speed, are sure is wrong."""
     context = Context(program, judgement.proven.workload.first_call(), device, price=_pricing(device, None))
-    found = [unpriced(context, finding) for rule in rules for finding in rule.check(context)]
+    found = [unpriced(context, finding) for rule in rules for finding in context.ask(rule)]
     errors = sorted((c for c in found if c.finding.severity == "error"), key=lambda c: c.finding.span)
     return replace(judgement, errors=tuple(errors))
 

@@ -5,7 +5,7 @@ The first of :func:`plans` is the one that an answer is given for; the others sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernlint.cost.open_sizes import open_symbols
@@ -167,9 +167,7 @@ class Planner:
         question = self.program.question
         given = {fact.name for fact in question.facts}
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items() if name not in given]
-        called = self.program.variant(
-            self.program.kernel, replace(question, facts=(*question.facts, *facts), strict=False)
-        )
+        called = self.program.about(replace(question, facts=(*question.facts, *facts), strict=False))
         workload = called.workload(self.workload.entry, NO_EDITS)
         if workload is None or not workload.first_call().launches():
             return None
@@ -181,9 +179,9 @@ class Planner:
         told = [AssumedFact(fact.name, _said(fact), "call", what.format(site.place)) for fact in facts]
         return replace(plan, name=f"call at {site.place}", facts=(*told, *plan.facts))
 
-    def called(self) -> Plan | None:
-        """The largest of the calls; None where there is none that can be followed."""
-        return self._of_site(self.sites[0]) if self.sites else None
+    def called(self) -> Iterator[Plan]:
+        """The calls that can be followed of those of the project, the largest first."""
+        return filter(None, map(self._of_site, self.sites[:_MOST_SITES]))
 
     def assignments(self) -> list[dict[str, Dtype]]:
         """Types for all untyped arguments, the likeliest first; those that Triton's front end refuses are left out."""
@@ -220,7 +218,7 @@ class Planner:
         return self._read[key]
 
     def _faults(self, dtypes: Mapping[str, Dtype]) -> set[tuple[str, object]]:
-        checked = self.program.variant(self.program.kernel, replace(self.program.question, target=self.target))
+        checked = self.program.about(replace(self.program.question, target=self.target))
         workload = checked.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)
         return {
             (fault.kind, fault.span)
@@ -232,7 +230,7 @@ class Planner:
     def plans(self) -> list[Plan]:
         """The calls to judge, the one that answers are about first; empty where the sizes cannot be told by any evidence."""
         telling = [site for site in self.sites if not _is_small(site)]
-        called = [plan for site in telling[:_MOST_SITES] if (plan := self._of_site(site)) is not None]
+        called = list(filter(None, map(self._of_site, telling[:_MOST_SITES])))
         if called and not telling[0].tried:
             return called
         # What only tries the function says what it may be given, not how much of it.
@@ -252,7 +250,7 @@ class Planner:
         if not facts:
             return self
         asked = replace(question, facts=(*question.facts, *facts), strict=False)
-        program = self.program.variant(self.program.kernel, asked)
+        program = self.program.about(asked)
         workload = program.workload(self.workload.entry, NO_EDITS)
         followed = workload is not None and workload.first_call().launches()
         return Planner(program, workload, self.target, self.sites) if followed and workload else self

@@ -208,7 +208,7 @@ def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None =
     candidates: list[Candidate] = []
     for rule in rules:
         with allowance.share(rule.code) if allowance is not None else nullcontext():
-            for finding in rule.check(context):
+            for finding in context.ask(rule):
                 candidates.append(replace(unpriced(context, finding), unfinished=True))
                 candidates[-1] = _candidate(context, finding)
     return sorted(candidates, key=lambda c: (c.finding.span, c.finding.rule.code))

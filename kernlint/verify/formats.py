@@ -89,6 +89,15 @@ class Precision:
     declared: str = ""
     changed: bool = False
 
+    def numerics(self) -> tuple[str, str]:
+        """What can be asked of a changed version that nobody said this of: that its precision is what it was, where it computes
+        in no other format; and why that, or less, is asked."""
+        named = _narrowest(self.named_after - self.named_before)
+        new = named or _narrowest(name for kind, name in self.after.items() if name != self.before.get(kind))
+        if new is not None:
+            return "changed", f"it computes in {new}, as the version before does not"
+        return "reordered", "it computes in the formats of the version before"
+
     def granted(self, backend: str) -> dict[str, dict[str, str]]:
         """``before``: the formats of the version before; ``after``: those that the errors of the changed version may be of,
         beyond what the version before shows."""

@@ -101,6 +101,7 @@ def make_plan(
     if reference is None and read.task.reference is not None:
         reference = read.task.reference.text
     notes: list[str] = []
+    change: ChangeReport | None
     if fixed is None:
         made = fix_source(
             replace(request, reference=reference),
@@ -115,10 +116,20 @@ def make_plan(
             return report
         change, after = report, made.after
     else:
-        # What a user has changed may round differently; how much the errors grew is reported.
-        change, after = ChangeReport(fixed_path, (), *_class_and_format(numerics or "changed")), fixed
+        change, after = None, fixed
     workload = read.judgement.workload
     changed = _changed_workload(after, fixed_path if fixed is not None else request.path, workload, read, notes)
+    precision = Precision(
+        formats_of(workload),
+        formats_of(changed) if changed is not None else {},
+        named_formats(read.task.kernel.text),
+        named_formats(after),
+    )
+    if change is None:
+        if numerics is None:
+            numerics, why = precision.numerics() if _followed(changed) else ("changed", "it cannot be followed")
+            notes.append(f"the changed version is held to `{numerics}`: {why} (--numerics says otherwise)")
+        change = ChangeReport(fixed_path, (), *_class_and_format(numerics))
     gpu = read.reading.device
     before_jobs, uncompiled = compile_jobs(workload)
     after_jobs, uncompiled_after = compile_jobs(changed) if changed is not None else ([], [])
@@ -141,14 +152,7 @@ def make_plan(
         architecture=gpu.architecture,
         launches={"before": before_jobs, "after": after_jobs},
         uncompiled=tuple(dict.fromkeys((*uncompiled, *uncompiled_after))),
-        precision=Precision(
-            formats_of(workload),
-            formats_of(changed) if changed is not None else {},
-            named_formats(read.task.kernel.text),
-            named_formats(after),
-            change.format or "",
-            change.numerics == "changed",
-        ),
+        precision=replace(precision, declared=change.format or "", changed=change.numerics == "changed"),
         predictions=_predictions(read, workload, changed, gpu, single=len(change.rules) == 1),
         tensors=_tensors(workload),
         extents=changed_sizes.extents,
@@ -213,6 +217,11 @@ def _changed_workload(after: str, path: str, before: Workload, read: Analysis, n
         return None
     found = [w for w in changed.program.workloads() if w.entry == before.entry]
     return found[0] if found else changed.judgement.workload
+
+
+def _followed(workload: Workload | None) -> bool:
+    """Whether the formats of all that it computes are known."""
+    return workload is not None and all(launch.kernel.complete for launch in workload.launches())
 
 
 def _predictions(

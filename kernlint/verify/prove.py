@@ -113,7 +113,6 @@ def job_of(plan: Plan, backend: str, others: Iterable[str] = ()) -> dict[str, An
         "device": dict(plan.device),
         "tensors": dict(plan.tensors),
         "values": dict(plan.values),
-        "sources": [plan.before, plan.after],
         "formats": plan.precision.granted(backend),
     }
 

@@ -301,7 +301,8 @@ class Repeat:
 
     ``body`` holds the steps of one iteration in the middle, ``earlier`` those of the one before it (empty where only one
     was followed): what differs between them tells what moves and what is handed on. ``entered`` are those of a first one that
-    was followed before these, to settle what is handed on: they count for what depends on what alone.
+    was followed before these, to settle what is handed on: they count for what depends on what alone. ``round`` stands in ``body``
+    for the place of that iteration, where one law gives the places of all, ``before`` for that of ``earlier``.
     """
 
     count: Size | None
@@ -311,6 +312,7 @@ class Repeat:
     earlier: tuple[Step, ...] = ()
     entered: tuple[Step, ...] = field(default=(), compare=False)
     round: Symbol | None = None
+    before: Symbol | None = None
     backwards: bool = False
 
 

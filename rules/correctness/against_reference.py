@@ -252,6 +252,7 @@ def of_kind(rule: Rule, context: Context, kind: str, said: Callable[[Difference,
             kernel or context.workload.entry,
             kernel,
             difference.places,
+            at_any_size=True,
         )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from kernlint.rules.finding import Context
+from kernlint.rules.finding import Context, Doubt
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.rules.refusals import RefusalRule
 from kernlint.workload import Fault
@@ -84,6 +86,7 @@ class UnsupportedKernelSyntax(RefusalRule):
     example = "for start in range(0, n, BLOCK):\n    if start > 4096:\n        break"
     use_instead = "for start in range(0, min(n, 4097), BLOCK):\n    ..."
 
-    def severity_of(self, fault: Fault, context: Context) -> str:
-        refuses = context.workload.bare and node_at(context, fault.span, cst.Raise) is not None
-        return "info" if refuses else super().severity_of(fault, context)
+    def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:
+        yield from super().doubts_of(fault, context)
+        if context.workload.bare and node_at(context, fault.span, cst.Raise) is not None:
+            yield Doubt("the kernel is not meant to be compiled, and nothing launches it")

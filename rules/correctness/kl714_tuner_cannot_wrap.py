@@ -11,7 +11,6 @@ from kernlint.interpret.jit_source import assignment
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.jit_functions import Decorated, functions, keyword, strings
-from kernlint.rules.refusals import severity_here
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
@@ -29,6 +28,7 @@ class TunerCannotWrap(Rule):
     name = "tuner-cannot-wrap"
     category = "correctness"
     severity = "error"
+    refused = True
     lexical = True
     summary = "triton.autotune or triton.heuristics on something that it cannot tune"
     what_it_does = """
@@ -89,11 +89,10 @@ class TunerCannotWrap(Rule):
         target = context.program.question.target or Target()
         for function in functions(module):
             for node, text in _problems(function, module, target):
-                severity = severity_here(self, context)
                 raises = Evidence(
                     f"Triton {target.release} raises where the module is imported or the kernel first launched"
                 )
-                yield Finding(self, severity, text, module.span(node), function.name, function.name, (raises,))
+                yield Finding(self, self.severity, text, module.span(node), function.name, function.name, (raises,))
 
 
 def _problems(function: Decorated, module: Module, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:

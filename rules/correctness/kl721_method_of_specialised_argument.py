@@ -12,7 +12,6 @@ class MethodOfSpecialisedArgument(RefusalRule):
     severity = "error"
     summary = ".to(...) on an integer argument that is a constant when it is 1"
     kinds = frozenset(["specialised-scalar"])
-    if_open = "info"
     methods = (("specialised-scalar", "Write `tl.cast(argument, type)`, which takes compile-time numbers too."),)
 
     what_it_does = """

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.masked_lanes import described, finding, reductions
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.finding import Context, Finding, doubted
 
 
 class UndefinedMaskedLanes(Rule):
@@ -71,5 +71,7 @@ class UndefinedMaskedLanes(Rule):
             # What a combining function of the author's makes of such lanes is not known.
             if found.pad.value == "undefined" and found.reduce.op != "reduce":
                 as_zero = described(replace(found, pad=replace(found.pad, value=0.0)))
-                severity = self.severity if as_zero and found.reduce.dtype is not None else "info"
-                yield finding(self, context, found, severity, "which Triton leaves undefined: the load has no `other`")
+                wrong = as_zero and found.reduce.dtype is not None
+                doubts = doubted(not wrong, "zero, which the compilers of today happen to give, would be right")
+                what = "which Triton leaves undefined: the load has no `other`"
+                yield finding(self, context, found, what, *doubts)

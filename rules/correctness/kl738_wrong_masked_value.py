@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.masked_lanes import described, finding, reductions
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.finding import Context, Finding, doubted
 
 
 class WrongMaskedValue(Rule):
@@ -77,4 +77,5 @@ class WrongMaskedValue(Rule):
         for found in reductions(context.workload):
             what = described(found)
             if what:
-                yield finding(self, context, found, self.severity if found.proven else "info", what)
+                doubts = doubted(not found.proven, "the mask may leave no lane out at the sizes of a call")
+                yield finding(self, context, found, what, *doubts)

@@ -123,6 +123,7 @@ class AccessBeforeStart(Rule):
                             "Put the condition into the mask; `tl.where` around the load does not keep it from being made.",
                             f"Add `& (index >= 0)` to the mask at line {access.span.line}.",
                         ),
+                        at_any_size=not sizes,
                     )
 
 

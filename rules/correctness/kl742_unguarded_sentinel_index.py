@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span, concrete
@@ -29,6 +29,7 @@ class UnguardedSentinelIndex(Rule):
     severity = "warning"
     summary = "an index that may be the sentinel -1 is used as an address"
     bare = True
+    at_any_size = True
     what_it_does = """
         Finds indices loaded with a negative `other` and used in the address of an access whose mask does not test
         them. A warning where the mask of the access does not even cover the masked lanes of the load; info where it
@@ -99,7 +100,7 @@ class UnguardedSentinelIndex(Rule):
                     covered = set(table.mask or ()) <= set(access.mask or ())
                     yield Finding(
                         self,
-                        "info" if covered else self.severity,
+                        self.severity,
                         f"the index from `{table.base}` is {table.other:g} where masked, and addresses `{access.base}` untested",
                         access.span,
                         launch.kernel.name,
@@ -111,5 +112,8 @@ class UnguardedSentinelIndex(Rule):
                             f"the index from `{table.base}` may be {table.other:g}",
                             "Mask the access where the index is negative.",
                             f"Add `& (index >= 0)` to the mask at line {access.span.line}.",
+                        ),
+                        doubts=doubted(
+                            covered, "the access is masked where the load is: only the table itself may hold it"
                         ),
                     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.readings import found_however_read
 from kernlint.rules.repair import Repair, mending
@@ -87,7 +87,7 @@ class MaskOnWrongAxis(Rule):
                 seen.add((launch.kernel.name, place))
                 yield Finding(
                     self,
-                    self.severity if place in square else "info",
+                    self.severity,
                     f"the one-dimensional mask of this {access.shape[0]}x{access.shape[1]} tile is aligned with its columns",
                     place,
                     launch.kernel.name,
@@ -99,6 +99,7 @@ class MaskOnWrongAxis(Rule):
                         "the one-dimensional mask is aligned with the columns of the tile",
                         "Write `mask[:, None]` for a mask of rows, `mask[None, :]` where the columns are meant.",
                     ),
+                    doubts=doubted(place not in square, "the tile is square only as its constants are assumed"),
                 )
 
 

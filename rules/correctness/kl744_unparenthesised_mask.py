@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.repair import Repair, mending
 from kernlint.syntax.tree import Module
@@ -84,7 +84,7 @@ class UnparenthesisedMask(Rule):
                 text = module.code(wrong)
                 yield Finding(
                     self,
-                    "info" if _asks_for_any_bit(node) else self.severity,
+                    self.severity,
                     f"`{text}` is computed before the comparisons around it: they need parentheses",
                     span,
                     name,
@@ -96,6 +96,7 @@ class UnparenthesisedMask(Rule):
                         f"`{text}` is computed before the comparisons around it",
                         "Put each comparison in parentheses.",
                     ),
+                    doubts=doubted(_asks_for_any_bit(node), "it means the same unless the value is even"),
                 )
 
 

@@ -15,6 +15,7 @@ class MaskPastTheEnd(Rule):
     name = "mask-past-the-end"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "an access under a mask leaves its tensor: the mask bounds another index than the one in the address"
     what_it_does = """
         Finds a program, iteration and lane that the mask lets through and whose address lies behind the last element of the

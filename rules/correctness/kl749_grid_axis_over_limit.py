@@ -14,6 +14,7 @@ class GridAxisOverLimit(Rule):
     name = "grid-axis-over-limit"
     category = "correctness"
     severity = "error"
+    refused = True
     summary = "the second or third grid extent is larger than CUDA allows"
     what_it_does = "Finds launches whose grid extent 1 or 2 is more than 65535 at the sizes in view."
     why = "The launch fails with an invalid argument."
@@ -85,7 +86,7 @@ class GridAxisOverLimit(Rule):
                 if number is not None and number > 65535:
                     yield Finding(
                         self,
-                        "warning" if launch.tried else self.severity,
+                        self.severity,
                         f"grid extent {axis} is {number} at these sizes, more than the 65535 that CUDA allows",
                         launch.span,
                         launch.function,

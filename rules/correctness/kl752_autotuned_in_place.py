@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
@@ -28,6 +28,7 @@ class AutotunedInPlace(Rule):
     name = "autotuned-in-place"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "an autotuned kernel updates a buffer in place, and tuning runs it many times"
     bare = True
     what_it_does = """
@@ -133,8 +134,7 @@ class AutotunedInPlace(Rule):
         )
         return Finding(
             self,
-            # A flag that is only assumed may keep the write out of the program.
-            self.severity if followed(launch) else "info",
+            self.severity,
             f"autotuning runs this {what} `{write.base}` many times: {least} not in restore_value",
             write.span,
             launch.kernel.name,
@@ -146,4 +146,5 @@ class AutotunedInPlace(Rule):
                 f"autotuning updates `{write.base}` in place many times",
                 f'Add "{write.base}" to `restore_value` of the autotuner.',
             ),
+            doubts=doubted(not followed(launch), "a flag whose value is assumed may keep the write out of the program"),
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import written_before
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span
@@ -27,6 +27,7 @@ class ZeroedWhileTuningOnly(Rule):
     name = "zeroed-while-tuning-only"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "an accumulator relies on reset_to_zero, which only runs while tuning"
     what_it_does = """
         Finds buffers in the `reset_to_zero` of an autotuned kernel that adds to them with atomics, where nothing
@@ -96,7 +97,7 @@ class ZeroedWhileTuningOnly(Rule):
                     continue
                 yield Finding(
                     self,
-                    self.severity if tensor.storage.origin == "empty" else "info",
+                    self.severity,
                     f"`{tensor.name or base}` is only zeroed while tuning: later calls add to what it holds",
                     launch.span,
                     launch.function,
@@ -111,5 +112,6 @@ class ZeroedWhileTuningOnly(Rule):
                         f"`{tensor.name or base}` is only zeroed while tuning",
                         "Zero the buffer before each launch: allocate it with `torch.zeros`, or call `zero_()`.",
                     ),
+                    doubts=doubted(tensor.storage.origin == "input", "callers may zero it"),
                 )
                 break

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span
 
@@ -26,6 +26,7 @@ class TunedParameterInKey(Rule):
     severity = "warning"
     summary = "the autotune key names a parameter that the configurations set"
     bare = True
+    at_any_size = True
     what_it_does = "Finds autotune keys with a name that is also a meta-parameter of the configurations."
     why = """
         The caller does not pass it, so that part of the key is the same on every call: the kernel is tuned once, for
@@ -82,7 +83,7 @@ class TunedParameterInKey(Rule):
             constant = len(both) == len(tuning.key) and len(launch.configurations) > 1
             yield Finding(
                 self,
-                self.severity if constant else "info",
+                self.severity,
                 f"the autotune key names {names}, which the configurations set: "
                 + ("it never changes" if len(both) == len(tuning.key) else "that part never changes"),
                 tuning.span,
@@ -95,4 +96,5 @@ class TunedParameterInKey(Rule):
                     f"the autotune key names {names}",
                     "Key on the problem sizes alone.",
                 ),
+                doubts=doubted(not constant, "the rest of the key tells calls apart, or there is one configuration"),
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners, unknown_in
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import Site, Space, open_symbols, samples, sites, symbols_of
 from kernlint.workload import Launch, Workload
 from kernlint.workload.expr import Atom, Lane, LoopIndex, ProgramId
@@ -104,7 +104,7 @@ class StoreLoadWithoutBarrier(Rule):
                         seen |= {load.span, (launch.kernel.name, load.base)}
                         yield Finding(
                             self,
-                            "info" if context.program.other_vendor else self.severity,
+                            self.severity,
                             f"`{load.base}` is read back in another order than it was stored, with no barrier between",
                             load.span,
                             launch.kernel.name,
@@ -115,6 +115,9 @@ class StoreLoadWithoutBarrier(Rule):
                                     f"{launch.num_warps} warps run the program: one may read what another has not stored yet",
                                     launch.span,
                                 ),
+                            ),
+                            doubts=doubted(
+                                (vendor := context.program.other_vendor), f"{vendor}, whose compiler may order them"
                             ),
                         )
 

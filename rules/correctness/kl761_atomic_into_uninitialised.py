@@ -29,6 +29,7 @@ class AtomicIntoUninitialised(Rule):
     name = "atomic-into-uninitialised"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "atomics accumulate into a buffer that nothing has initialised"
     what_it_does = """
         Finds launches that pass a tensor of `torch.empty`, `empty_like` or `new_empty`, which no step before writes,

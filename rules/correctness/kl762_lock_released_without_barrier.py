@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.interpret.api import Target
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.workload import Loop
 from kernlint.workload.kernel import Atomic, Store
@@ -22,6 +22,7 @@ class LockReleasedWithoutBarrier(Rule):
     severity = "warning"
     summary = "a spin lock is released before the stores of the program are known to be done"
     bare = True
+    at_any_size = True
     what_it_does = """
         Finds a `while` loop that spins on an atomic, followed by stores and by an atomic on the same address that
         releases the lock, with no `tl.debug_barrier()` between the last store and the release. Triton 3.9 puts a barrier
@@ -100,7 +101,7 @@ class LockReleasedWithoutBarrier(Rule):
                 if stores and stores[-1].access.barriers == release.access.barriers:
                     yield Finding(
                         self,
-                        "info" if waits else self.severity,
+                        self.severity,
                         f"the lock `{spin.access.base}` is released with no barrier after the stores that it protects"
                         f"{until}",
                         release.access.span,
@@ -110,6 +111,7 @@ class LockReleasedWithoutBarrier(Rule):
                             Evidence("the lock is taken here", spin.access.span),
                             Evidence("the last store under it", stores[-1].access.span),
                         ),
+                        doubts=doubted(waits, "Triton 3.9 puts a barrier there"),
                     )
                     break
 

@@ -16,6 +16,7 @@ class AtomicElementType(Rule):
     name = "atomic-element-type"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "an atomic on an element type that Triton cannot lower"
     what_it_does = """
         Finds atomics whose tensor is known to be of an 8- or 16-bit integer type or bool, `atomic_max` and

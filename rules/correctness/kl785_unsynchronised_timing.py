@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 
@@ -71,12 +71,13 @@ class UnsynchronisedTiming(Rule):
             launch, clock = module.span(gap.launch), module.span(gap.clock)
             yield Finding(
                 self,
-                "info" if gap.may_be_meant else self.severity,
+                self.severity,
                 f"`{gap.function}` reads the clock while the launch at line {launch.line} may still run",
                 clock,
                 gap.function,
                 "",
                 (Evidence("nothing waits for the device after the launch", launch),),
+                doubts=doubted(gap.may_be_meant, "the time of issuing may be what is asked for"),
             )
 
 

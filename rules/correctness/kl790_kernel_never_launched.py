@@ -17,6 +17,7 @@ class KernelNeverLaunched(Rule):
     name = "kernel-never-launched"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "the model has a Triton kernel that no call of forward can reach"
     what_it_does = """
         Finds a `forward` that replaces a PyTorch model at hand, whose module defines `@triton.jit` kernels, and from which

@@ -24,6 +24,7 @@ class LibraryDoesTheWork(Rule):
     name = "library-does-the-work"
     category = "correctness"
     severity = "warning"
+    at_any_size = True
     summary = "the heaviest call of the PyTorch model is still made, and the kernels around it take next to no time"
     what_it_does = """
         Compares a `forward` with the PyTorch model that it replaces. Finds the one torch call that takes more than half of the

@@ -16,6 +16,7 @@ class ResultFromEarlierCall(Rule):
     name = "result-from-earlier-call"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "a second call of forward, on other tensors, returns what the first one computed"
     what_it_does = """
         Follows `forward` twice on one object, the second time on new tensors. Finds the results of the second call that depend on

@@ -16,6 +16,7 @@ class ResultIgnoresInput(Rule):
     name = "result-ignores-input"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "no input's data can reach what forward returns, though the PyTorch model's result depends on it"
     what_it_does = """
         Follows the data of every tensor argument through the torch calls and kernels of a `forward` that replaces a PyTorch

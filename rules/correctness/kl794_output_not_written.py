@@ -19,6 +19,7 @@ class OutputNotWritten(Rule):
     name = "output-not-written"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "a returned torch.empty tensor has more elements than all stores of the call can write"
     what_it_does = """
         For every tensor from `torch.empty` (or `empty_like`, `new_empty`) that the call returns, counts what the stores of all

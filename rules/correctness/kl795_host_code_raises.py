@@ -13,6 +13,7 @@ class HostCodeRaises(Rule):
     name = "host-code-raises"
     category = "correctness"
     severity = "error"
+    at_any_size = True
     summary = "the Python around a launch raises before the kernel runs"
     what_it_does = """
         Finds, on the way to a launch, parameters of a `triton.Config` read as its attributes (`config.BLOCK`), a kernel

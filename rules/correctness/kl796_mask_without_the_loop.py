@@ -80,6 +80,7 @@ class MaskWithoutTheLoop(Rule):
                         launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"the last tile of {stuck.tile} is partial{stuck.where}", stuck.span),),
+                        at_any_size=stuck.proven,
                     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import Site, Space, samples, sites, symbols_of
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Reduce, Span, Workload
@@ -104,7 +104,7 @@ class FittingOther(Repair):
     place: Span
 
 
-def finding(rule: Rule, context: Context, found: Padded, severity: str, what: str) -> Finding:
+def finding(rule: Rule, context: Context, found: Padded, what: str, *doubts: Doubt) -> Finding:
     load = next((s.node for s in sites(found.launch.kernel, Load) if s.access.id == found.pad.load), None)
     evidence = []
     if isinstance(load, Load):
@@ -118,13 +118,14 @@ def finding(rule: Rule, context: Context, found: Padded, severity: str, what: st
         evidence.append(Evidence("the sizes in view do not rule out that the mask leaves lanes out", found.launch.span))
     return Finding(
         rule,
-        severity,
+        rule.severity,
         f"`tl.{found.reduce.op}` takes in the masked lanes, {what}",
         found.reduce.span,
         found.launch.kernel.name,
         found.launch.kernel.name,
         tuple(evidence),
         _other(context, found, load.span, what) if isinstance(load, Load) else None,
+        doubts=doubts,
     )
 
 

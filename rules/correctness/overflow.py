@@ -203,6 +203,7 @@ def proven(rule: Rule, context: Context, found: Overflow, repair: WideIndices) -
             Evidence(f"launched with grid {_grid(found.launch)}", found.launch.span),
         ),
         _widening(context, repair, f"`{text}` overflows 32 bits"),
+        at_any_size=True,
     )
 
 

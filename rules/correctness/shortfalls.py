@@ -60,6 +60,7 @@ class ShortfallRule(Rule, abstract=True):
                 )
                 if short.from_programs
                 else None,
+                at_any_size=proven,
             )
 
     @abstractmethod

@@ -50,6 +50,7 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
             kernel,
             witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
             masking(context, over.launch, access.span, f"the {noun} has no mask"),
+            at_any_size=True,
         )
     for shot in overshoots(context.workload, kind):
         access, kernel = shot.site.access, shot.launch.kernel.name

@@ -8,7 +8,6 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.kernel_source import kernels_once
-from kernlint.rules.refusals import severity_here
 from kernlint.rules.repair import Repair
 from kernlint.workload import Span
 
@@ -26,6 +25,7 @@ class ConstexprNotSpecialised(Rule):
     name = "constexpr-not-specialised"
     category = "launch"
     severity = "error"
+    refused = True
     bare = True
     summary = "a parameter is both tl.constexpr and listed in do_not_specialize"
     what_it_does = """
@@ -65,7 +65,7 @@ class ConstexprNotSpecialised(Rule):
             names, kernel = ", ".join(f"`{name}`" for name in both), launch.kernel
             yield Finding(
                 self,
-                severity_here(self, context),
+                self.severity,
                 f"{names} of `{kernel.name}`: tl.constexpr and do_not_specialize contradict each other",
                 kernel.name_span,
                 kernel.name,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kernlint.interpret.api import Target
-from kernlint.rules.finding import Context
+from kernlint.rules.finding import Context, Doubt
 from kernlint.rules.refusals import RefusalRule
 from kernlint.workload import Fault
 
@@ -20,13 +22,13 @@ class ApiNotInTarget(RefusalRule):
         ("removed-parameter", "Ask for it as the message says; this release has no such parameter."),
     )
 
-    def severity_of(self, fault: Fault, context: Context) -> str:
-        """No more than info where nobody named a release and an older one that people use has it."""
+    def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:
+        """That nobody named a release and an older one that people use has it, besides those of each refusal."""
+        yield from super().doubts_of(fault, context)
         target = context.program.question.target or Target(named=False)
         name, _, parameter = fault.name.removesuffix("=)").partition("(")
         if not target.named and fault.kind != "cache-modifier" and target.gone_since(name, parameter):
-            return "info"
-        return super().severity_of(fault, context)
+            yield Doubt("an older release that people use has it, and nothing tells which is meant")
 
     what_it_does = """
         Finds names of Triton and parameters of its functions that other releases have or had, but the target release

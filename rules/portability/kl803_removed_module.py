@@ -10,7 +10,6 @@ import libcst as cst
 from kernlint.interpret.api import Target
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.refusals import severity_here
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 
@@ -23,6 +22,7 @@ class RemovedModule(Rule):
     name = "removed-module"
     category = "portability"
     severity = "error"
+    refused = True
     lexical = True
     summary = "an import of a module or name of Triton that the target release does not have"
     what_it_does = """
@@ -84,7 +84,7 @@ class RemovedModule(Rule):
             change = target.change(missing)
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
-            yield Finding(self, severity_here(self, context), text, module.span(node), "<module>", "", evidence)
+            yield Finding(self, self.severity, text, module.span(node), "<module>", "", evidence)
 
 
 def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:

@@ -13,6 +13,7 @@ class TooManyWarps(Rule):
     name = "too-many-warps"
     category = "portability"
     severity = "error"
+    refused = True
     summary = "num_warps that the device cannot launch, or that is no power of two"
     what_it_does = """
         Finds launches and autotune configurations whose `num_warps` is not a power of two, or makes programs of more threads

@@ -6,7 +6,6 @@ does under dozens of tiles holds for the others, which agree in all that the ans
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from kernlint.interpret.host.journal import alike
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
-from kernlint.syntax.tree import Module
+from kernlint.syntax.copies import top_functions, without
 from kernlint.workload import Dtype, Expr, HostSync, Launch, Span, Tensor, TorchOp
 from kernlint.workload.steps import Key
 
@@ -48,30 +47,30 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     """The form of ``launch``; None where it has none that could be compared: where the kernel or what launches it is no function of
     the module, is not as it is written, or is told numbers from elsewhere."""
     module, variant = context.program.kernel, context.variant
-    functions = module.once(_functions)
+    functions = module.once(top_functions)
     kernel, host = functions.get(launch.kernel.name), functions.get(launch.function)
     if kernel is None or host is None or launch.alternatives or variant.transforms or not _is_plain(context):
         return None
-    if kernel.name != launch.kernel.name_span or not host.span.contains(launch.span):
+    if kernel.name != launch.kernel.name_span or not host.lines.contains(launch.span):
         return None
     edits = variant.edits
     touched = [*edits.skipped, *edits.unfilled, *edits.native_dots, *(e[0] for e in edits.literals)]
     touched += [*(e[0] for e in edits.options), *(e[0] for e in edits.precisions)]
-    if any(f.span.contains(span) for f in (kernel, host) for span in touched):
+    if any(f.lines.contains(span) for f in (kernel, host) for span in touched):
         return None
     integers = tuple(module.span(node) for node in module.within(host.node, cst.Integer))
     numbers = {span: i for i, span in enumerate(integers)}
     places = [span for found in launch.literals.values() for span in found]
     if not numbers.keys() >= {*places, *launch.numbers}:
         return None
-    text = _without(host.text, {launch.kernel.name: "kernel", launch.function: "host"})
+    text = without(host.text, {launch.kernel.name: "kernel", launch.function: "host"})
     if text is None:
         return None
     if not all(map(_is_value, (*launch.arguments.values(), *launch.constexprs.values()))):
         return None
     storages: dict[int, int] = {}
     key = Key((
-        text, launch.span.line - host.span.line, launch.work,
+        text, launch.span.line - host.lines.line, launch.work,
         tuple((name, alike(value, storages)) for name, value in launch.arguments.items()),
         tuple((name, alike(value, storages)) for name, value in launch.constexprs.items()),
         tuple((name, tuple(numbers[span] for span in found)) for name, found in launch.literals.items()),
@@ -134,44 +133,3 @@ def _is_value(value: object) -> bool:
 def _is_plain(context: Context) -> bool:
     """Whether prices are those of the model alone: what was measured tells of one call."""
     return isinstance(getattr(context.price, "__self__", None), Estimator)
-
-
-@dataclass(frozen=True)
-class _Function:
-    """A function of a module: its ``span`` begins with its decorators."""
-
-    node: cst.FunctionDef
-    name: Span
-    span: Span
-    text: str
-
-
-def _functions(module: Module) -> dict[str, _Function]:
-    """The functions among the statements of ``module`` whose names are bound once."""
-    found: dict[str, _Function | None] = {}
-    lines = module.text.splitlines(keepends=True)
-    for node in module.tree.body:
-        if not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            continue
-        name = node.name.value
-        if name in found or not isinstance(node, cst.FunctionDef):
-            found[name] = None
-            continue
-        whole = module.span(node)
-        first = min([whole.line, *(module.span(one).line for one in node.decorators)])
-        span = Span(whole.file, first, 1, whole.end_line, whole.end_column)
-        start = first - module.first_line
-        text = "".join(lines[start : whole.end_line - module.first_line + 1])
-        found[name] = _Function(node, module.span(node.name), span, text)
-    assigned = {target.target.value for target in module.of(cst.AssignTarget) if isinstance(target.target, cst.Name)}
-    return {name: one for name, one in found.items() if one is not None and name not in assigned}
-
-
-def _without(text: str, names: Mapping[str, str]) -> str | None:
-    """``text`` with ``names`` replaced; None where one of them is an attribute, a text or told apart otherwise than as a name."""
-    for name, other in names.items():
-        word = rf"(?<![\w.\"']){re.escape(name)}(?![\w\"'=])"
-        text, count = re.subn(word, f"<{other}>", text)
-        if name in text or not count:
-            return None
-    return text

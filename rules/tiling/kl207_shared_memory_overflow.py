@@ -16,6 +16,7 @@ class SharedMemoryOverflow(Rule):
     name = "shared-memory-overflow"
     category = "tiling"
     severity = "error"
+    refused = True
     summary = "the pipelined operand tiles exceed the shared memory of a program, so the launch fails"
     what_it_does = """
         Finds launches whose dot loop keeps more bytes of operand tiles in shared memory than one program may have on the
@@ -86,7 +87,7 @@ class SharedMemoryOverflow(Rule):
                     priced=False,
                 )  # fmt: skip
                 yield Finding(
-                    self, "warning" if launch.tried else self.severity,
+                    self, self.severity,
                     f"`{kernel}` needs {(stages - kept) * size} bytes of shared memory; a program may have {limit}",
                     launch.span, kernel, kernel,
                     (
@@ -115,7 +116,7 @@ class SharedMemoryOverflow(Rule):
         settings = ", ".join(f"{name}={value}" for name, value in smallest.constexprs.items())
         yield Finding(
             self,
-            "warning" if launch.tried else self.severity,
+            self.severity,
             f"`{kernel}` needs {least} bytes of shared memory or more under each of its {len(needs)} configurations; "
             f"a program may have {limit}",
             launch.span,

@@ -151,12 +151,36 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
             "h = x[:, 0]\nk = 1.0\nfor t in range(T):\n    k = k * 0.5\n    h = h * k + x[:, t]\nreturn h",
             "differ in a number",
         ),
-        ("p = x[:, 0]\nh = p * 0.0\nfor t in range(T):\n    h = h + p * x[:, t]\n    p = x[:, t]\nreturn h", "look at"),
+        (
+            "p = x[:, 1]\nq = p\nh = p * 0.0\nfor t in range(T):\n    h = h + q * x[:, t]\n    q = p\n    p = x[:, t]\nreturn h",
+            "no law",
+        ),
+        (
+            "p = x[:, 1]\nq = p\nh = p\nfor t in range(T):\n    h = 1.5 * p - 0.6 * q + x[:, t]\n    q = p\n    p = h\nreturn h",
+            "no law",
+        ),
+        (
+            "s = (x[:, 1], x[:, 1])\nh = x[:, 2]\nfor t in range(T):\n    h = h * s[1] + x[:, t]\n    s = (h, s[0])\nreturn h",
+            "no law",
+        ),
+        (
+            "k = j = 1.0\nh = x[:, 2]\nfor t in range(T):\n    h = h * j + x[:, t]\n    j = k\n    k = k * 0.5\nreturn h",
+            "no law",
+        ),
+        (
+            "p = x[:, 1]\nh = p * 0.0\nf = True\nfor t in range(T):\n    h = h + (p if f else x[:, t]) * x[:, t]\n    f = False\nreturn h",
+            "look at",
+        ),
+        (
+            "y = x.clone()\np = y[:, 0]\nh = p * 0.0\nfor t in range(T):\n    y[:, t] = h\n    h = h + p\n    p = y[:, t]\nreturn h",
+            "two values",
+        ),
         ("x = x.clone()\nfor t in range(2, T):\n    x[:, t] = x[:, t] + x[:, t - 2]\nreturn x", "elsewhere"),
         ("y = x.t().contiguous()\nx.copy_(y.t().flip(0))\nreturn x", "other elements"),
         ("for t in range(T):\n    x[:, t] = x[:, t] + t\nreturn x", "in place"),
         ("return x.cummax(-1).indices", "bits"),
-        ("y = x.clone()\ny[x[:, 0].long()] = 0.0\nreturn y", "a tensor tells"),
+        ("x[x[:, 0].long()] *= 2.0\nreturn x", "other elements"),
+        ("y = x.clone()\ny[:, 3, None, x[0].long()] = 0.0\nreturn y", "not known"),
         ("y = x.clone()\ny[[3, 5]] = x[:2]\nreturn y", "indexing"),
         ("y = x.clone()\ny[x > 0] = x[x > 0]\nreturn y", "no kernels"),
         (

@@ -347,7 +347,7 @@ def test_open_sizes_are_tuned_for_and_rows_by_their_power_of_two() -> None:
     context = Context(
         reading.program, reading.workloads[0], reading.device, price=lambda w: estimate(w, reading.device)
     )
-    found = [f.rule.code for rule in all_rules() if rule.default and not rule.lexical for f in rule.check(context)]
+    found = [f.rule.code for rule in all_rules() if rule.default and not rule.lexical for f in context.ask(rule)]
     assert not found
 
 

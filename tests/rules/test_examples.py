@@ -26,7 +26,7 @@ def findings(rule: Rule, source: str) -> list[tuple[Context, Finding]]:
     if rule.lexical:
         workloads = [Workload("", module.path, (), bare=True)]
     contexts = [Context(program, rule.concerns(call), gpu, price=lambda w: estimate(w, gpu)) for call in workloads]
-    return [(context, finding) for context in contexts for finding in rule.check(context)]
+    return [(context, finding) for context in contexts for finding in context.ask(rule)]
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)

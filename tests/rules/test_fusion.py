@@ -207,7 +207,7 @@ def found_in(source: str) -> list[tuple[Finding, Workload]]:
     context = context_of(source)
     result = []
     for rule in RULES:
-        for finding in rule.check(context):
+        for finding in context.ask(rule):
             assert finding.change is not None
             # A cause of the headroom has no program after it: it is written anew.
             after = context.after(finding.change.variant) if finding.cause is None else context.workload
@@ -629,7 +629,7 @@ def test_open_sizes_are_found_without_a_price() -> None:
     read = Program(parse_module(source, "example.py"), None, Question(entry="run", host=host_facts(GPU)))
     (workload,) = read.workloads()
     context = Context(read, workload, GPU, price=lambda w: estimate(w, GPU))
-    (finding,) = [finding for rule in RULES for finding in rule.check(context)]
+    (finding,) = [finding for rule in RULES for finding in context.ask(rule)]
     assert finding.rule.code == "KL401"
     assert finding.symbol == "run"
     assert context.gpu_us(context.variant) is None

@@ -37,7 +37,7 @@ def found(rule: Rule, source: str) -> bool:
     gpu = find_device("h100-sxm")
     program = Program(parse_module(source, "example.py"), None, Question(host=host_facts(gpu)))
     for workload in [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]:
-        if list(rule.check(Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu)))):
+        if list(Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu)).ask(rule)):
             return True
     return False
 

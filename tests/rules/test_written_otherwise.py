@@ -100,7 +100,7 @@ def read(rule: Rule, source: str) -> Read:
     workloads = [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]
     for workload in [program.source_alone] if rule.lexical else workloads:
         context = Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu))
-        found = found or bool(list(rule.check(context)))
+        found = found or bool(list(context.ask(rule)))
         complete = complete and all(launch.kernel.complete for launch in workload.launches())
         if workload.launches():
             times.append(estimate(workload, gpu).total_us("gpu"))

@@ -63,5 +63,5 @@ def run_rule(code: str, source: str, device: str = "h100-sxm", **sizes: int) -> 
     for workload in [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]:
         context = Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu))
         contexts.append(context)
-        findings += rule.check(context)
+        findings += context.ask(rule)
     return Found(tuple(findings), tuple(contexts))

@@ -292,7 +292,7 @@ CASES = {
             "constants": "T = 640\nK = 2000\nB = 48",
             "arguments": "x, y, i, z, j, w",
         },
-        5,
+        4,
     ),
     "distances of points": (
         {
@@ -905,6 +905,79 @@ CASES = {
             "arguments": "q, k, v, f",
         },
         3,
+    ),
+    "what the round before has looked at": (
+        {
+            "forward": (
+                "o = torch.zeros_like(x)\na = torch.zeros_like(n)\nb = n\nfor t in reversed(range(x.shape[0])):\n    k = 1.0 - d[t]\n"
+                "    a = x[t] + 0.9 * b * k - v[t] + 0.8 * k * a\n    o[t] = a\n    b = v[t]\nh = torch.zeros_like(n)\np = 2.0\n"
+                "for t in range(x.shape[0]):\n    h = 0.5 * h + (x[t] - p).abs()\n    p = x[t]\nreturn o, o + v, h"
+            ),
+            "inputs": "torch.randn(K, 9), torch.randn(K, 9), (torch.rand(K, 9) < 0.1).float(), torch.randn(9)",
+            "constants": "K = 70",
+            "arguments": "x, v, d, n",
+        },
+        3,
+    ),
+    "put where an index says": (
+        {
+            "forward": (
+                "c[i // 8, i % 8] = k.half()\nd.index_copy_(0, i, k)\ny = torch.relu(k) * 2.0\ny[j] = k[j] - y[j]\n"
+                "z = k.clone()\nz[:, j] = 0.0\nreturn c, d, y, z, k.index_fill(0, j, 3.5)"
+            ),
+            "inputs": (
+                "torch.randn(8, 8, 24).half(), torch.randn(70, 24), torch.randn(B, 24), torch.randperm(64)[:B], "
+                "torch.randperm(B)[:7] % 13 - 13"
+            ),
+            "constants": "B = 48",
+            "arguments": "c, d, k, i, j",
+        },
+        6,
+    ),
+    "put one in each row": (
+        {
+            "forward": (
+                "p = torch.softmax(x, -1)\np[torch.arange(x.shape[0], device=x.device), t] -= 1.0\n"
+                "y = x.clone()\ny[torch.arange(x.shape[0]), t] = w\nreturn p / x.shape[0], y"
+            ),
+            "inputs": "torch.randn(B, T), torch.randint(-T, T, (B,)), torch.randn(B)",
+            "constants": SIZES,
+            "arguments": "x, t, w",
+        },
+        1,
+    ),
+    "the largest of many places": (
+        {
+            "forward": (
+                "z = torch.where(x > 2.5, float('nan'), x)\na = torch.full_like(y, float('-inf')).scatter_reduce(0, i, z, 'amax')\n"
+                "b = y.scatter_reduce(0, i, z, 'amin')\nc = y.scatter_reduce(0, i, x, 'amax', include_self=False)\n"
+                "d = torch.zeros_like(y).scatter_reduce(0, i, x, 'mean', include_self=False)\n"
+                "e = y.scatter_reduce(0, i, x, 'mean')\nreturn a, b, c, d, e"
+            ),
+            "inputs": "torch.randn(T), torch.randint(0, N, (T,)), torch.randn(N)",
+            "constants": f"{SIZES}\nN = 300",
+            "arguments": "x, i, y",
+        },
+        10,
+    ),
+    "a list of tensors": (
+        {
+            "forward": (
+                "n = torch.sqrt(sum((g ** 2).sum() for g in gs))\nfor p, g in zip(ps, gs):\n    p.sub_(g * (0.1 / (n + 1e-6)))\n"
+                "return n"
+            ),
+            "inputs": "[torch.randn(B, T), torch.randn(T)], (torch.randn(B, T), torch.randn(T))",
+            "arguments": "ps, gs",
+        },
+        3,
+    ),
+    "quotients of integers": (
+        {
+            "forward": "return (i - 50) // j, (i - 50) // 4, x[o // 2], (i - 50) % -7",
+            "inputs": "torch.randint(0, 100, (B,)), torch.where(torch.rand(B) < 0.5, -3, 5), torch.randn(B, 64), torch.randperm(2 * B)",
+            "arguments": "i, j, x, o",
+        },
+        2,
     ),
     "wide pools": ({"forward": "return F.max_pool2d(x, 9, 3, 4) - F.avg_pool2d(x, 9, 3, 4)", "inputs": "torch.randn(2, 3, 50, 31)"}, 1),
     "parameter": (

@@ -27,7 +27,7 @@ def findings(code: str, source: str) -> list[Finding]:
     return [
         f
         for w in workloads
-        for f in rule.check(Context(program, rule.concerns(w), gpu, price=lambda w: estimate(w, gpu)))
+        for f in Context(program, rule.concerns(w), gpu, price=lambda w: estimate(w, gpu)).ask(rule)
     ]
 
 

@@ -47,7 +47,7 @@ SOURCES = {
     "classes": "@d\nclass A(B, *C, metaclass=M, **k):\n    '''Text.'''\n    x = 1\n",
     "expressions": (
         "a and b and c or d\nnot a\n-a ** ~b\na < b <= c is not d not in e\nx if y else z\n"
-        "{1: 2, **a}\n{1, *b}\n[*a, b]\n[x async for x in y if a if b for z in w]\n{x: y for x in z}\n{x for x in y}\n"
+        "{1: 2, **a}\n{1, *b}\n[*a, b]\nasync def f(): [x async for x in y if a if b for z in w]\n{x: y for x in z}\n{x for x in y}\n"
         "f(*a, b, c=d, **e)\n0x1F + 1_000 + 1e3 + 2j\nNone, True, ...\n"
     ),
     "chains": (

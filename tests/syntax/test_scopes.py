@@ -25,6 +25,10 @@ def names(source: str) -> list[str]:
         pytest.param("def f(x: T):\n    return x\n", ["T"], id="annotation"),
         pytest.param("def f():\n    def g():\n        return y\n    x = 1\n    return g\n", ["y"], id="nested"),
         pytest.param("x = [a for b in range(3)]\n", ["a"], id="comprehension"),
+        pytest.param("def f(x):\n    if x:\n        return 1\n    return g\n", ["g"], id="behind an end of a branch"),
+        pytest.param("def f():\n    assert x\n    return g\n", ["x", "g"], id="behind a check"),
+        pytest.param("def f():\n    assert False\n    return g\n", [], id="behind the end"),
+        pytest.param("def f(x):\n    if x:\n        raise x\n        g()\n    return x\n", [], id="end of a branch"),
     ],
 )
 def test_undefined(source: str, expected: list[str]) -> None:

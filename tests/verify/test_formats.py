@@ -9,6 +9,7 @@ import pytest
 from kernlint.analysis import analysis
 from kernlint.request import Request
 from kernlint.verify.formats import Precision, formats_of, named_formats
+from kernlint.verify.plan import Plan, make_plan
 
 PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
 
@@ -47,6 +48,62 @@ def test_declared_and_named_formats_are_granted():
         "operands": "float8_e5m2",
         "results": "float16",
     }
+
+
+@pytest.mark.parametrize(
+    ("precision", "numerics"),
+    [
+        (Precision(), "reordered"),
+        (Precision({"operands": "tf32"}, {"operands": "tf32"}), "reordered"),
+        (Precision({"results": "float16"}, {}), "reordered"),
+        (Precision({}, {"operands": "tf32"}), "changed"),
+        # The interpreter does not round to tf32.
+        (Precision({"operands": "tf32"}, {"operands": "float16"}), "changed"),
+        (Precision({"operands": "float16"}, {"operands": "float16", "sums": "float16"}), "changed"),
+        (Precision(named_after=frozenset({"bfloat16"})), "changed"),
+    ],
+)
+def test_what_is_asked_of_a_version_that_declares_nothing(precision, numerics):
+    assert precision.numerics()[0] == numerics
+
+
+CAST = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    tl.store(y_ptr + offs, x * 2.0, mask=offs < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        double[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+        return y
+
+def get_inputs():
+    return [torch.randn(1000)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "numerics"),
+    [
+        ("x * 2.0", "x + x", "reordered"),
+        ("x * 2.0", "x.to(tl.float16) * 2.0", "changed"),
+        ("x * 2.0", "elsewhere.doubled(x)", "changed"),
+    ],
+)
+def test_what_a_changed_file_is_held_to_is_said(old, new, numerics):
+    made = make_plan(Request(CAST), fixed=CAST.replace(old, new))
+    assert isinstance(made, Plan) and made.change.numerics == numerics
+    assert made.precision.changed is (numerics == "changed")
+    assert any(f"held to `{numerics}`" in note for note in made.notes)
+    asked = make_plan(Request(CAST), fixed=CAST.replace(old, new), numerics="exact")
+    assert isinstance(asked, Plan) and asked.change.numerics == "exact"
 
 
 @pytest.mark.parametrize(

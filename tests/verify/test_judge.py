@@ -29,9 +29,9 @@ def output(before=0.5, after=0.5, difference=1e-5, dtype="float16", error=1e-4, 
     return row
 
 
-def event(*outputs, failures=None, half=False, reference="float64"):
+def event(*outputs, failures=None, reference="float64"):
     return {
-        "name": "odd", "sizes": {"M": 3}, "status": "run", "failures": failures or {}, "outputs": list(outputs), "half": half,
+        "name": "odd", "sizes": {"M": 3}, "status": "run", "failures": failures or {}, "outputs": list(outputs),
         "reference": reference,
     }  # fmt: skip
 
@@ -142,13 +142,6 @@ def test_both_wrong_differently_is_blamed():
 def test_a_change_that_mends_says_so():
     found = judge_case(event(output(5000, 1, 0.5)), "exact", False)
     assert found.outcome == "correct" and "the version before is wrong here" in found.note
-
-
-@pytest.mark.parametrize("errors", [(1, 5000, 0.5), (5000, 5000, 0.0)])
-def test_bfloat16_in_the_interpreter_is_not_checkable(errors):
-    wrong = event(output(*errors), half=True)
-    assert judge_case(wrong, "exact", True).outcome == "not_checkable"
-    assert judge_case(wrong, "exact", False).outcome != "not_checkable"
 
 
 @pytest.mark.parametrize(

@@ -230,9 +230,13 @@ def test_arguments_that_only_the_versions_write_to_are_compared_with_each_other(
     assert prove(wrong, "interpreter").outcome == "incorrect"
 
 
-def test_bfloat16_is_never_called_wrong():
+@pytest.mark.parametrize(("factor", "outcome"), [("2.0", "correct"), ("2.004", "incorrect")])
+def test_bfloat16_is_rounded_as_on_a_gpu(factor, outcome):
     kernel = KERNEL.replace("y = torch.empty_like(x)", "y = torch.empty_like(x, dtype=torch.bfloat16)")
-    assert verified(kernel).outcome in ("not_checkable", "correct")
+    reference = REFERENCE.replace("x * 2.0", "(x * 2.0).bfloat16()").replace("ROWS = 5", "ROWS = 50")
+    made = make_plan(Request(kernel, reference=reference), fixed=kernel.replace("* 2.0", f"* {factor}"))
+    assert isinstance(made, Plan)
+    assert prove(made, "interpreter").outcome == outcome
 
 
 def test_the_seed_is_proven_and_fits_the_schema():

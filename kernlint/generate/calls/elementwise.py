@@ -125,6 +125,8 @@ def _divided(w: Writer) -> Value:
     result = w.map("div", w.args[0], w.argument(1, "other"), dtype=None if mode is None else dt.FLOAT32)
     if mode is None:
         return result
+    if mode == "floor" and w.dtype.is_integer:
+        return w.map("floor_divide", w.args[0], w.argument(1, "other"))
     if not w.dtype.is_float:
         raise CannotGenerate("a division of integers")
     if mode != "trunc" or w.dtype == dt.FLOAT64:

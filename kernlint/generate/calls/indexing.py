@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from kernlint.generate.calls.ranges import as_place, is_below, range_of
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.values import (
     CannotGenerate,
@@ -14,7 +16,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.workload import Expr, Tensor
+from kernlint.workload import Expr, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
@@ -55,24 +57,45 @@ def _gather(w: Writer) -> Value:
     return _picked(w, x, places, [w.spread(ids, len(w.shape))], False)
 
 
-def _indexed(w: Writer) -> Value:
-    """``x[i, :, j]``: tensors of integers beside whole axes."""
-    x, key = w.tensor(0, "input"), w.argument(1, "key")
-    shape = x.shape or ()
-    parts = list(key) if isinstance(key, tuple) else [key]
+def indexed_axes(key: Any, shape: Sequence[Size]) -> tuple[list[Any], list[int], int]:
+    """The parts of ``key``, one for each axis of ``shape``, the axes that tensors of integers tell, and the first of these. Raises
+    :class:`CannotGenerate` where there are other parts than those and whole axes."""
+    parts = list(key) if isinstance(key, (tuple, list)) else [key]
     parts += [slice(None)] * (len(shape) - len(parts))
     at = [d for d, part in enumerate(parts) if isinstance(part, Tensor)]
-    tensors = [parts[d] for d in at]
-    plain = all(isinstance(p, Tensor) or p == slice(None) for p in parts)
-    if not plain or any(t.dtype == dt.BOOL for t in tensors) or at != list(range(at[0], at[-1] + 1)):
+    plain = all(isinstance(part, Tensor) or part == slice(None) for part in parts)
+    if not plain or any(parts[d].dtype == dt.BOOL for d in at) or not at or at != list(range(at[0], at[-1] + 1)):
         raise CannotGenerate("indexing by masks, or by tensors and numbers")
-    rank = max(len(t.shape or ()) for t in tensors)
-    first, places, views = at[0], [], []
+    return parts, at, at[0]
+
+
+def broadcast_shape(shapes: Sequence[Sequence[Size]]) -> list[Size]:
+    """What tensors of ``shapes`` are spread to where they meet."""
+    made: list[Size] = [1] * max(map(len, shapes))
+    for shape in shapes:
+        for d, extent in enumerate(reversed(shape), 1):
+            made[-d] = extent if lift(extent).value != 1 else made[-d]
+    return made
+
+
+def _indexed(w: Writer) -> Value:
+    """``x[i, :, j]``: tensors of integers beside whole axes."""
+    x = w.tensor(0, "input")
+    shape = x.shape or ()
+    parts, at, first = indexed_axes(w.argument(1, "key"), shape)
+    rank = max(len(parts[d].shape or ()) for d in at)
+    places: list[Expr] = []
+    views: list[View] = []
     for axis in range(len(shape)):
         if axis in at:
-            places.append(element(1 + at.index(axis)))
             spread = w.spread(parts[axis], rank)
-            views.append(View(spread.value, looked_through(spread.index, [lane(first + d) for d in range(rank)])))
+            told = View(spread.value, looked_through(spread.index, [lane(first + d) for d in range(rank)]))
+            place = as_place(told)
+            if place is not None and is_below(range_of(told, w.shape), shape[axis]):
+                places.append(place)
+                continue
+            views.append(told)
+            places.append(element(len(views)))
         else:
             own = axis if axis < first else axis - len(at) + rank
             places.append(lane(own) if lift(shape[axis]).value != 1 else lift(0))

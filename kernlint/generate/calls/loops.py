@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernlint.generate.layouts import index_of
@@ -17,10 +17,12 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import dataclass, replace
-from kernlint.workload import Collected, Expr, Lane, Repeat, Size, Tensor, TorchOp
+from kernlint.workload import Call, Collected, Expr, Lane, Repeat, Size, Tensor, TorchOp
+from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.expr import lift
+from kernlint.workload.expr import Atom, lift
 
 if TYPE_CHECKING:
     from kernlint.generate.calls.reader import Reader
@@ -48,7 +50,12 @@ class LoopReader:
         if rounds is None or rounds < 1:
             raise CannotGenerate("a Python loop of which it is not known how often it goes round")
         reader.sizes = {**reader.sizes, self.place: rounds - 1}
-        self.steps, self.earlier = _calls(loop.body), _calls(loop.earlier)
+        assert loop.before is not None
+        self.earlier_place = loop.before
+        #: Views of tensors from before the loop that the round before has handed on: what the first round had in their place.
+        self.kept: dict[Tensor, Any] = {}
+        now: dict[Atom, Size] = {loop.before: Expr.atom(loop.round)}
+        self.steps, self.earlier = _calls(loop.body), _calls(tuple(_at(step, now) for step in loop.earlier))
         if [s.name for s in self.steps] != [s.name for s in self.earlier]:
             raise CannotGenerate("a Python loop whose rounds differ")
         #: By what a round makes: what the round before has made there.
@@ -68,9 +75,15 @@ class LoopReader:
             assert step.call is not None and one.call is not None
             self._match(one.call.args, step.call.args)
             self._match(dict(one.call.kwargs), dict(step.call.kwargs))
+        if self._is_earlier([step.writes for step in self.steps]):
+            raise CannotGenerate("a Python loop that writes where the round before has")
 
     def _match(self, earlier: Any, now: Any) -> None:
         """Hold the arguments of two rounds against one another: what is handed on differs, all else is the same."""
+        if isinstance(now, Tensor) and self._is_earlier(now):
+            if now.storage.id in self.written or not _alike(self.kept.setdefault(now, earlier), earlier):
+                raise CannotGenerate("a Python loop that begins with two values of one variable")
+            return
         if isinstance(now, Tensor):
             made_before = {t.storage.id: t for t in self.before.values()}
             if now.storage.id in made_before:
@@ -104,6 +117,28 @@ class LoopReader:
         elif isinstance(now, Collected) or not (earlier == now or earlier is now):
             raise CannotGenerate("a Python loop whose rounds differ in a number")
 
+    def _is_earlier(self, given: Any) -> bool:
+        """Whether ``given`` is told by the place of the round before."""
+        return bool(_at(given, {self.earlier_place: 0}) != given)
+
+    def _one_late(self, number: int, now: Tensor, first: Any) -> Tensor:
+        """A tensor that holds what ``now`` shows of a tensor from before the loop, where the round before has looked; in the first
+        round it is ``first``."""
+        reader, place = self.reader, Expr.atom(self.place)
+        assert now.shape is not None and now.dtype is not None
+        view = reader.view(_at(now, {self.earlier_place: place}))
+        back = place + 1 if self.loop.backwards else place - 1
+        index = tuple(one.substitute({self.place: back}) for one in view.index)
+        last = lift(self.count) - 1
+        bound = (lift(0), place, last) if self.loop.backwards else (lift(1), place, None)
+        base = replace(
+            now, name="", strides=contiguous_strides(now.shape), offset=0, storage=replace(now.storage, id=-number)
+        )
+        begin = self._begun(base, first)
+        made = Value("choose", now.shape, now.dtype, (View(view.value, index), begin), {"cases": ((bound,), ())})
+        reader.holds[base.storage.id] = made, base
+        return base
+
     def _whole_of(self, earlier: Any, now: Tensor, base: Tensor) -> Tensor | None:
         """The tensor from before the loop that ``earlier`` shows in the first round as ``now`` shows ``base`` in the second."""
         if not isinstance(earlier, Tensor) or earlier.strides is None or now.strides is None:
@@ -124,6 +159,8 @@ class LoopReader:
             base = next(t for t in self.before.values() if t.storage.id == storage)
             befores.append((*self._state(base, first, f"state_{number + 1}"), storage))
             reader.holds[storage] = befores[-1][0], base
+        late = {now: self._one_late(number, now, first) for number, (now, first) in enumerate(self.kept.items(), 1)}
+        self.steps = [_exchanged(step, late) for step in self.steps]
         changed = self._changed_in_place(holds)
         for storage in changed:
             value, base = holds[storage]
@@ -144,15 +181,19 @@ class LoopReader:
         self._finish(holds, befores, [(put[number], out) for number, out in puts.items()])
 
     def _state(self, base: Tensor, first: Any, name: str) -> tuple[Value, View]:
-        if base.shape is None or base.dtype is None or first is None:
+        if base.shape is None or base.dtype is None:
             raise CannotGenerate("a Python loop that begins with what is not known")
+        return carried(base.shape, base.dtype, base.name), self._begun(base, first)
+
+    def _begun(self, base: Tensor, first: Any) -> View:
+        """What ``base`` is in the first round, ``first``, as it is looked at from its axes."""
         if isinstance(first, Tensor):
             view = self.reader.view(first)
-            index = looked_through(view.index, broadcast_index(first.shape or (), len(base.shape)))
-            return carried(base.shape, base.dtype, base.name), View(view.value, index)
+            return View(
+                view.value, looked_through(view.index, broadcast_index(first.shape or (), len(base.shape or ())))
+            )
         if isinstance(first, (int, float)) and not isinstance(first, bool):
-            number = Value("number", (), base.dtype, attributes={"value": first})
-            return carried(base.shape, base.dtype, base.name), View(number, ())
+            return View(Value("number", (), base.dtype or dt.FLOAT32, attributes={"value": first}), ())
         raise CannotGenerate("a Python loop that begins with what is not known")
 
     def _changed_in_place(self, holds: Mapping[int, tuple[Value, Tensor]]) -> list[int]:
@@ -272,6 +313,36 @@ class LoopReader:
             return Value("cast", old.shape, old.dtype, (View(every, index),), name=old.name), base
         views = View(every, index), View(old, identity(old.shape))
         return Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())}, old.name), base
+
+
+def _at(given: Any, places: Mapping[Atom, Size]) -> Any:
+    """``given``, a step or what is in one, with ``places`` for the atoms that they are of."""
+    if isinstance(given, Expr):
+        return ex.simplify(given.substitute(places))
+    if isinstance(given, Tensor):
+        parts = (given.shape, given.strides, given.offset)
+        shape, strides, offset = made = _at(parts, places)
+        return given if made == parts else replace(given, shape=shape, strides=strides, offset=offset)
+    return _mapped(given, lambda one: _at(one, places))
+
+
+def _exchanged(given: Any, new: Mapping[Tensor, Tensor]) -> Any:
+    """``given`` with the tensors that ``new`` has for others."""
+    return new.get(given, given) if isinstance(given, Tensor) else _mapped(given, lambda one: _exchanged(one, new))
+
+
+def _mapped(given: Any, change: Callable[[Any], Any]) -> Any:
+    """``given`` with ``change`` made to what it consists of."""
+    if isinstance(given, TorchOp):
+        reads, writes = change(given.reads), change(given.writes)
+        return replace(given, reads=reads, writes=writes, call=change(given.call))
+    if isinstance(given, Call):
+        return replace(given, args=change(given.args), kwargs=change(dict(given.kwargs)))
+    if isinstance(given, slice):
+        return slice(change(given.start), change(given.stop), change(given.step))
+    if isinstance(given, dict):
+        return {key: change(one) for key, one in given.items()}
+    return type(given)(map(change, given)) if type(given) in (tuple, list) else given
 
 
 def _calls(steps: Sequence[Any]) -> list[TorchOp]:

@@ -101,6 +101,7 @@ def _instance_norm(w: Writer) -> Value:
 def _batch_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
     rank = len(x.shape or ())
+    w.of_no_matter(momentum=6)  # where no statistics are kept
     if w.argument(5, "training", False):
         if isinstance(w.argument(1, "running_mean"), Tensor):
             raise CannotGenerate("a batch norm that keeps statistics")

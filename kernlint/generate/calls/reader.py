@@ -112,7 +112,9 @@ class Reader:
         found = {}
         for storage, value in self.inputs.items():
             now, base = self.holds[storage]
-            if now is not value:
+            if now.op == "scattered" and now.operands[0].value is value:
+                found[value.attributes["path"]] = now  # at the places that it tells; elsewhere it stays as it is
+            elif now is not value:
                 made = Value("cast", now.shape, now.dtype, (View(now, identity(now.shape)),), name=value.name)
                 self.holds[storage] = made, base
                 found[value.attributes["path"]] = made
@@ -132,10 +134,8 @@ class Reader:
         made: Value | None = None
         if not step.writes or step.writes[0].shape is None or step.writes[0].dtype is None:
             raise CannotGenerate(f"the result of torch function {step.name} is not known")
-        out = step.writes[0]
+        out = call.args[0] if name in ("index_put", "index_put_") else step.writes[0]
         writer = Writer(self.view, self.sizes, out, call)
-        if name == "index_put":
-            raise CannotGenerate("an assignment to the elements that a tensor tells")
         if name == "setitem":
             self._set(writer, out, call)
             return

@@ -1,12 +1,12 @@
-"""Sums by destination: what is added to the places that an index tells. Of few places each takes what is its own; of many, elements
-are added to them one by one."""
+"""What is put to the places that an index tells, or joined there. Of few places each takes what is its own; of many, elements go to
+them one by one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
+from kernlint.generate.calls.indexing import broadcast_shape, indexed_axes
 from kernlint.generate.calls.ranges import as_place, is_below, range_of
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.layouts import index_of
@@ -20,88 +20,120 @@ from kernlint.workload.expr import lift
 
 #: Places up to which each element may be held against all of them, and up to which they may be counted.
 _FEW_SUMS, _FEW_COUNTS = 128, 1024
+#: What elements that meet in a place are joined by, and what is there where there are none.
+_JOINED = {"sum": "add", "max": "maximum"}
+_NOTHING = {"sum": 0.0, "max": -math.inf}
 
 
 def _scatter_add(w: Writer) -> Value:
     """``self[index[i, j], j] += source[i, j]`` along the axis ``dim``."""
-    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.argument(3, "src")
-    axis = w.axis(w.argument(1, "dim"), len(w.shape))
-    shape = index.shape or ()
-    _check_covers(w, shape, axis)
-    if isinstance(source, Tensor) and source.shape != shape:
-        raise CannotGenerate("a scatter of a part of its source")
-    places = [lane(d) for d in range(len(shape))]
-    places[axis] = lane(len(shape))
-    return _added(w, given, axis, shape[axis], (index, places), (source, places))
+    axis, to, of, count = _beside(w)
+    return _joined(w, "sum", w.operand(w.tensor(0, "input")), axis, count, to, of)
 
 
-def _check_covers(w: Writer, shape: tuple[Size, ...], axis: int) -> None:
-    """Raise :class:`CannotGenerate` where an index of ``shape`` leaves out something of what it changes along other axes."""
+def _beside(w: Writer) -> tuple[int, View, View, Size]:
+    """Of a call whose index has a place for each element of its source: the axis ``dim``; index and source, as they are looked at
+    from the result and, behind its axes, what goes along that axis of them; how many that are."""
+    index, source = w.tensor(2, "index"), w.argument(3, "src", w.kwargs.get("value"))
+    axis, shape = w.axis(w.argument(1, "dim"), len(w.shape)), index.shape or ()
     if len(shape) != len(w.shape) or any(
         lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
     ):
         raise CannotGenerate("a scatter of an index that is smaller than what it changes")
+    if isinstance(source, Tensor) and source.shape != shape:
+        raise CannotGenerate("a scatter of a part of its source")
+    places = [lane(d) for d in range(len(shape))]
+    places[axis] = lane(len(shape))
+    at, of = w.operand(index), w.operand(source)
+    of = View(of.value, looked_through(of.index, places)) if isinstance(source, Tensor) else of
+    return axis, View(at.value, looked_through(at.index, places)), of, shape[axis]
 
 
 def _index_add(w: Writer) -> Value:
     """``self[index[i]] += source[i]`` along the axis ``dim``."""
-    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.tensor(3, "source")
+    index, source = w.tensor(2, "index"), w.tensor(3, "source")
     axis = w.axis(w.argument(1, "dim"), len(w.shape))
     if w.kwargs.get("alpha", 1) != 1 or len(index.shape or ()) != 1 or len(source.shape or ()) != len(w.shape):
         raise CannotGenerate("an index_add with a factor, or of a number")
-    places = [lane(d) for d in range(len(w.shape))]
-    last = lane(len(w.shape))
-    places[axis] = last
-    return _added(w, given, axis, (index.shape or ())[0], (index, [last]), (source, places))
+    places, at, of = [lane(d) for d in range(len(w.shape))], w.operand(index), w.operand(source)
+    places[axis] = last = lane(len(w.shape))
+    to = View(at.value, looked_through(at.index, [last]))
+    of = View(of.value, looked_through(of.index, places))
+    return _joined(w, "sum", w.operand(w.tensor(0, "input")), axis, (index.shape or ())[0], to, of)
 
 
-def _added(
-    w: Writer,
-    given: Tensor,
-    axis: int,
-    count: Size,
-    index: tuple[Tensor, Sequence[Expr]],
-    source: tuple[Any, Sequence[Expr]],
+def _joined(w: Writer, kind: str, old: View, axis: int, count: Size, to: View, of: View) -> Value:
+    """``old`` with the ``count`` elements of ``of`` added along ``axis`` where ``to`` says so, or their largest (``kind``)."""
+    bins = lift(w.shape[axis]).evaluate(w.sizes)
+    if bins is None or bins > (_FEW_COUNTS if kind == "sum" and _one(of) is not None else _FEW_SUMS):
+        return _one_by_one(w, kind, old, axis, count, to, of)
+    total = _dealt_out(w, kind, w.shape, axis, (count,), to, of)
+    if _constant(old) == _NOTHING[kind]:
+        return total
+    return Value(_JOINED[kind], w.shape, w.dtype, (old, View(total, identity(w.shape))))
+
+
+def _one_by_one(
+    w: Writer, kind: str, old: View, axis: int, count: Size, to: View, of: View, wraps: bool = False
 ) -> Value:
-    """``given`` with the ``count`` elements of ``source`` added along ``axis`` where ``index`` says so."""
-    space = (*w.shape, count)
-    at = w.operand(index[0])
-    to = View(at.value, looked_through(at.index, index[1]))
-    if isinstance(source[0], Tensor):
-        of = w.operand(source[0])
-        of = View(of.value, looked_through(of.index, source[1]))
-    else:
-        of = w.operand(source[0])
-    old, bins = w.operand(given), lift(w.shape[axis]).evaluate(w.sizes)
-    if bins is None or bins > (_FEW_COUNTS if _one(of) is not None else _FEW_SUMS):
-        total = _one_by_one(w, axis, count, to, of)
-    else:
-        total = _dealt_out(w, w.shape, axis, space[-1:], to, of)
-    return total if _constant(old) == 0 else Value("add", w.shape, w.dtype, (old, View(total, identity(w.shape))))
-
-
-def _one_by_one(w: Writer, axis: int, count: Size, to: View, of: View) -> Value:
-    """Each element is added to its place in memory."""
-    if w.dtype not in (dt.FLOAT32, dt.INT32, dt.INT64):
+    """Each element goes to its place in memory, whatever comes there before and after it; where it ``wraps``, places below zero count
+    from the end."""
+    if kind != "put" and w.dtype not in (dt.FLOAT32, dt.INT32, dt.INT64):
         raise CannotGenerate(f"a scatter of {w.dtype} to many places")
     space = tuple(count if d == axis else n for d, n in enumerate(w.shape))
-    # The lane behind the axes of the result goes through what is added.
+    # The lane behind the axes of the result goes through what is scattered.
     at = [lift(0) if d == axis else lane(d) for d in range(len(space))] + [lane(axis)]
-    views = tuple(View(one.value, looked_through(one.index, at)) for one in (of, to))
+    of, to = (View(one.value, looked_through(one.index, at)) for one in (of, to))
     places = tuple(element(1) if d == axis else place for d, place in enumerate(identity(space)))
-    return Value("added", w.shape, w.dtype, views, {"space": space, "at": places})
+    if kind == "max" and w.dtype.is_float:
+        # Of what is no number the sign decides in integers what is larger.
+        nan = Value("isnan", space, dt.BOOL, (of,))
+        of = View(
+            Value("where", space, w.dtype, (View(nan, identity(space)), w.operand(math.nan), of)), identity(space)
+        )
+    return _scattered(w, kind, old, space, places, of, (to,), wraps)
 
 
-def _dealt_out(w: Writer, shape: tuple[Size, ...], axis: int, over: tuple[Size, ...], to: View, of: View) -> Value:
-    """Each place of ``axis`` takes what is its own of all that is added, which lies along ``over``."""
+def _scattered(
+    w: Writer,
+    kind: str,
+    old: View,
+    space: tuple[Size, ...],
+    at: tuple[Expr, ...],
+    of: View,
+    told: Sequence[View],
+    wraps: bool,
+) -> Value:
+    """``old`` with the elements of ``of``, over ``space``, at the places ``at``, which ``told`` tell."""
+    begin = _constant(old)
+    while old.value.op == "cast" and (old.index, old.value.dtype) == (
+        identity(w.shape),
+        old.value.operands[0].value.dtype,
+    ):
+        old = old.value.operands[0]
+    if begin is not None:
+        old = View(Value("number", (), w.dtype, attributes={"value": begin}), ())
+    elif (old.index, old.value.shape, old.value.dtype) != (identity(w.shape), w.shape, w.dtype):
+        old = View(Value("cast", w.shape, w.dtype, (old,)), identity(w.shape))
+    attributes = {"space": space, "at": at, "kind": kind, "wraps": wraps}
+    return Value("scattered", w.shape, w.dtype, (old, of, *told), attributes)
+
+
+def _dealt_out(
+    w: Writer, kind: str, shape: tuple[Size, ...], axis: int, over: tuple[Size, ...], to: View, of: View
+) -> Value:
+    """Each place of ``axis`` takes what is its own of all that is scattered, which lies along ``over``."""
     dtype, space = w.dtype if w.dtype.is_integer or w.dtype.bits > 16 else dt.FLOAT32, (*shape, *over)
-    here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
-    own = identity(space)
-    hit = Value("eq", space, dt.BOOL, (to, View(here, own)))
-    nothing = w.operand(0.0 if dtype.is_float else 0)
-    mine = Value("where", space, dtype, (View(hit, own), _one(of) or of, nothing))
+    nothing = w.operand(_NOTHING[kind] if dtype.is_float else 0)
+    mine = Value("where", space, dtype, (_hit(space, axis, to), _one(of) or of if kind == "sum" else of, nothing))
     body = View(mine, tuple(lane(d) for d in range(len(space))))
-    return Value("reduce", shape, w.dtype, (body,), {"kind": "sum", "over": over})
+    return Value("reduce", shape, w.dtype, (body,), {"kind": kind, "over": over})
+
+
+def _hit(space: tuple[Size, ...], axis: int, to: View) -> View:
+    """Whether ``to`` tells the place along ``axis`` of ``space``."""
+    here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
+    return View(Value("eq", space, dt.BOOL, (to, View(here, identity(space)))), identity(space))
 
 
 def _bincount(w: Writer) -> Value:
@@ -120,15 +152,15 @@ def _bincount(w: Writer) -> Value:
     by_row = row == lane(0) * width and is_below(range_of(keys, space), width) and lift(space[0]) * width == lift(bins)
     if by_row and (width.value or 0) <= _FEW_COUNTS:
         to = View(keys.value, looked_through(keys.index, [lane(0), *(lane(d + 1) for d in range(1, len(space)))]))
-        return _dealt_out(w, (space[0], ex.simplify(width)), 1, space[1:], to, one)
+        return _dealt_out(w, "sum", (space[0], ex.simplify(width)), 1, space[1:], to, one)
     if not is_below(range_of(view, space), bins):
         raise CannotGenerate("a bincount of numbers that may lie beyond its length")
     number = lift(bins).evaluate(w.sizes)
     if number is not None and number <= _FEW_COUNTS:
         to = View(view.value, looked_through(identity(space), [lane(d + 1) for d in range(len(space))]))
-        return _dealt_out(w, w.shape, 0, space, to, one)
+        return _dealt_out(w, "sum", w.shape, 0, space, to, one)
     own = w.operand(x)
-    return _one_by_one(w, 0, count, View(own.value, looked_through(own.index, [lane(1)])), one)
+    return _one_by_one(w, "sum", w.operand(0), 0, count, View(own.value, looked_through(own.index, [lane(1)])), one)
 
 
 def _flat(w: Writer, space: tuple[Size, ...], count: Size) -> tuple[Expr, ...] | None:
@@ -170,58 +202,101 @@ def _one(view: View) -> View | None:
 
 
 def _scatter(w: Writer) -> Value:
-    """``self[index[i, j], j] = source[i, j]`` along the axis ``dim``, for few ``i``: of those that meet in a place the last one counts."""
-    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.argument(3, "src", w.kwargs.get("value"))
-    axis, shape = w.axis(w.argument(1, "dim"), len(w.shape)), index.shape or ()
-    if w.kwargs.get("reduce") is not None or not isinstance(source, (Tensor, int, float)):
+    """``self[index[i, j], j] = source[i, j]`` along the axis ``dim``. Of few that meet in a place the last one counts; of many torch
+    does not say which one does."""
+    given = w.operand(w.tensor(0, "input"))
+    if w.kwargs.get("reduce") is not None:
         raise CannotGenerate("a scatter of what is not known")
-    _check_covers(w, shape, axis)
-    if (lift(shape[axis]).evaluate(w.sizes) or math.inf) > _FEW_SUMS:
-        raise CannotGenerate("a scatter of many elements")
-    space, places = (*w.shape, shape[axis]), [lane(d) for d in range(len(shape))]
-    places[axis] = lane(len(shape))
-    at = w.operand(index)
-    here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
-    hit = Value("eq", space, dt.BOOL, (View(at.value, looked_through(at.index, places)), View(here, identity(space))))
-    number = Value("place", space, dt.INT32, attributes={"at": lane(len(shape))})
-    met = Value("where", space, dt.INT32, (View(hit, identity(space)), View(number, identity(space)), w.operand(-1)))
-    last = w.reduce("max", met, [len(shape)], False, dt.INT32)
-    new: Any = source
-    if isinstance(source, Tensor):
-        view, told = w.operand(source), w.map("maximum", last, 0, dtype=dt.INT32)
-        own = [element(1) if d == axis else lane(d) for d in range(len(shape))]
-        table = View(view.value, looked_through(view.index, own))
-        new = Value("pick", w.shape, w.dtype, (table, View(told, identity(w.shape))), {"wraps": False})
+    axis, to, of, count = _beside(w)
+    if (lift(count).evaluate(w.sizes) or math.inf) > _FEW_SUMS:
+        return _one_by_one(w, "put", given, axis, count, to, of)
+    rank, space = len(w.shape), (*w.shape, count)
+    number = Value("place", space, dt.INT32, attributes={"at": lane(rank)})
+    own = identity(space)
+    met = Value("where", space, dt.INT32, (_hit(space, axis, to), View(number, own), w.operand(-1)))
+    last = w.reduce("max", met, [rank], False, dt.INT32)
+    told = w.map("maximum", last, 0, dtype=dt.INT32)
+    at = [element(1) if d == rank else lane(d) for d in range(rank + 1)]
+    table = View(of.value, looked_through(of.index, at))
+    new = Value("pick", w.shape, w.dtype, (table, View(told, identity(w.shape))), {"wraps": False})
     return w.map("where", w.map("ge", last, 0, dtype=dt.BOOL), new, given)
 
 
 def _scatter_reduce(w: Writer) -> Value:
-    """Sums and extremes by destination, for few places; what was there counts too."""
-    how = w.argument(4, "reduce")
-    if how == "sum" and w.argument(5, "include_self", True):
-        return _scatter_add(w)
-    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.tensor(3, "src")
-    axis, shape = w.axis(w.argument(1, "dim"), len(w.shape)), index.shape or ()
-    if how not in ("amax", "amin") or shape != source.shape or not w.dtype.is_float:
+    """Sums, means and extremes by destination; what was there counts too, or only where nothing comes."""
+    how, given = w.argument(4, "reduce"), w.operand(w.tensor(0, "input"))
+    axis, to, of, count = _beside(w)
+    if how not in ("sum", "mean", "amax", "amin") or not w.dtype.is_float:
         raise CannotGenerate(f"a scatter that makes the {how}")
-    _check_covers(w, shape, axis)
-    if (lift(w.shape[axis]).evaluate(w.sizes) or math.inf) > _FEW_SUMS:
-        raise CannotGenerate("extremes by destination, of which there are many")
-    kind, nothing = ("max", -math.inf) if how == "amax" else ("min", math.inf)
-    places = [lane(d) for d in range(len(shape))]
-    places[axis] = lane(len(shape))
-    space, at, of = (*w.shape, shape[axis]), w.operand(index), w.operand(source)
-    here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
-    own = identity(space)
-    hit = Value("eq", space, dt.BOOL, (View(at.value, looked_through(at.index, places)), View(here, own)))
-    mine = Value(
-        "where", space, w.dtype, (View(hit, own), View(of.value, looked_through(of.index, places)), w.operand(nothing))
-    )
-    found = w.reduce(kind, mine, [len(shape)], False)
-    if w.argument(5, "include_self", True):
-        return w.map(f"{kind}imum", found, given)
-    count = w.reduce("max", Value("cast", space, dt.INT32, (View(hit, own),)), [len(shape)], False, dt.INT32)
-    return w.map("where", w.map("gt", count, 0, dtype=dt.BOOL), found, given)
+    itself = bool(w.argument(5, "include_self", True))
+    kind = "sum" if how in ("sum", "mean") else "max"
+    old, space = given, (*w.shape, count)
+    if how == "amin":
+        old, of = (
+            View(Value("neg", shape, w.dtype, (one,)), identity(shape)) for one, shape in ((old, w.shape), (of, space))
+        )
+    made = _joined(w, kind, old if itself else w.operand(_NOTHING[kind]), axis, count, to, of)
+    if how == "amin":
+        made = w.map("neg", made)
+    if itself and how != "mean":
+        return made
+    met = _joined(w, "sum", w.operand(0.0), axis, count, to, w.operand(1.0))
+    if how == "mean":
+        made = w.map("div", made, w.map("add", met, 1.0) if itself else w.map("maximum", met, 1.0))
+    return made if itself else w.map("where", w.map("gt", met, 0.0), made, given)
+
+
+def _index_put(w: Writer) -> Value:
+    """``x[i, :, j] = value``, added where it accumulates. Of elements that meet in a place torch does not say which one counts."""
+    if w.argument(3, "accumulate", False) not in (True, False):
+        raise CannotGenerate("an assignment to the elements that a tensor tells")
+    kind = "sum" if w.argument(3, "accumulate", False) else "put"
+    parts, at, first = indexed_axes(w.argument(1, "indices"), w.shape)
+    value = w.argument(2, "values")
+    common = tuple(broadcast_shape([parts[d].shape or () for d in at]))
+    rank = len(common)
+    space = (*w.shape[:first], *common, *w.shape[first + len(at) :])
+    beside = {d: d if d < first else d - len(at) + rank for d in range(len(w.shape)) if d not in at}
+    told = []
+    for d in at:
+        spread = w.spread(parts[d], rank)
+        told.append(View(spread.value, looked_through(spread.index, [lane(first + k) for k in range(rank)])))
+    of = w.spread(value, len(space))
+    of = View(Value("cast", space, w.dtype, (of,)), identity(space))
+    old = w.operand(w.tensor(0, "input"))
+    own = [as_place(one) if n == w.shape[d] else None for d, one, n in zip(at, told, common * len(at))]
+    open_ = [d for d, place in zip(at, own) if place != lane(first)]
+    if rank == 1 and len(at) > 1 and len(open_) == 1 and kind == "put":
+        # One element for each place along the others: it is seen there which one.
+        (axis,) = open_
+        row = lane(next(d for d in at if d != axis))
+        seen = [row if d == first else lane(next(k for k, to in beside.items() if to == d)) for d in range(len(space))]
+        to = told[at.index(axis)]
+        to = View(to.value, looked_through(to.index, seen))
+        end = w.operand(lift(w.shape[axis]))
+        below = w.map("lt", to, 0, dtype=dt.BOOL)
+        to = w.operand(w.map("where", below, w.map("add", to, end, dtype=to.value.dtype), to, dtype=to.value.dtype))
+        return w.map("where", _hit(w.shape, axis, to), View(of.value, looked_through(of.index, seen)), old)
+    if kind != "put" and w.dtype not in (dt.FLOAT32, dt.INT32, dt.INT64):
+        raise CannotGenerate(f"a scatter of {w.dtype} to many places")
+    places = tuple(element(1 + at.index(d)) if d in at else identity(space)[beside[d]] for d in range(len(w.shape)))
+    return _scattered(w, kind, old, space, places, of, told, True)
+
+
+def _index_copy(w: Writer) -> Value:
+    """``self[index[i]] = source[i]`` along the axis ``dim``, or a number."""
+    index, given = w.tensor(2, "index"), w.operand(w.tensor(0, "input"))
+    axis, source = w.axis(w.argument(1, "dim"), len(w.shape)), w.argument(3, "source", w.kwargs.get("value"))
+    shape = index.shape or ()
+    if len(shape) != 1 or (isinstance(source, Tensor) and len(source.shape or ()) not in (0, len(w.shape))):
+        raise CannotGenerate("an index that is no row")
+    rank = len(w.shape)
+    places = [lane(rank) if d == axis else lane(d) for d in range(rank)]
+    at, of = w.operand(index), w.spread(source, rank)
+    of = View(of.value, looked_through(of.index, places))
+    to = View(at.value, looked_through(at.index, [lane(rank)]))
+    wraps = w.call.function.startswith("index_fill")
+    return _one_by_one(w, "put", given, axis, shape[0], to, of, wraps)
 
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
@@ -229,5 +304,8 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "index_add": _index_add,
     "scatter": _scatter,
     "scatter_reduce": _scatter_reduce,
+    "index_put": _index_put,
+    "index_copy": _index_copy,
+    "index_fill": _index_copy,
     "bincount": _bincount,
 }

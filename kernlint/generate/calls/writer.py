@@ -230,7 +230,7 @@ class Writer:
             seen.add((id(one.value), one.index))
             if one.value.op == "reduce":
                 found.append(lanes_of(one.index))
-            elif one.value.op not in ("product", "attention", "scan", "held", "added", "partial"):
+            elif one.value.op not in ("product", "attention", "scan", "held", "scattered", "partial"):
                 waiting += [through(one, inner) for inner in one.value.operands]
         rows = set().union(*found) & set(axes)
         columns = [d for d in axes if d not in rows and lift(self.shape_of(given)[d]).value != 1]

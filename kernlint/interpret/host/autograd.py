@@ -41,6 +41,15 @@ def before_arguments(h: HostEvaluator, cls: Class, method: Function, context: An
     return [*([cls] if "classmethod" in kinds else []), *([] if apart else [context])]
 
 
+def backward_pass(h: HostEvaluator, cls: Class, context: Instance, gradients: Any) -> Any:
+    """What the backward pass behind the forward pass of ``context`` gives for ``gradients``, those of its results; None without one."""
+    backward = h.getattr(cls, "backward", cls.node)
+    if not isinstance(backward, Function):
+        return None
+    given = gradients if isinstance(gradients, tuple) else (gradients,)
+    return h.invoke(backward, [*before_arguments(h, cls, backward, context), *given], {})
+
+
 def gradients(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """``torch.autograd.grad`` of what one autograd function returned: its backward pass."""
     outputs, inputs, given = (
@@ -49,15 +58,13 @@ def gradients(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any]) -> Any:
     outputs, inputs, given = (v if isinstance(v, (tuple, list)) else (v,) for v in (outputs, inputs, given))
     for cls, context, arguments, result in reversed(h.passes):
         made = result if isinstance(result, tuple) else (result,)
-        backward = h.getattr(cls, "backward", cls.node)
         alike = [
             isinstance(a, Tensor) and isinstance(b, Tensor) and a.storage == b.storage for a, b in zip(made, outputs)
         ]
-        known = all(alike) and all(isinstance(one, Tensor) for one in given) and isinstance(backward, Function)
+        known = all(alike) and all(isinstance(one, Tensor) for one in given)
         if len({len(made), len(outputs), len(given)}) != 1 or not known:
             continue
-        assert isinstance(backward, Function)
-        found = h.invoke(backward, [*before_arguments(h, cls, backward, context), *given], {})
+        found = backward_pass(h, cls, context, tuple(given))
         found = found if isinstance(found, tuple) else (found,)
         places = {a.storage.id: i for i, a in enumerate(arguments) if isinstance(a, Tensor)}
         at = [places.get(one.storage.id) if isinstance(one, Tensor) else None for one in inputs]

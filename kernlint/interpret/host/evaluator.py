@@ -21,7 +21,7 @@ from kernlint.interpret.host.launches import launch, warm_up
 from kernlint.interpret.host.library import call_external, external_attribute
 from kernlint.interpret.host.loops import follow_comprehension, follow_for, follow_while
 from kernlint.interpret.host.memoised import is_memoised, memoises, run_once
-from kernlint.interpret.host.modules import import_modules, import_names, put_off_class
+from kernlint.interpret.host.modules import import_modules, import_names, module_attribute, put_off_class
 from kernlint.interpret.host.objects import (
     call_instance,
     class_attribute,
@@ -47,6 +47,7 @@ from kernlint.interpret.values import (
     GridLauncher,
     Instance,
     Jit,
+    ModuleInView,
     Namespace,
     ReadValue,
     Scope,
@@ -226,6 +227,8 @@ class HostEvaluator(HostOperators):
             return value  # a member of an Enum, or a constexpr
         if isinstance(value, Class):
             return class_attribute(self, value, name, None)
+        if isinstance(value, ModuleInView):
+            return module_attribute(self, value, name)
         if isinstance(value, Namespace):
             return external_attribute(self, value, name)
         if isinstance(value, ShapeOf):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.host import releases
+from kernlint.interpret.host import command_lines, releases
 from kernlint.interpret.host.autograd import gradients
 from kernlint.interpret.host.builtins import builtin, math_function
 from kernlint.interpret.host.device import OF_THE_GPU, current_target, device_properties
@@ -18,6 +18,7 @@ from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.limits import limits
 from kernlint.interpret.values import Builtin, Config, Function, Instance, Namespace, Unknown, is_concrete
@@ -93,6 +94,8 @@ def _triton_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str,
     head, _, name = path.rpartition(".")
     ours = head.startswith("triton")
     if name == "cdiv":
+        if tensors_in(args):
+            return elementwise(h, "floor_divide", [elementwise(h, "add", args, node), *args[1:]], node)
         if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
             return bounded(ex.ceildiv(*args)) if args[1] != 0 else Unknown("division by zero")
         h.used_as_integers(args)
@@ -138,6 +141,10 @@ def _library_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str
         return Builtin("partial", lambda a, k, n: h.call(function, [*given, *a], {**named, **k}, n))  # type: ignore[arg-type]
     if path in ("copy.deepcopy", "copy.copy"):
         return args[0] if args else None
+    if path == "pytest.param":
+        return args[0] if len(args) == 1 else tuple(args)
+    if path == "argparse.ArgumentParser":
+        return command_lines.parser()
     if path == "itertools.product":
         return _product([h.iterate(a) for a in args])
     return _ELSEWHERE

@@ -190,31 +190,36 @@ def _followed_at_once(
     """A loop whose items follow one law, as a round at a place that is a symbol and the one after it; False where there is no
     such law, or where the rounds make no device work."""
     h.loops_at_once += 1
-    rounds = rounds_of(iterable, f"round_{h.loops_at_once}")
-    if rounds is None or not h.sinks:
+    rounds, before = (rounds_of(iterable, f"round_{h.loops_at_once}{which}") for which in ("", "_before"))
+    if rounds is None or before is None or not h.sinks:
         return False
     entry, lengths, put_back = dict(scope.vars), _lengths(scope), _putting_back(scope)
     grown: dict[str, int] = {}
     found: list[list[Recorded]] = []
+    met = [_held(scope)]
     whole = True
-    for _ in range(2):
+    for item in (before.item, rounds.item):
         grown = _lengths(scope)
         h.rounds += 1
         try:
             with h.recording() as steps:
-                whole = _iteration(h, node, target, rounds.item, scope) and whole
+                whole = _iteration(h, node, target, item, scope) and whole
         finally:
             h.rounds -= 1
         if not _works(steps):
             put_back()
             return False
         found.append(steps)
+        met.append(_held(scope))
+    if _comes_late(*met):
+        put_back()
+        return False
     _lengthen(scope, grown, rounds.count, lengths)
     _forget(scope, entry)
     if not whole:
         h.unknown(f"when the loop at line {h.span(node).line} ends")
     made = _loop(rounds.count, found[1], h.span(node), h.symbol, found[0])
-    h.record(replace(made, round=rounds.place, backwards=rounds.backwards))
+    h.record(replace(made, round=rounds.place, before=before.place, backwards=rounds.backwards))
     return True
 
 
@@ -363,6 +368,28 @@ def _putting_back(scope: Scope) -> Callable[[], None]:
             value[:] = items
 
     return put_back
+
+
+def _held(scope: Scope) -> dict[str, list[Any]]:
+    """What the variables of ``scope`` hold, lists and tuples item by item; what a tensor is called does not count."""
+
+    def items(value: Any) -> list[Any]:
+        if isinstance(value, (list, tuple)):
+            return [item for one in value for item in items(one)]
+        return [replace(value, name="") if isinstance(value, Tensor) else value]
+
+    return {name: items(value) for name, value in scope.vars.items()}
+
+
+def _comes_late(*met: Mapping[str, list[Any]]) -> bool:
+    """Whether one round leaves what the next one changes: that is handed on over two rounds, and what a third one gets two do not
+    show. ``met`` is what variables hold before a round, after it, and after the next."""
+    entry, first, second = met
+    return any(
+        same(a, b) and not same(b, c)
+        for name in entry.keys() & first.keys() & second.keys()
+        for a, b, c in zip(entry[name], first[name], second[name])
+    )
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

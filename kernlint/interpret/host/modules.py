@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import libcst as cst
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.library import external_attribute
 from kernlint.interpret.host.releases import demand
-from kernlint.interpret.values import Deferred, Namespace, Scope
+from kernlint.interpret.values import Deferred, ModuleInView, Namespace, Scope
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 
@@ -28,11 +28,9 @@ def import_modules(h: HostEvaluator, node: cst.Import, scope: Scope) -> None:
     for alias in node.names:
         path = dotted_name(alias.name) or ""
         demand(h, path)
-        if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-            scope.assign(alias.asname.name.value, Namespace(_canonical(path)))
-        else:
-            root = path.split(".")[0]
-            scope.assign(root, Namespace(root))
+        renamed = alias.asname is not None and isinstance(alias.asname.name, cst.Name)
+        bound, package = (alias.asname.name.value, path) if renamed else (path.split(".")[0],) * 2  # type: ignore[union-attr]
+        scope.assign(bound, _in_view(h, h.module, package, 0) or Namespace(_canonical(package)))
 
 
 def import_names(h: HostEvaluator, node: cst.ImportFrom, scope: Scope) -> None:
@@ -40,28 +38,34 @@ def import_names(h: HostEvaluator, node: cst.ImportFrom, scope: Scope) -> None:
         return
     package = (dotted_name(node.module) or "") if node.module else ""
     level = len(node.relative)
-    find = None
-    if h.finder is not None and not package.startswith(("torch.", "triton.")) and package not in ("torch", "triton"):
-        find = h.finder(h.module, package, level)
+    found = _in_view(h, h.module, package, level)
     for alias in node.names:
         name = dotted_name(alias.name) or ""
         bound = (
             alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
         )
-        if find is None:
+        if found is None:
             scope.assign(bound, _not_found(h, package, name))
             continue
-        value = Deferred(partial(_imported, h, find, package, name))
-        scope.assign(bound, value)
+        scope.assign(bound, Deferred(partial(module_attribute, h, found, name)))
         if scope.parent is not None:
             scope.lookup(bound)  # a function's own import, at its place in the order of things
 
 
-def _imported(h: HostEvaluator, find: Callable[[str], Any], package: str, name: str) -> Any:
-    try:
-        return find(name)
-    except KeyError:
-        return _not_found(h, package, name)
+def _in_view(h: HostEvaluator, importer: Module, package: str, level: int) -> ModuleInView | None:
+    """The module ``package`` as ``importer`` imports it, where it is one of the same source tree."""
+    if h.finder is None or (not level and package.partition(".")[0] in ("torch", "triton")):
+        return None
+    find = h.finder(importer, package, level)
+    return None if find is None else ModuleInView(package, find, importer, level)
+
+
+def module_attribute(h: HostEvaluator, module: ModuleInView, name: str) -> Any:
+    """What ``name`` stands for in a module of the same source tree: what that defines, or a module below it."""
+    with suppress(KeyError):
+        return module.find(name)
+    below = ".".join(part for part in (module.path, name) if part)
+    return _in_view(h, module.importer, below, module.level) or _not_found(h, module.path, name)
 
 
 def _not_found(h: HostEvaluator, package: str, name: str) -> Any:

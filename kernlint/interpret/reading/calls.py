@@ -114,11 +114,16 @@ _KEPT = (Tensor, int, float, Expr, str, type(None))
 
 
 def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
-    """The tensors, numbers and texts among ``args``, and what is None, by the name of the parameter."""
+    """The tensors, numbers and texts among ``args``, and what is None, by the name of the parameter; those in a list or tuple of tensors
+    by their place there."""
     if not isinstance(function.node, cst.FunctionDef):
         return {}
     params = [*function.node.params.posonly_params, *function.node.params.params]
-    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, _KEPT)}
+    given = {p.name.value: v for p, v in zip(params, args)}
+    for name, value in list(given.items()):
+        if isinstance(value, (list, tuple)) and value and all(isinstance(one, Tensor) for one in value):
+            given |= {f"{name}[{at}]": one for at, one in enumerate(value)}
+    return {name: value for name, value in given.items() if isinstance(value, _KEPT)}
 
 
 #: Attributes of an object, and objects inside objects, that are looked at.

@@ -25,7 +25,7 @@ def _may_launch(module: Module) -> frozenset[str]:
                 decorated.add(statement.name.value)
         elif isinstance(statement, cst.SimpleStatementLine):
             # `launch = partial(run, block=512)`: what uses `launch` uses `run`.
-            definitions += [(name, statement) for part in statement.body for name in _assigned(part)]
+            definitions += [(name, statement) for part in statement.body for name in assigned(part)]
     uses: dict[str, set[str]] = {}
     found: set[str] = set()
     for name, definition in definitions:
@@ -39,7 +39,7 @@ def _may_launch(module: Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _assigned(part: cst.CSTNode) -> list[str]:
+def assigned(part: cst.CSTNode) -> list[str]:
     """The names that a simple statement gives what a call makes, or an attribute (``norm = Norm.apply``)."""
     if not isinstance(part, cst.Assign) or not isinstance(part.value, (cst.Call, cst.Attribute)):
         return []

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.host.values import DtypeOf
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
-from kernlint.interpret.torch.arguments import names_cpu, on_cpu, shape_given, tensors_in
+from kernlint.interpret.torch.arguments import dtype_given, names_cpu, on_cpu, shape_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype
 from kernlint.interpret.torch.shapes import Shape, axis_of, channels_last, contiguous_strides, is_dense
 from kernlint.interpret.values import Unknown
@@ -86,30 +87,28 @@ def _to(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0]
     if not isinstance(x, Tensor):
         return x if not isinstance(x, Unknown) else Unknown("to")
-    target: Any = kwargs.get("dtype")
+    target = dtype_given(kwargs, x.dtype)
     moves = False
     for value in args[1:]:
         if isinstance(value, Dtype):
             target = value
-        elif isinstance(value, Tensor):
-            target = value.dtype
+        elif isinstance(value, (Tensor, DtypeOf)):
+            target = value.dtype if isinstance(value, Tensor) else None
         else:
             moves = moves or not isinstance(value, bool)
     if any(names_cpu(value) for value in args[1:]) or on_cpu(kwargs):
-        hosted = _cpu(h, args, kwargs, node)
-        return replace(hosted, dtype=target) if isinstance(target, Dtype) else hosted
+        return replace(_cpu(h, args, kwargs, node), dtype=target)
     if h.is_hosted(x) and (moves or kwargs.get("device") is not None):
-        return _cuda(h, [replace(x, dtype=target or x.dtype)], kwargs, node)
+        return _cuda(h, [replace(x, dtype=target)], kwargs, node)
     layout = kwargs.get("memory_format", "preserve_format")
     if layout != "preserve_format" and not h.skips(node):
-        dtype = target if isinstance(target, Dtype) else x.dtype
         if layout != "contiguous_format":
-            return _in_format(h, "to", x, dtype, layout, node)
-        return x if x.is_contiguous and dtype == x.dtype else copied(h, "to", x, x.shape, dtype, node)
-    return _cast(h, "to", x, target, node) if isinstance(target, Dtype) else x
+            return _in_format(h, "to", x, target, layout, node)
+        return x if x.is_contiguous and target == x.dtype else copied(h, "to", x, x.shape, target, node)
+    return _cast(h, "to", x, target, node)
 
 
-def _cast(h: HostState, name: str, x: Tensor, target: Dtype, node: cst.CSTNode) -> Tensor:
+def _cast(h: HostState, name: str, x: Tensor, target: Dtype | None, node: cst.CSTNode) -> Tensor:
     if x.dtype == target or h.skips(node):
         return x
     result = h.allocate(target, x.shape, "result", node)

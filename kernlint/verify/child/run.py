@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -54,10 +53,12 @@ def _prepare(job: Mapping[str, Any], interpreted: bool, stack: ExitStack) -> Non
     sys.path[:0] = job.get("search", [])
     if interpreted:
         from kernlint.verify.child.modes import PretendCuda, pretend_cuda
+        from kernlint.verify.child.rounding import round_as_gpus
 
         pretend_cuda(job["device"])
         stack.enter_context(PretendCuda())
         _tune_in_turn()
+        round_as_gpus()
     else:
         torch.cuda.set_per_process_memory_fraction(_DEVICE_SHARE)
         torch.cuda.init()
@@ -167,7 +168,6 @@ class _Case:
             failures=self.failures,
             outputs=_compared(outcomes, truth, rounding, self.job.get("formats", {})),
             reference=precision,
-            half=self._uses_bf16(arguments, subject, outcomes),
             apart=self.case.get("apart", ""),
         )
         del truth
@@ -252,21 +252,6 @@ class _Case:
             torch.cuda.synchronize()
         return _results(returned, given)
 
-    def _uses_bf16(self, arguments: list[Any], subject: Mapping[str, Any], outcomes: Mapping[str, Any]) -> bool:
-        """Whether bfloat16 is anywhere in the case: Triton's interpreter is not to be trusted with it."""
-        import torch
-
-        from kernlint.verify.child.metrics import tensors
-
-        held = [tensor for _, tensor in tensors(arguments)]
-        held += [tensor for outcome in outcomes.values() for tensor in outcome["results"].values()]
-        for one in subject.values():
-            if one.state is not None:
-                held += list(one.state.state_dict().values())
-        if any(tensor.dtype is torch.bfloat16 for tensor in held):
-            return True
-        return any(_names_bf16(text) for text in self.job["sources"])
-
     def _time(self, subject: Mapping[str, Any], arguments: list[Any]) -> None:
         from kernlint.verify.child import subjects
         from kernlint.verify.child.timing import compare
@@ -281,15 +266,6 @@ class _Case:
                 self.reporter.event("timing", case=self.case["name"], error=describe(error))
             else:
                 self.reporter.event("timing", case=self.case["name"], versions=list(subject), **found)
-
-
-def _names_bf16(source: str) -> bool:
-    """Whether the code of ``source`` names the type: as ``tl.bfloat16``, as a method of a tensor, or by its text. What
-    comments and docstrings say of it does not count."""
-    for node in ast.walk(ast.parse(source)):
-        if any(getattr(node, field, None) in ("bfloat16", "bf16") for field in ("attr", "id", "name", "value")):
-            return True
-    return False
 
 
 def _call(function: Any, arguments: list[Any]) -> Any:

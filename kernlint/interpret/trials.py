@@ -1,0 +1,138 @@
+"""How tests and benchmarks are called, each for the first sets of values that it is to be tried with, and with its fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.calling import tried_by
+from kernlint.interpret.host.objects import class_attribute
+from kernlint.interpret.python.control import Break, Continue, Raised
+from kernlint.interpret.reading.entries import Reading
+from kernlint.interpret.values import Class, Function, Instance, Unknown, Yielded
+from kernlint.syntax.names import dotted_name
+
+#: Sets of values of a test, or a benchmark, that are tried.
+_MOST_CASES = 4
+#: Folders from that of a test up in which `conftest.py` is looked for, and fixtures that ask for one another.
+_MOST_FOLDERS, _MOST_FIXTURES = 4, 4
+#: What a class of tests does before each of them.
+_PREPARING = ("setUp", "setup_method", "setup")
+
+
+def call_test(reading: Reading, function: Function, first: Sequence[Any] = ()) -> None:
+    """Call ``function``, once for each of the first sets of values that it is to be tried with."""
+    names = _names(function)[len(first) :]
+    for case in _cases(reading, function, names):
+        asked = [name for name in names if name not in case]
+        fixtures = {name: value for name in asked for value in _fixture(reading, name, _MOST_FIXTURES)}
+        usual = reading._arguments(function, None, skip=len(first))
+        given = [case.get(name, fixtures.get(name, value)) for name, value in zip(names, usual)]
+        try:
+            reading.host.invoke(function, [*first, *given], {})
+        except (Raised, Break, Continue):
+            continue
+
+
+def call_methods(reading: Reading, cls: Class) -> None:
+    """Make an object of ``cls`` and call the methods that say something."""
+    host = reading.host
+    instance: Any = Instance(cls)
+    init = class_attribute(host, cls, "__init__", None)
+    if isinstance(init, Function):
+        host.invoke(init, [instance, *reading._arguments(init, None, skip=1)], {})
+    methods = [one for one in cls.scope.vars.values() if isinstance(one, Function) and one.name != "__init__"]
+    for method in sorted(methods, key=lambda one: one.name not in _PREPARING):
+        call_test(reading, method, (instance,))
+
+
+def _names(function: Function) -> list[str]:
+    node = function.node
+    assert isinstance(node, cst.FunctionDef)
+    return [p.name.value for p in (*node.params.posonly_params, *node.params.params)]
+
+
+def _cases(reading: Reading, function: Function, names: list[str]) -> list[dict[str, Any]]:
+    """Values by parameter, one of ``names``, that decorators tell; one empty set where there are none."""
+    host = reading.host
+    columns: list[tuple[list[str], list[Any]]] = []
+    for decorator in getattr(function.node, "decorators", ()):
+        host.modules.append(function.module)
+        try:
+            pairs = _columns(reading, decorator, names)
+        finally:
+            host.modules.pop()
+        for told, values in pairs:
+            listed = [name.strip() for name in told.split(",")] if isinstance(told, str) else told
+            taken = host.iterate(values)
+            if isinstance(listed, (list, tuple)) and taken:
+                columns.append(([str(name) for name in listed], taken))
+    cases: list[dict[str, Any]] = []
+    for index in range(min(_MOST_CASES, max((len(values) for _, values in columns), default=1))):
+        case: dict[str, Any] = {}
+        for told, values in columns:
+            # The last sets are the larger ones, as people write them.
+            value = values[-1 - index % len(values)]
+            items = value if len(told) > 1 and isinstance(value, (tuple, list)) else (value,)
+            case.update(value if isinstance(value, dict) and len(told) > 1 else zip(told, items))
+        cases.append(case)
+    return cases
+
+
+def _columns(reading: Reading, decorator: cst.Decorator, parameters: list[str]) -> list[tuple[Any, Any]]:
+    """Names of parameters, and the values that ``decorator`` has them take."""
+    host, call, kind = reading.host, decorator.decorator, tried_by(decorator)
+    if not kind or not isinstance(call, cst.Call):
+        return []
+    if kind != "perf_report":
+        given = [host.eval(argument.value, reading.scope) for argument in call.args if argument.keyword is None]
+        if kind == "parametrize":
+            return [(given[0], given[1])] if len(given) > 1 else []
+        return [(parameters, given if kind == "parameters" else given[0])] if given else []
+    benchmark = call.args[0].value if call.args else None
+    for each in benchmark.elements if isinstance(benchmark, (cst.List, cst.Tuple)) else ():
+        benchmark = each.value  # one of several
+    if not isinstance(benchmark, cst.Call):
+        return []
+    told = {a.keyword.value: host.eval(a.value, reading.scope) for a in benchmark.args if a.keyword is not None}
+    names, values = told.get("x_names"), host.iterate(told.get("x_vals")) or []
+    several = len(names) if isinstance(names, list) else 1
+    rows = [value if isinstance(value, (tuple, list)) else (value,) * several for value in values]
+    fixed = told.get("args")
+    swept = rows if several > 1 else [row[0] for row in rows if row]
+    constant = [(name, [value]) for name, value in fixed.items()] if isinstance(fixed, dict) else []
+    return [(names, swept), (told.get("line_arg"), told.get("line_vals")), *constant]
+
+
+def _fixture(reading: Reading, name: str, depth: int) -> Iterator[Any]:
+    """What the fixture called ``name`` of the module, or of a ``conftest.py`` above it, gives, if there is one."""
+    found = next((one for one in _called(reading, name) if isinstance(one, Function)), None)
+    marks = [d.decorator for d in getattr(found.node, "decorators", ())] if found is not None else []
+    marked = [m for m in marks if (dotted_name(m.func if isinstance(m, cst.Call) else m) or "").endswith("fixture")]
+    if found is None or not marked or not depth:
+        return
+    host = reading.host
+    told = {
+        a.keyword.value: a.value for m in marked if isinstance(m, cst.Call) for a in m.args if a.keyword is not None
+    }
+    tried = host.iterate(host.eval(told["params"], found.closure)) if "params" in told else None
+    request = Instance(None, "request", {"param": tried[-1]} if tried else {})
+    given = [
+        request if name == "request" else next(_fixture(reading, name, depth - 1), Unknown(name))
+        for name in _names(found)
+    ]
+    value = host.invoke(found, given, {})
+    yield value[0] if isinstance(value, Yielded) and value else value
+
+
+def _called(reading: Reading, name: str) -> Iterator[Any]:
+    """What ``name`` stands for in the module and in each ``conftest.py`` of the folders from its own up."""
+    yield reading.scope.get(name)
+    for level in range(1, _MOST_FOLDERS + 1):
+        find = reading._find(reading.kernel_module, "conftest", level)
+        if find is not None:
+            with suppress(KeyError):
+                yield find(name)

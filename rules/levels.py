@@ -1,0 +1,83 @@
+"""How loudly a finding is said: what speaks against it, asked of every rule in one place.
+
+A rule proves its condition and says what it is at worst. Whether that can matter in the code at hand is not the rule's to say: another
+vendor's compiler, code that nothing uses, a program that catches the failure, sizes that no call in the project has. Each of these is
+a doubt here, for every rule, and a new rule gets them for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kernlint.interpret.project import is_left
+from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
+from kernlint.rules.finding import Context, Doubt, Evidence, Finding
+from kernlint.workload import Launch, Tensor, concrete
+
+
+def levelled(finding: Finding, context: Context) -> Finding:
+    """``finding`` as it may be said: at the level that its doubts leave, with those that lowered it as evidence."""
+    severity = finding.severity
+    told: list[Evidence] = []
+    for doubt in _doubts(finding, context) if severity != "info" else ():
+        if SEVERITIES.index(doubt.most) > SEVERITIES.index(severity):
+            severity = doubt.most
+            told.append(Evidence(doubt.text))
+        if severity == "info":
+            break
+    return replace(finding, severity=severity, evidence=(*finding.evidence, *told)) if told else finding
+
+
+def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
+    """What speaks against ``finding``, what is soonest told first."""
+    rule, bare = finding.rule, context.workload.bare
+    yield from finding.doubts
+    if rule.refused and (why := _other_compiler(context)):
+        yield Doubt(f"{why}, whose compiler may take it")
+    launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
+    if rule.refused and launches and all(launch.tried for launch in launches):
+        yield Doubt("the program catches what a launch raises, and carries on without it", "warning")
+    if bare and rule.category in NOT_ABOUT_SPEED:
+        fails = "; it fails wherever it is launched" if rule.refused else ""
+        if _is_left(context):
+            yield Doubt(f"the project never mentions `{finding.kernel}`{fails}")
+        elif rule.refused:
+            yield Doubt(f"no launch is followed here of `{finding.kernel}`{fails}", "warning")
+    if rule.category in NOT_ABOUT_SPEED and _rests_on_sizes(finding, launches) and not _is_called(finding, context):
+        yield Doubt("whether it happens is for the sizes to say, and no call in the project is known to have such")
+
+
+def _other_compiler(context: Context) -> str:
+    """Why another compiler than that of a release of Triton that is known is meant; empty where nothing says so."""
+    target = context.program.question.target
+    asked = target.asked if target is not None else ""
+    return context.program.other_vendor or (f"the project asks for {asked}" if asked else "")
+
+
+def _is_left(context: Context) -> bool:
+    """Whether the project never mentions the kernel of a workload without its launch."""
+    key = "never mentioned", context.workload.entry
+    if key not in context.answers:
+        context.answers[key] = is_left(context.program.kernel, context.workload.entry)
+    return bool(context.answers[key])
+
+
+def _rests_on_sizes(finding: Finding, launches: list[Launch]) -> bool:
+    """Whether ``finding`` is about what ``launches`` do at sizes that are not known."""
+    if finding.rule.refused or finding.rule.at_any_size or finding.at_any_size:
+        return False
+    return not all(map(_is_known, launches))
+
+
+def _is_known(launch: Launch) -> bool:
+    """Whether the numbers that ``launch`` works on are known: those of its grid and of its tensors."""
+    sizes = [one for value in launch.arguments.values() if isinstance(value, Tensor) for one in value.shape or (None,)]
+    return all(concrete(size) is not None for size in (*launch.grid, *sizes))
+
+
+def _is_called(finding: Finding, context: Context) -> bool:
+    """Whether a call in the project shows ``finding``, or there is no project to ask."""
+    if context.calls is None:
+        return True
+    return any(one.span == finding.span for calls in context.calls() for one in finding.rule.check(calls))

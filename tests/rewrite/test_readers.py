@@ -1,0 +1,123 @@
+"""Who reads a number beside the launches that were followed."""
+
+from __future__ import annotations
+
+import textwrap
+
+import libcst as cst
+import pytest
+
+from kernlint.rewrite.readers import read_elsewhere
+from kernlint.rewrite.source import Source
+from kernlint.syntax.tree import parse_module
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kk(x_ptr, n, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
+"""
+MADE = "kk[(triton.cdiv(n, BLOCK),)](x, n, BLOCK=BLOCK)"
+
+
+def asked(code: str) -> str:
+    """What is said of the first 64 of ``code``, whose launches of `kk` are followed."""
+    module = parse_module(KERNEL + textwrap.dedent(code), "kernel.py")
+    number = next(one for one in module.of(cst.Integer) if one.value == "64")
+    made = [one for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)]
+    launches = {
+        module.span(one) for one in made if isinstance(one.func.value, cst.Name) and one.func.value.value == "kk"
+    }
+    return read_elsewhere(Source(module), number, launches)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return x",
+        f"BLOCK: int = 64\ndef forward(x, n):\n    {MADE}",
+        f"BLOCK, WARPS = 64, 4\ndef forward(x, n):\n    {MADE}\n    return WARPS",
+        "def forward(x, n):\n    kk[(triton.cdiv(n, 64),)](x, n, 64)",
+        f"def forward(x, n, BLOCK=64):\n    {MADE}\n    return x",
+        f"def launch(x, n, BLOCK):\n    {MADE}\ndef forward(x, n):\n    launch(x, n, 64)",
+        f"def launch(x, n, *, BLOCK):\n    {MADE}\ndef forward(x, n):\n    launch(x, n, BLOCK=64)",
+        f"def forward(x, n):\n    BLOCK = min(64, triton.next_power_of_2(n))\n    {MADE}",
+        "def forward(x, n):\n    b = 64\n    g = lambda meta: (triton.cdiv(n, meta['BLOCK']),)\n    kk[g](x, n, BLOCK=b)",
+        "def forward(x, n):\n    b = 64\n    def g(meta):\n        return (triton.cdiv(n, b),)\n    kk[g](x, n, BLOCK=b)",
+        "CFG = {'BLOCK': 64, 'num_warps': 4}\ndef forward(x, n):\n    kk[(triton.cdiv(n, CFG['BLOCK']),)](x, n, **CFG)",
+        "CFG = dict(BLOCK=64, size=3)\ndef forward(x, n):\n    kk[(CFG['size'],)](x, n, BLOCK=CFG['BLOCK'])",
+        "class M(torch.nn.Module):\n    B = 64\n    def forward(self, x, n):\n"
+        "        kk[(triton.cdiv(n, self.B),)](x, n, BLOCK=self.B)",
+        "class M:\n    def __init__(self):\n        self.b = 64\n    def forward(self, x, n):\n        kk[(self.b,)](x, n, self.b)",
+        "def blocks(a, b):\n    return (a + b - 1) // b\ndef forward(x, n):\n    BLOCK = 64\n"
+        "    m = blocks(n, 3)\n    kk[(blocks(n, BLOCK),)](x, n, BLOCK=BLOCK)\n    return m",
+        f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\ndef other(BLOCK):\n    return BLOCK + 1",
+        f"BLOCK = 64\ndef forward(x, n):\n    even = n % BLOCK == 0\n    {MADE}",
+    ],
+)
+def test_a_number_for_launches_alone(code):
+    assert asked(code) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return BLOCK", "return BLOCK"),
+        (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\ndef other(x):\n    return x.view(-1, BLOCK)", "x.view"),
+        (f"BLOCK = 64\ndef forward(x, n):\n    if n < BLOCK:\n        return x\n    {MADE}", "if n < BLOCK"),
+        (f"BLOCK = 64\nNAME = f'b{{BLOCK}}'\ndef forward(x, n):\n    {MADE}", "NAME"),
+        (f"BLOCK = 64\nGROUP = BLOCK\ndef forward(x, n):\n    {MADE}\n    return x.view(-1, GROUP)", "x.view"),
+        (f"BLOCK = GROUP = 64\ndef forward(x, n):\n    {MADE}\n    return x.view(-1, GROUP)", "x.view"),
+        (f"BLOCK, GROUP = 64, 3\ndef forward(x, n):\n    {MADE}\n    return (1, BLOCK)", "return (1, BLOCK)"),
+        (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    mm[(n,)](x, n, BLOCK=BLOCK)", "mm[(n,)]"),
+        (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return globals()['BLOCK']", "BLOCK = 64"),
+        (f"def f(x, n, BLOCK=64):\n    {MADE}\nprint(f.__defaults__)", "def f"),
+        (
+            f"BLOCK = 64\ndef change():\n    global BLOCK\n    print(BLOCK)\ndef forward(x, n):\n    {MADE}",
+            "print(BLOCK)",
+        ),
+        ("def f(b, x, n):\n    kk[(n,)](x, n, BLOCK=b)\nrun = functools.partial(f, 64)", "partial"),
+        (
+            "def f(b):\n    def g(x, n):\n        kk[(n,)](x, n, BLOCK=b)\n    g.b = b\n    return g\nr = f(64)\nprint(r.b)",
+            "r.b",
+        ),
+        ("@dataclass\nclass C:\n    b: int = 64\ndef f(x, n):\n    kk[(n,)](x, n, C.b)", "b: int"),
+        ("CFG = {'BLOCK': 64}\ndef f(x, n):\n    kk[(n,)](x, n, **CFG)\n    return sorted(CFG.values())", "CFG.values"),
+        ("CFG = {'BLOCK': 64}\ndef f(x, n):\n    kk[(n,)](x, n, **CFG)\n    return CFG['BLOCK']", "return CFG"),
+        ("def f(x, n):\n    for b in (64, 64):\n        kk[(n,)](x, n, BLOCK=b)", "for b"),
+        ("def f(x, n):\n    kk[(n, (b := 64))](x, n, BLOCK=b)\n    return b", "return b"),
+        ("class M:\n    B = 64\n    def f(self, x, n):\n        kk[(self.B,)](x, n, BLOCK=self.B)\nprint(M.B)", "M.B"),
+    ],
+)
+def test_a_number_that_others_read(code, line):
+    found = asked(code)
+    assert found
+    number = int(found.split()[1])
+    assert line in (KERNEL + code).splitlines()[number - 1]
+
+
+@pytest.mark.parametrize(
+    ("other", "reads"),
+    [
+        ("from kernel import kk, BLOCK\n", True),
+        ("from kernel import (\n    kk,\n    BLOCK,\n)\n", True),
+        ("import kernel\nprint(kernel.BLOCK)\n", True),
+        ("from kernel import *\nprint(BLOCK)\n", True),
+        ("from kernel import kk\nBLOCK = 3\n", False),
+        ("BLOCK = 3\n", False),
+    ],
+)
+@pytest.mark.parametrize("project", [True, False])
+def test_another_file_that_imports_it(tmp_path, other, reads, project):
+    text = KERNEL + f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n"
+    (tmp_path / "kernel.py").write_text(text)
+    (tmp_path / "other.py").write_text(other)
+    if project:
+        (tmp_path / "pyproject.toml").touch()
+    module = parse_module(text, str(tmp_path / "kernel.py"))
+    number = next(one for one in module.of(cst.Integer) if one.value == "64")
+    made = {module.span(one) for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)}
+    assert read_elsewhere(Source(module), number, made) == ("other.py reads it" if reads else "")

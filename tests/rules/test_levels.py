@@ -1,0 +1,131 @@
+"""How loudly a finding is said: what speaks against it lowers it, whatever rule it is of."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.settings import FileSettings
+from tests.support.values import HEADER
+
+HALVED = """
+    @triton.jit
+    def halve(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 0.5)
+
+    def run(x):
+        y = torch.empty_like(x)
+        halve[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), B=64)
+        return y
+"""
+
+
+def levels(folder: Path, source: str, code: str, **others: str) -> list[str]:
+    """The levels of the findings of rule ``code`` in ``source``, a module of a package in ``folder`` beside ``others``."""
+    (folder / "pyproject.toml").write_text("[project]\nname = 'p'\n")
+    (folder / "p").mkdir(exist_ok=True)
+    for name, text in {"__init__": "", "kernels": HEADER + textwrap.dedent(source), **others}.items():
+        file = folder / "p" / f"{name}.py"
+        file.write_text(textwrap.dedent(text))
+    path = folder / "p" / "kernels.py"
+    return told(str(path), path.read_bytes(), code)
+
+
+def alone(code: str, source: str) -> list[str]:
+    """The levels of the findings of rule ``code`` in ``source``, a file that is no part of a project."""
+    return told("kernels.py", (HEADER + textwrap.dedent(source)).encode(), code)
+
+
+def told(path: str, data: bytes, code: str) -> list[str]:
+    found = check_file(Job(path, data, FileSettings(frozenset({code})))).findings
+    return [finding.severity for finding in found if finding.code == code]
+
+
+CALL = "import torch\nfrom p.kernels import run\nrun(torch.randn({size}, device='cuda'))\n"
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        pytest.param({}, "info", id="nobody calls it"),
+        pytest.param({"use": CALL.format(size="4, 64")}, "info", id="whole tiles"),
+        pytest.param({"use": CALL.format(size="3, 63")}, "warning", id="a partial tile"),
+    ],
+)
+def test_sizes_that_a_call_of_the_project_has(tmp_path: Path, calls: dict[str, str], expected: str) -> None:
+    assert set(levels(tmp_path, HALVED, "KL736", **calls)) == {expected}
+
+
+def test_a_file_alone_has_no_calls_to_ask() -> None:
+    assert alone("KL736", HALVED) == ["warning"]
+
+
+REFUSED = """
+    @triton.jit
+    def fill(x, B: tl.constexpr):
+        tl.store(x + tl.arange(0, 48), 0.0)
+
+    def run(x):
+        fill[(1,)](x, B=48)
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "expected"),
+    [
+        pytest.param({}, "error", id="Triton's own"),
+        pytest.param(
+            {"__init__": "from . import ops", "ops": "import torch_npu"}, "info", id="what the package imports"
+        ),
+        pytest.param(
+            {"__init__": "from .ops import f", "ops": "import torch_npu\ndef f(): 0"}, "info", id="name of it"
+        ),
+        pytest.param(
+            {"__init__": "def f():\n    from . import ops", "ops": "import torch_npu"}, "error", id="on demand"
+        ),
+    ],
+)
+def test_another_compiler(tmp_path: Path, package: dict[str, str], expected: str) -> None:
+    assert levels(tmp_path, REFUSED, "KL705", **package) == [expected]
+
+
+CAUGHT = "try:\n            fill[(1,)](x, B=48)\n        except Exception:\n            pass"
+
+
+def test_what_the_program_catches() -> None:
+    caught = REFUSED.replace("fill[(1,)](x, B=48)", CAUGHT)
+    assert alone("KL705", caught) == ["warning"]
+    assert alone("KL705", caught.replace("pass", "raise")) == ["error"]
+
+
+def test_kernels_that_nothing_launches(tmp_path: Path) -> None:
+    kernel = REFUSED[: REFUSED.index("    def run")]
+    assert alone("KL705", kernel) == ["warning"]
+    assert levels(tmp_path, kernel, "KL705") == ["info"]
+
+
+ROUNDED = """
+    from p.ops import triton as ops
+
+    @triton.jit
+    def rounded(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, ops.to_int8(tl.load(x + i, mask=i < n)), mask=i < n)
+
+    def run(x):
+        y = torch.empty_like(x, dtype=torch.int8)
+        rounded[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), B=64)
+        return y
+"""
+
+
+@pytest.mark.parametrize("package", ["p.ops", ".ops"])
+def test_a_module_of_the_package_that_is_called_like_triton(tmp_path: Path, package: str) -> None:
+    (tmp_path / "p" / "ops").mkdir(parents=True)
+    (tmp_path / "p" / "ops" / "__init__.py").write_text("")
+    (tmp_path / "p" / "ops" / "triton.py").write_text("def to_int8(x): return x\n")
+    assert levels(tmp_path, ROUNDED.replace("p.ops", package), "KL701") == []
