@@ -262,7 +262,7 @@ def conditional(launch: Launch) -> set[int]:
 
 
 def picked(step: TorchOp | Launch) -> set[int]:
-    """Storages that ``step`` reads through indices alone: these may all name one place."""
+    """Storages that ``step`` reads at places alone that the source does not tell: these may all be one."""
     if isinstance(step, TorchOp):
         if step.kind != "gather" or not step.writes:
             return set()
@@ -270,7 +270,9 @@ def picked(step: TorchOp | Launch) -> set[int]:
     loads: dict[str, bool] = {}
     for access in traffic(step).accesses:
         if access.kind == "load":
-            loads[access.base] = loads.get(access.base, True) and access.gather
+            offset = access.access.offset
+            told = not access.gather and offset is not None and offset.is_followed
+            loads[access.base] = loads.get(access.base, True) and not told
     bases = [step.tensor(base) for base, through in loads.items() if through]
     return {tensor.storage.id for tensor in bases if tensor is not None}
 
