@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ from kernlint.cost.open_sizes import open_symbols
 from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.assume import parse_facts
+from kernlint.interpret.call_forms import call_form
 from kernlint.interpret.callers import CallSite, of_entry, sites_in
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -145,6 +146,7 @@ def answer(request: Request) -> Verdict:
             verdict = found.verdict
             seen.remember(question, verdict, found.program)
             found.program.close()
+            del found  # before garbage is looked for among all that it holds
     return verdict
 
 
@@ -244,7 +246,8 @@ def best_change(reading: Reading, autotune: bool = False, assume: bool = False) 
     """What the verdict of :func:`judged` would choose, without the errors and the words. Unless told to ``assume`` plausible facts,
     nothing is known of the times of a call with open sizes."""
     judge_one = _Judge(reading, autotune)
-    judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in _outermost(reading)]
+    workloads = judge_one.without_copies(_outermost(reading))
+    judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in workloads]
     if assume:
         judgements = [_seen(judge_one.answered(judgement)) for judgement in judgements]
     # Of several public functions the one with the largest saving; of equals the first.
@@ -282,6 +285,20 @@ class _Judge:
                 return replace(found, least=open_symbols(workload))
         return self._judged(program, workload, allowance)
 
+    def without_copies(self, workloads: Sequence[Workload]) -> list[Workload]:
+        """``workloads`` without the copies of earlier ones, which have the same answer and lose against these; those that somebody calls
+        stay, as the calls tell of them alone, and all do where what was measured tells of some."""
+        kernel = self.reading.program.kernel
+        forms = {workload.entry: call_form(kernel, workload) for workload in workloads if not self.measured}
+        known: set[object] = set()
+        found = []
+        for workload in workloads:
+            form = forms.get(workload.entry)
+            if form is None or form not in known or self._sites_of(workload):
+                found.append(workload)
+            known.add(form)
+        return found
+
     def _at_least(self, program: Program, workload: Workload) -> tuple[Program, Workload] | None:
         """``workload`` with one program for each launch whose grid the data decide, where all else is known and a reference says what is
         to be computed: the call takes no less time, so what is worth it then is worth it."""
@@ -315,8 +332,7 @@ class _Judge:
         if len(self._plans) >= _MOST_ASSUMED:
             return _not_decided(base, undecided(workload, base.before.missing))
         gpu = self.reading.device
-        sites = of_entry(self._calls(), workload.entry, self.reading.program)
-        planner = Planner(self.reading.program, workload, target_for(None, gpu), sites)
+        planner = Planner(self.reading.program, workload, target_for(None, gpu), self._sites_of(workload))
         plans = self._plans[workload.entry] = planner.plans()
         if not plans:
             return _not_decided(base, undecided(workload, base.before.missing))
@@ -337,11 +353,11 @@ class _Judge:
         certainty = "proven" if sure else "assumed"
         return replace(found, certainty=certainty, scenarios=(scenario,), base=base, undecided=wanted)
 
-    def _calls(self) -> list[CallSite]:
-        """The calls of this program's functions that it makes itself, as a script say, and those in its project."""
+    def _sites_of(self, workload: Workload) -> list[CallSite]:
+        """The calls of the entry of ``workload`` that its program makes itself, as a script say, and those in its project."""
         if self._sites is None:
             self._sites = sites_in(self.reading.program, self.reading.workloads, self.reading.request.project)
-        return self._sites
+        return of_entry(self._sites, workload.entry, self.reading.program)
 
     def with_other_scenarios(self, judgement: Judgement) -> Judgement:
         """``judgement`` with the answers for the other plausible calls beside it."""

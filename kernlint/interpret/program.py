@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -261,6 +261,12 @@ class Program:
             self._under[configuration] = other
         return self._under[configuration]
 
+    def about(self, question: Question) -> Program:
+        """The same source with a question about one entry, of several that there may be."""
+        other = self.variant(self.kernel, question)
+        other._focused = True
+        return other
+
     def variant(self, kernel: Module, question: Question, reference: Module | None = None) -> Program:
         """Another version of the kernel module or of the ``reference``, or another question; closed with this one."""
         other = Program(kernel, reference or self.reference, question)
@@ -334,13 +340,22 @@ class Program:
     def _shown(self, reading: Reading) -> set[str]:
         """The functions and classes of whose arguments ``reading`` has shown what was not known before."""
         host = reading.host
-        shown = {owner for owner, found in host.learned_of.items() if found.keys() - self.resolved_of(owner).keys()}
-        shown.update(owner for owner, _ in host.integers - self._integers)
-        return shown.union(symbol.partition(".")[0] for symbol, _ in host.needed - self._needed)
+        shown = {owner for owner in host.learned_of if self._has_learned(reading, owner)}
+        return shown.union(self._counted(reading))
+
+    def _has_learned(self, reading: Reading, owner: str) -> bool:
+        return not reading.host.learned_of.get(owner, {}).keys() <= self.resolved_of(owner).keys()
+
+    def _counted(self, reading: Reading) -> Iterator[str]:
+        """The functions and classes of whose arguments ``reading`` has shown that they are numbers, or are needed."""
+        host = reading.host
+        yield from (owner for owner, _ in host.integers - self._integers)
+        yield from (symbol.partition(".")[0] for symbol, _ in host.needed - self._needed)
 
     def _is_draft(self, reading: Reading) -> bool:
         """Whether what is followed now is sure to be followed again."""
-        return reading.host.owner in self._shown(reading)
+        owner = reading.host.owner
+        return self._has_learned(reading, owner) or owner in self._counted(reading)
 
 
 def _close(facts: dict[Symbol, Size]) -> dict[Symbol, Size]:

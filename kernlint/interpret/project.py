@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import libcst as cst
@@ -89,6 +91,30 @@ def mentioning(sought: Mapping[str, Iterable[str]]) -> Iterator[Path]:
             continue
         if any(any(w in data for w in words) and any(p in data for p in places) for _, places, words in wanted):
             yield file
+
+
+@lru_cache(maxsize=64)
+def importer(path: str, name: str) -> Path | None:
+    """A file of the project, or beside ``path`` where there is none, that imports ``name`` from the module there, or may read it as an
+    attribute of it."""
+    own = Path(os.path.realpath(path))
+    if own.suffix != ".py" or not own.is_file():
+        return None
+    word = re.escape(name)
+    reads = re.compile(rf"import\s*\([^)]*\b{word}\b|import[^\n(]*\b{word}\b|import\s*\*|\.{word}\b".encode())
+    beside = (
+        (one for one in sorted(own.parent.glob("*.py")) if one != own and not one.is_symlink())
+        if project_root(path) is None
+        else ()
+    )
+    for file in (*islice(beside, _MOST_FILES), *mentioning({path: [name]})):
+        try:
+            data = read_regular(str(file), _LONGEST)
+        except (OSError, ValueError):
+            continue
+        if own.stem.encode() in data and name.encode() in data and reads.search(data):
+            return file
+    return None
 
 
 def is_left(module: Module, function: str) -> bool:

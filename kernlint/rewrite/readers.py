@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
+from kernlint.interpret.project import importer
 from kernlint.rewrite.source import Source
+from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import bound_by, dotted_name, origin_of, variables
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
@@ -53,11 +55,9 @@ class _Readers:
                     self.seen.add(node)
                     waiting += self._followed(node)
         except _ReadElsewhere as found:
-            return f"line {self._line(found.node)} reads it"
+            line = self.source.line_number(self.source.start(found.node))
+            return f"{found.file or f'line {line}'} reads it"
         return ""
-
-    def _line(self, node: cst.CSTNode) -> int:
-        return self.source.line_number(self.source.start(node))
 
     def _followed(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Where the value of the expression ``node`` goes next. Raises :class:`_ReadElsewhere`."""
@@ -187,7 +187,7 @@ class _Readers:
 
     def _read_as_kernel(self, function: cst.FunctionDef) -> bool:
         """Whether ``function`` is a kernel, or a helper of kernels, of which no launch was left out."""
-        if not any((self.source.origin(one.decorator) or "").startswith("triton.") for one in function.decorators):
+        if not any(is_triton_jit(one.decorator, self.source.imports) for one in function.decorators):
             return False
         name = function.name.value
         subscripts = ((one, one.func) for one in self.source.module.of(cst.Call))
@@ -223,6 +223,9 @@ class _Readers:
         if not isinstance(target, cst.Name):
             raise _ReadElsewhere(target)
         scope = self.source.around(statement, (*_SCOPES, cst.ClassDef))
+        other = importer(module.path, target.value) if not isinstance(scope, _SCOPES) else None
+        if other is not None:
+            raise _ReadElsewhere(target, other.name)
         if isinstance(scope, cst.ClassDef):
             bases = {origin_of(base.value, self.source.imports) for base in scope.bases}
             own = {one.name.value for one in module.of(cst.ClassDef)}
@@ -261,10 +264,10 @@ class _Readers:
 
 
 class _ReadElsewhere(Exception):
-    """``node`` is, or holds, something else than a launch that a number gets into."""
+    """``node`` is, or holds, something else than a launch that a number gets into; what it is bound to, where ``file`` reads that."""
 
-    def __init__(self, node: cst.CSTNode) -> None:
-        self.node = node
+    def __init__(self, node: cst.CSTNode, file: str = "") -> None:
+        self.node, self.file = node, file
 
 
 def _unknown(node: cst.CSTNode) -> cst.Param:

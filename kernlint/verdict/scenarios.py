@@ -167,9 +167,7 @@ class Planner:
         question = self.program.question
         given = {fact.name for fact in question.facts}
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items() if name not in given]
-        called = self.program.variant(
-            self.program.kernel, replace(question, facts=(*question.facts, *facts), strict=False)
-        )
+        called = self.program.about(replace(question, facts=(*question.facts, *facts), strict=False))
         workload = called.workload(self.workload.entry, NO_EDITS)
         if workload is None or not workload.first_call().launches():
             return None
@@ -220,7 +218,7 @@ class Planner:
         return self._read[key]
 
     def _faults(self, dtypes: Mapping[str, Dtype]) -> set[tuple[str, object]]:
-        checked = self.program.variant(self.program.kernel, replace(self.program.question, target=self.target))
+        checked = self.program.about(replace(self.program.question, target=self.target))
         workload = checked.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)
         return {
             (fault.kind, fault.span)
@@ -252,7 +250,7 @@ class Planner:
         if not facts:
             return self
         asked = replace(question, facts=(*question.facts, *facts), strict=False)
-        program = self.program.variant(self.program.kernel, asked)
+        program = self.program.about(asked)
         workload = program.workload(self.workload.entry, NO_EDITS)
         followed = workload is not None and workload.first_call().launches()
         return Planner(program, workload, self.target, self.sites) if followed and workload else self

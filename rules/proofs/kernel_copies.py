@@ -6,7 +6,6 @@ does under dozens of tiles holds for the others, which agree in all that the ans
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,16 +14,14 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from kernlint.cost.estimate import Estimator
+from kernlint.interpret.call_forms import call_form
 from kernlint.interpret.host.journal import alike
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
-from kernlint.syntax.tree import Module
-from kernlint.workload import Dtype, Event, Expr, HostSync, Launch, Span, Tensor, TorchOp
+from kernlint.syntax.copies import top_functions, without
+from kernlint.workload import Dtype, Expr, Launch, Span, Tensor
 from kernlint.workload.steps import Key
-
-#: A program of more steps is not compared as a whole.
-_MOST_STEPS = 12
 
 
 @dataclass(frozen=True)
@@ -48,30 +45,30 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     """The form of ``launch``; None where it has none that could be compared: where the kernel or what launches it is no function of
     the module, is not as it is written, or is told numbers from elsewhere."""
     module, variant = context.program.kernel, context.variant
-    functions = module.once(_functions)
+    functions = module.once(top_functions)
     kernel, host = functions.get(launch.kernel.name), functions.get(launch.function)
     if kernel is None or host is None or launch.alternatives or variant.transforms or not _is_plain(context):
         return None
-    if kernel.name != launch.kernel.name_span or not host.span.contains(launch.span):
+    if kernel.name != launch.kernel.name_span or not host.lines.contains(launch.span):
         return None
     edits = variant.edits
     touched = [*edits.skipped, *edits.unfilled, *edits.native_dots, *(e[0] for e in edits.literals)]
     touched += [*(e[0] for e in edits.options), *(e[0] for e in edits.precisions)]
-    if any(f.span.contains(span) for f in (kernel, host) for span in touched):
+    if any(f.lines.contains(span) for f in (kernel, host) for span in touched):
         return None
     integers = tuple(module.span(node) for node in module.within(host.node, cst.Integer))
     numbers = {span: i for i, span in enumerate(integers)}
     places = [span for found in launch.literals.values() for span in found]
     if not numbers.keys() >= {*places, *launch.numbers}:
         return None
-    text = _without(host.text, {launch.kernel.name: "kernel", launch.function: "host"})
+    text = without(host.text, {launch.kernel.name: "kernel", launch.function: "host"})
     if text is None:
         return None
     if not all(map(_is_value, (*launch.arguments.values(), *launch.constexprs.values()))):
         return None
     storages: dict[int, int] = {}
     key = Key((
-        text, launch.span.line - host.span.line, launch.work,
+        text, launch.span.line - host.lines.line, launch.work,
         tuple((name, alike(value, storages)) for name, value in launch.arguments.items()),
         tuple((name, alike(value, storages)) for name, value in launch.constexprs.items()),
         tuple((name, tuple(numbers[span] for span in found)) for name, found in launch.literals.items()),
@@ -86,33 +83,13 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     return Form(key, integers)
 
 
-def call_form(context: Context, launch: Launch) -> Form | None:
+def whole_form(context: Context, launch: Launch) -> Form | None:
     """The form of the whole call that ``launch`` is part of; None where it is more than the function that launches it."""
     form, workload = form_of(context, launch), context.workload
-    steps = workload.steps
-    if (
-        form is None
-        or workload.entry != launch.function
-        or len(steps) > _MOST_STEPS
-        or workload.first_steps is not None
-    ):
+    if form is None or workload.entry != launch.function:
         return None
-    storages: dict[int, int] = {}
-    told = [_told(context, step, storages) for step in steps]
-    if None in told:
-        return None
-    inputs = alike((workload.inputs, workload.outputs), storages)
-    known = workload.symbols, tuple(workload.sizes.items()), workload.bounds, workload.zeros, workload.bare
-    return replace(form, key=Key((form.key, tuple(told), inputs, known, len(workload.unknowns))))
-
-
-def _told(context: Context, step: object, storages: dict[int, int]) -> Any:
-    if isinstance(step, Launch):
-        form = form_of(context, step)
-        return None if form is None else (form.key, alike(list(step.arguments.values()), storages))
-    if isinstance(step, TorchOp):
-        return step.name, step.kind, tuple(step.dims.items()), alike((step.reads, step.writes), storages)
-    return (type(step), step.what) if isinstance(step, (Event, HostSync)) else None
+    call = call_form(context.program.kernel, workload)
+    return None if call is None else replace(form, key=Key((form.key, call)))
 
 
 def known_of(context: Context, question: Callable[..., object]) -> dict[Any, Any]:
@@ -134,44 +111,3 @@ def _is_value(value: object) -> bool:
 def _is_plain(context: Context) -> bool:
     """Whether prices are those of the model alone: what was measured tells of one call."""
     return isinstance(getattr(context.price, "__self__", None), Estimator)
-
-
-@dataclass(frozen=True)
-class _Function:
-    """A function of a module: its ``span`` begins with its decorators."""
-
-    node: cst.FunctionDef
-    name: Span
-    span: Span
-    text: str
-
-
-def _functions(module: Module) -> dict[str, _Function]:
-    """The functions among the statements of ``module`` whose names are bound once."""
-    found: dict[str, _Function | None] = {}
-    lines = module.text.splitlines(keepends=True)
-    for node in module.tree.body:
-        if not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            continue
-        name = node.name.value
-        if name in found or not isinstance(node, cst.FunctionDef):
-            found[name] = None
-            continue
-        whole = module.span(node)
-        first = min([whole.line, *(module.span(one).line for one in node.decorators)])
-        span = Span(whole.file, first, 1, whole.end_line, whole.end_column)
-        start = first - module.first_line
-        text = "".join(lines[start : whole.end_line - module.first_line + 1])
-        found[name] = _Function(node, module.span(node.name), span, text)
-    assigned = {target.target.value for target in module.of(cst.AssignTarget) if isinstance(target.target, cst.Name)}
-    return {name: one for name, one in found.items() if one is not None and name not in assigned}
-
-
-def _without(text: str, names: Mapping[str, str]) -> str | None:
-    """``text`` with ``names`` replaced; None where one of them is an attribute, a text or told apart otherwise than as a name."""
-    for name, other in names.items():
-        word = rf"(?<![\w.\"']){re.escape(name)}(?![\w\"'=])"
-        text, count = re.subn(word, f"<{other}>", text)
-        if name in text or not count:
-            return None
-    return text

@@ -13,9 +13,8 @@ from kernlint.lint.check_file import check_file
 from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 from kernlint.request import Request
-from kernlint.rules.proofs.kernel_copies import _functions as functions_of
-from kernlint.rules.proofs.kernel_copies import _without as renamed
 from kernlint.rules.registry import all_rules
+from kernlint.syntax.copies import top_functions, without
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import read_task
 from kernlint.verdict import judge
@@ -105,17 +104,18 @@ def test_what_is_no_copy_is_searched_for_itself(change):
         ("def f1():\n    return x.f1", {"f1": "host"}, None),
         ("def f1():\n    return 'f1'", {"f1": "host"}, None),
         ("def f1():\n    return g(f1=1)", {"f1": "host"}, None),
-        ("def f1():\n    return f10", {"f1": "host"}, None),
+        ("def f1():\n    return f10", {"f1": "host"}, "def <host>():\n    return f10"),
+        ("def f1():\n    return 'of f1'", {"f1": "host"}, None),
         ("def g():\n    return 1", {"f1": "host"}, None),
     ],
 )
 def test_the_text_of_a_copy(text, names, form):
-    assert renamed(text, names) == form
+    assert without(text, names) == form
 
 
 def test_names_that_are_bound_again_tell_no_copies():
     text = "def f():\n    pass\n\ndef f():\n    pass\n\ndef g():\n    pass\n\ng = 1\n\ndef h():\n    pass\n"
-    assert set(read_task(SourceText(text, "k.py")).kernel.once(functions_of)) == {"h"}
+    assert set(read_task(SourceText(text, "k.py")).kernel.once(top_functions)) == {"h"}
 
 
 def test_headroom_of_layers_that_are_alike_is_found_once(monkeypatch):

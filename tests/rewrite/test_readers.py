@@ -97,3 +97,27 @@ def test_a_number_that_others_read(code, line):
     assert found
     number = int(found.split()[1])
     assert line in (KERNEL + code).splitlines()[number - 1]
+
+
+@pytest.mark.parametrize(
+    ("other", "reads"),
+    [
+        ("from kernel import kk, BLOCK\n", True),
+        ("from kernel import (\n    kk,\n    BLOCK,\n)\n", True),
+        ("import kernel\nprint(kernel.BLOCK)\n", True),
+        ("from kernel import *\nprint(BLOCK)\n", True),
+        ("from kernel import kk\nBLOCK = 3\n", False),
+        ("BLOCK = 3\n", False),
+    ],
+)
+@pytest.mark.parametrize("project", [True, False])
+def test_another_file_that_imports_it(tmp_path, other, reads, project):
+    text = KERNEL + f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n"
+    (tmp_path / "kernel.py").write_text(text)
+    (tmp_path / "other.py").write_text(other)
+    if project:
+        (tmp_path / "pyproject.toml").touch()
+    module = parse_module(text, str(tmp_path / "kernel.py"))
+    number = next(one for one in module.of(cst.Integer) if one.value == "64")
+    made = {module.span(one) for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)}
+    assert read_elsewhere(Source(module), number, made) == ("other.py reads it" if reads else "")

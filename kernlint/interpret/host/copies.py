@@ -6,7 +6,6 @@ on like arguments is told by moving the places of what was read of the first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 import libcst as cst
@@ -14,26 +13,19 @@ import libcst as cst
 from kernlint.interpret.moved import Moves
 from kernlint.interpret.values import Function
 from kernlint.records import replace
+from kernlint.syntax.copies import top_functions
 from kernlint.syntax.tree import Module
 from kernlint.workload import Kernel, Span
 
 
 def wording(function: Function, edited: Collection[Span] = ()) -> object:
     """What ``function`` has in common with its copies: the text without the name. Itself where it is not at the top of its module,
-    names itself, or holds one of the places that are ``edited``."""
+    tells its name, or holds one of the places that are ``edited``."""
     node, module = function.node, function.module
-    if function.closure.parent is not None or not isinstance(node, cst.FunctionDef):
+    known = module.once(top_functions).get(function.name)
+    if known is None or known.node is not node or any(known.lines.contains(span) for span in edited):
         return node
-    if any(_lines(node, module).contains(span) for span in edited):
-        return node
-    known = module.once(_wordings)
-    if id(node) not in known:
-        name, text = re.escape(node.name.value), "\n".join(module.excerpt(_lines(node, module)))
-        whole = isinstance(node.body, cst.IndentedBlock)
-        nameless, count = re.subn(rf"\bdef\s+{name}\b", "def ", text) if whole else (text, 0)
-        own = count == 1 and not re.search(rf"\b{name}\b", nameless)
-        known[id(node)] = (module, nameless) if own else node
-    return known[id(node)]
+    return node if known.nameless is None else (module, known.nameless)
 
 
 def copied(known: Mapping[cst.CSTNode, Kernel], function: Function) -> Kernel | None:
@@ -49,11 +41,6 @@ def copied(known: Mapping[cst.CSTNode, Kernel], function: Function) -> Kernel | 
         vars(copy)["original"] = kernel.original
         return copy
     return None
-
-
-def _wordings(module: Module) -> dict[int, object]:
-    """Those of functions by the identity of their nodes."""
-    return {}
 
 
 def _lines(node: cst.FunctionDef, module: Module) -> Span:

@@ -1,0 +1,59 @@
+"""Functions at the top of a module whose text is that of others but for names: what is found out about the first holds for all.
+
+Generated programs have a kernel and a launcher for each layer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+import libcst as cst
+
+from kernlint.records import dataclass
+from kernlint.syntax.tree import Module
+from kernlint.workload import Span
+
+
+@dataclass(frozen=True)
+class TopFunction:
+    """A function among the statements of a module, whose name is bound once: ``lines`` begin with its decorators."""
+
+    node: cst.FunctionDef
+    name: Span
+    lines: Span
+    text: str
+
+    @cached_property
+    def nameless(self) -> str | None:
+        """The text without the name; None where that stands in it once more."""
+        text = without(self.text, {self.node.name.value: ""}) if isinstance(self.node.body, cst.IndentedBlock) else None
+        return text if text is not None and text.count("<>") == 1 else None
+
+
+def top_functions(module: Module) -> dict[str, TopFunction]:
+    """The functions among the statements of ``module`` whose names are bound once, by name."""
+    found: dict[str, TopFunction | None] = {}
+    for node in module.tree.body:
+        if not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            continue
+        name = node.name.value
+        if name in found or not isinstance(node, cst.FunctionDef):
+            found[name] = None
+            continue
+        whole = module.span(node)
+        lines = Span(whole.file, module.first_line_of(node), 1, whole.end_line, whole.end_column)
+        found[name] = TopFunction(node, module.span(node.name), lines, "\n".join(module.excerpt(lines)))
+    assigned = {target.target.value for target in module.of(cst.AssignTarget) if isinstance(target.target, cst.Name)}
+    return {name: one for name, one in found.items() if one is not None and name not in assigned}
+
+
+def without(text: str, names: Mapping[str, str]) -> str | None:
+    """``text`` with ``names`` replaced; None where one of them is an attribute, a text or told apart otherwise than as a name."""
+    for name, other in names.items():
+        word = rf"(?<![\w.\"']){re.escape(name)}(?![\w\"'=])"
+        text, count = re.subn(word, f"<{other}>", text)
+        if not count or re.search(rf"\b{re.escape(name)}\b", text):
+            return None
+    return text
