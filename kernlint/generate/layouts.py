@@ -29,19 +29,20 @@ def index_of(base: Tensor, view: Tensor, sizes: Mapping[Atom, float]) -> tuple[E
     offset = lift(view.offset) - lift(base.offset)
     terms += [(Expr({monomial: count}), lift(1)) for monomial, count in offset.terms.items()]
     for stride, term in terms:
-        axis, times = _axis(base, stride, sizes)
-        places[axis] = places[axis] + term * times
+        for axis, times in _axes(base, stride, sizes):
+            places[axis] = places[axis] + term * times
     return _carried(base, view, places, sizes)
 
 
-def _axis(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> tuple[int, Expr]:
-    """The axis of ``base`` along which a step of ``stride`` goes, and how many elements of it."""
+def _axes(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> list[tuple[int, Expr]]:
+    """The axis of ``base`` along which a step of ``stride`` goes, and how many elements of it; several where it goes aslant."""
     assert base.shape is not None and base.strides is not None
     number = stride.evaluate(sizes)
     order = sorted(
         (d for d in range(len(base.shape)) if lift(base.shape[d]).value != 1),
         key=lambda d: -(lift(base.strides[d]).evaluate(sizes) or 0),  # type: ignore[index]
     )
+    fitting = []
     for axis in order:
         own = lift(base.strides[axis])
         size = own.evaluate(sizes)
@@ -49,7 +50,12 @@ def _axis(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> tuple[int,
             continue
         times = lift(1) if stride == own else lift(ex.floordiv(stride, own))
         if times * own == stride:
-            return axis, times
+            return [(axis, times)]
+        fitting.append((axis, own))
+    for axis, own in fitting:
+        rest = stride - own  # along a diagonal
+        if rest.evaluate(sizes):
+            return [(axis, lift(1)), *_axes(base, rest, sizes)]
     raise CannotGenerate(f"no axis of `{base.name}` has the stride {stride}")
 
 

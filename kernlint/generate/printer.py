@@ -217,6 +217,8 @@ class Printer:
         address = self.expression(term.address)[0]
         conditions = [self.mask_of(term.lanes), *self.bounds(term.bounds)]
         mask = " & ".join(c for c in conditions if c)
+        if term.bounds and mask and self.terms.lanes_of(term.address) <= self.single:
+            address = f"tl.where({mask}, {address}, 0)"  # one place, under the mask of a tile
         base = f"{term.buffer}_ptr"
         pointer = base if address == "0" else f"{base} + {address}"
         zero = "0.0" if term.dtype.is_float else "False" if term.dtype.kind == "bool" else "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kernlint.generate.values import CannotGenerate, Value, View, exchanged, identity, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Value, View, exchanged, identity, lane, lanes_of, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Lane, Size, Symbol
 from kernlint.workload.expr import Atom, lift
@@ -42,6 +42,8 @@ class _Mixed(Exception):
 
 def _held(states: Sequence[State], backwards: bool) -> list[Value]:
     """All ``states`` as those of one recurrence."""
+    made: dict[int, Value] = {}
+    states = [State(one.before, one.first, _in_place(one.update, made)) for one in states]
     open_ = [state for state in states if depends(state.update)]
     views = [View(one.first.value, one.first.index) for one in open_]
     views += [View(one.update, identity(one.update.shape)) for one in open_]
@@ -53,6 +55,43 @@ def _held(states: Sequence[State], backwards: bool) -> list[Value]:
         else one.update
         for number, one in enumerate(states)
     ]  # fmt: skip
+
+
+def _in_place(value: Value, made: dict[int, Value]) -> Value:
+    """``value`` with what is looked at aside of its own places (a part of the columns of a product, the gates of a cell) made for these
+    places alone, as far as it is made of states."""
+    if id(value) not in made:
+        space = (*value.shape, *value.attributes.get("over", ()))
+        views = tuple(
+            _aside(view, space, made) if depends(view.value) and view.value.op != "carried" else view
+            for view in value.operands
+        )
+        made[id(value)] = Value(value.op, value.shape, value.dtype, views, value.attributes, value.name)
+    return made[id(value)]
+
+
+def _aside(view: View, space: tuple[Size, ...], made: dict[int, Value]) -> View:
+    """``view``, seen from ``space``, as one that looks straight."""
+    inner = view.value
+    if inner.op == "choose" and inner.attributes.get("before"):
+        return view  # a state of the round before
+    if all(place == lane(min(lanes_of((place,)), default=0)) or place.value == 0 for place in view.index):
+        return View(_in_place(inner, made), view.index)
+    used = sorted(lanes_of(view.index))
+    moved: dict[Atom, Size] = {Lane(d): lane(number) for number, d in enumerate(used)}
+    lanes = [place.substitute(moved) for place in view.index]
+    lanes += [lane(len(used) + number) for number in range(len(inner.attributes.get("over", ())))]
+    views = tuple(View(one.value, looked_through(one.index, lanes)) for one in inner.operands)
+    places: dict[Atom, Size] = {Lane(d): place for d, place in enumerate(lanes)}
+    attributes = {key: _substituted(one, places) for key, one in inner.attributes.items()}
+    new = Value(inner.op, tuple(space[d] for d in used), inner.dtype, views, attributes, inner.name)
+    return View(_in_place(new, made), tuple(lane(d) for d in used))
+
+
+def _substituted(given: Any, places: Mapping[Atom, Size]) -> Any:
+    if isinstance(given, Expr):
+        return given.substitute(places)
+    return tuple(_substituted(one, places) for one in given) if isinstance(given, tuple) else given
 
 
 def is_held(value: Value) -> bool:
@@ -207,18 +246,13 @@ class Along:
             index = tuple(one.substitute(moved) for one in view.index)
             inner = self.whole(view.value) if self.moves(view.value) else view.value
             views.append(View(inner, (*index, lane(rank)) if self.moves(view.value) else index))
-        attributes = {key: self._moved(one, moved) for key, one in value.attributes.items()}
+        attributes = {key: _substituted(one, moved) for key, one in value.attributes.items()}
         op = value.op
         if op == "number" and isinstance(value.attributes["value"], Expr) and self._holds(value.attributes["value"]):
             op, attributes = "place", {"at": value.attributes["value"].substitute(moved)}
         if op in ("partial", "scan", "held", "attention", "scattered"):
             raise CannotGenerate("a Python loop around what goes along an axis itself")
         return Value(op, (*value.shape, self.count), value.dtype, tuple(views), attributes, value.name)
-
-    def _moved(self, given: Any, moved: Mapping[Atom, Size]) -> Any:
-        if isinstance(given, Expr):
-            return given.substitute(moved)
-        return tuple(self._moved(one, moved) for one in given) if isinstance(given, tuple) else given
 
 
 def after_the_loop(states: Sequence[State], backwards: bool) -> dict[int, Value]:

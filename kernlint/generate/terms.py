@@ -134,7 +134,7 @@ class Terms:
             return self.new("number", register_type(value.dtype), number=value.attributes["value"])
         if op == "place":
             (at,) = looked_through((value.attributes["at"],), index)
-            return self.new("place", dt.INT32, address=at, lanes=self._lanes(at))
+            return self.new("place", dt.INT32, address=at, lanes=self.lanes_of(at))
         if op == "reduce":
             return self._reduce(value, index, bounds)
         if op == "scan":
@@ -182,7 +182,7 @@ class Terms:
         if bounds and (buffer.name, address) in self._free:
             return self._free[buffer.name, address]  # it is there to be read for other places as well
         made = self.new("load", register_type(dtype), (), buffer=buffer.name, address=address, bounds=bounds,
-                        lanes=self._lanes(address, bounds), kind=str(dtype), name=buffer.value.name)  # fmt: skip
+                        lanes=self.lanes_of(address, bounds), kind=str(dtype), name=buffer.value.name)  # fmt: skip
         if not bounds:
             self._free[buffer.name, address] = made
         return made
@@ -194,7 +194,7 @@ class Terms:
         first = self.regions.setdefault(over, COLUMNS * (1 + len(self.regions)))
         columns = [Expr.atom(Lane(first + i)) for i in range(len(over))]
         # A guard that depends on the columns is about who uses the result, not about what it is made of.
-        bounds = tuple(bound for bound in bounds if not any(dim >= COLUMNS for dim in self._lanes(*_known(bound))))
+        bounds = tuple(bound for bound in bounds if not any(dim >= COLUMNS for dim in self.lanes_of(*_known(bound))))
         body = self.view(value.operands[0], [*index, *columns], bounds)
         lanes = frozenset(lane for lane in body.lanes if lane < COLUMNS)
         dtype = register_type(value.dtype)
@@ -212,7 +212,7 @@ class Terms:
             self.recurrences.append(self._recurrence(value, index))
         number = self._recurring[key]
         found = self.recurrences[number]
-        own, lanes = value.attributes["state"], self._lanes(*index)
+        own, lanes = value.attributes["state"], self.lanes_of(*index)
         kept = (*found.first, *found.update)
         return self.new(
             "scan", found.carried[own].dtype, kept, lanes=lanes, kind=str(own), number=number, name=value.name
@@ -220,17 +220,22 @@ class Terms:
 
     def _recurrence(self, value: Value, index: tuple[Expr, ...]) -> Recurrence:
         count, place = len(value.attributes["carried"]), index[-1]
-        (lane,) = self._lanes(place) if len(self._lanes(place)) == 1 else (0,)
+        (lane,) = self.lanes_of(place) if len(self.lanes_of(place)) == 1 else (0,)
         region = lane // COLUMNS * COLUMNS
         extents = next((over for over, first in self.regions.items() if first == region), ())
-        if not region or len(extents) != 1 or place.coefficient(Lane(lane)) != 1 or region in self._lanes(*index[:-1]):
+        if (
+            not region
+            or len(extents) != 1
+            or place.coefficient(Lane(lane)) != 1
+            or region in self.lanes_of(*index[:-1])
+        ):
             raise CannotGenerate("a recurrence along other places than those of the columns")
         if value.attributes["backwards"] and lift(extents[0]) != lift(value.shape[-1]):
             raise CannotGenerate("a recurrence from its end of which the end is not seen")
         bounds: Bounds = ()
         if place != Expr.atom(Lane(lane)) or lift(extents[0]) != lift(value.shape[-1]):
             bounds = ((lift(0), place, lift(value.shape[-1])),)
-        lanes = self._lanes(*index)
+        lanes = self.lanes_of(*index)
         carried = tuple(
             self.new("carried", register_type(one.dtype), lanes=lanes, kind=f"{len(self.recurrences)}.{number}")
             for number, one in enumerate(value.attributes["carried"])
@@ -258,32 +263,32 @@ class Terms:
             if found is None:
                 found = term  # the last case takes what is left
                 continue
-            lanes = frozenset().union(*(self._lanes(*_known(bound)) for bound in held), term.lanes, found.lanes)
+            lanes = frozenset().union(*(self.lanes_of(*_known(bound)) for bound in held), term.lanes, found.lanes)
             found = self.new("choose", register_type(value.dtype), (term, found), lanes=lanes, bounds=held)
         assert found is not None
         return found
 
     def _pick(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         table, *others = value.operands
-        values = self._told(others, index, bounds, table if value.attributes["wraps"] else None)
+        values = self._told(others, index, bounds, value.attributes["wraps"])
         places = [place.substitute(values) for place in looked_through(table.index, index)]
         return self.at(table.value, places, bounds)
 
     def told(self, at: tuple[Expr, ...], target: Value, index: Sequence[Expr]) -> list[Expr]:
         """The places ``at`` of ``target``, which elements of its last operands tell, as they are looked at from ``index``."""
-        values = self._told(target.operands[2:], index, (), View(target, at) if target.attributes["wraps"] else None)
+        values = self._told(target.operands[2:], index, (), target.attributes["wraps"])
         return [place.substitute(values) for place in looked_through(at, index)]
 
     def _told(
-        self, views: Sequence[View], index: Sequence[Expr], bounds: Bounds, table: View | None
+        self, views: Sequence[View], index: Sequence[Expr], bounds: Bounds, extents: Sequence[Size]
     ) -> dict[Atom, Size]:
-        """What the elements of ``views`` are called in places; those below zero count from the end of ``table``, where there is one."""
+        """What the elements of ``views`` are called in places; those below zero count from the end of axes of ``extents``, where there
+        are some."""
         values: dict[Atom, Size] = {}
         for number, view in enumerate(views, 1):
             term = self.view(view, index, bounds)
-            if table is not None:
-                (axis,) = (d for d, place in enumerate(table.index) if Opaque("load", (), number) in place.atoms())
-                extent = self.new("place", dt.INT32, address=lift(table.value.shape[axis]))
+            if extents:
+                extent = self.new("place", dt.INT32, address=lift(extents[number - 1]))
                 zero = self.new("number", term.dtype, number=0)
                 moved = self.new("add", term.dtype, (term, extent))
                 term = self.new("where", term.dtype, (self.new("lt", dt.BOOL, (term, zero)), moved, term))
@@ -292,11 +297,12 @@ class Terms:
             values[Opaque("load", (), number)] = Expr.atom(Opaque("load", (), key))
         return values
 
-    def _lanes(self, *exprs: Any) -> frozenset[int]:
+    def lanes_of(self, *exprs: Any) -> frozenset[int]:
+        """The lanes that places, or bounds of some, spread over."""
         found: set[int] = set()
         for expr in exprs:
             if isinstance(expr, tuple):
-                found |= self._lanes(*_known(expr))
+                found |= self.lanes_of(*_known(expr))
                 continue
             for atom in expr.atoms():
                 if isinstance(atom, Lane):

@@ -218,6 +218,7 @@ class TileWriter:
             printer.lines.append(f"row = {place} * ROWS + tl.arange(0, ROWS)[:, None]{self.wide}")
             printer.lines.append(f"row_mask = row < {wrapped(reach, 5)}")
             printer.places[self.inner[0]] = "row"
+            printer.single |= {dim for dim, _ in rows}
         elif rows:
             if self.flat:
                 printer.lines.append(f"row = {_PROGRAM}")
@@ -235,6 +236,7 @@ class TileWriter:
             ]
             printer.names.taken |= {"length"}
             printer.places[CHUNK] = "chunk"
+            printer.single |= {CHUNK}
 
     def _divide(self, printer: Printer, flat: str, lanes: Sequence[Axis]) -> None:
         """The places along ``lanes`` of a flat index."""
@@ -294,7 +296,9 @@ class TileWriter:
             pointer = f"{output.buffer.name}_ptr" if address == "0" else f"{output.buffer.name}_ptr + {address}"
             mask = self.mask(lanes)
             if not self.flat and not mask:
-                raise CannotGenerate("a result of one element from a tile")
+                if self.axes.rows or self.inner is not None:
+                    raise CannotGenerate("a result of one element from a tile")
+                pointer += " + tl.zeros((1, 1), dtype=tl.int32)"  # which all reductions of a tile leave
             call = _STORES[output.scattered]
             order = "" if call == "store" else ', sem="relaxed"'
             stores.append(f"tl.{call}({pointer}, {value}{f', mask={mask}' if mask else ''}{order})")

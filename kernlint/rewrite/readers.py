@@ -13,6 +13,7 @@ import libcst as cst
 
 from kernlint.interpret.project import importer
 from kernlint.rewrite.source import Source
+from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import bound_by, dotted_name, origin_of, variables
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
@@ -186,7 +187,7 @@ class _Readers:
 
     def _read_as_kernel(self, function: cst.FunctionDef) -> bool:
         """Whether ``function`` is a kernel, or a helper of kernels, of which no launch was left out."""
-        if not any((self.source.origin(one.decorator) or "").startswith("triton.") for one in function.decorators):
+        if not any(is_triton_jit(one.decorator, self.source.imports) for one in function.decorators):
             return False
         name = function.name.value
         subscripts = ((one, one.func) for one in self.source.module.of(cst.Call))

@@ -30,6 +30,15 @@ def _bounded(op: str, name: str) -> Callable[[Writer], Value]:
 def _power(w: Writer) -> Value:
     base, exponent = w.args[0], w.argument(1, "exponent")
     if isinstance(base, (int, float)) and base > 0 and isinstance(exponent, Tensor):
+        if not w.dtype.is_float:
+            if base != 2:
+                raise CannotGenerate("a power of integers")
+            # What is below zero, or too large, is shifted out.
+            kept = w.map("logical_and", w.map("ge", exponent, 0), w.map("lt", exponent, w.dtype.bits), dtype=dt.BOOL)
+            one = w.map("cast", 1, dtype=w.dtype)
+            return w.map("where", kept, w.map("shift_left", one, w.map("cast", exponent)), 0)
+        if base == 1:
+            return w.cast(w.operand(1.0), w.dtype)
         return w.map("exp", w.map("mul", exponent, math.log(base)))
     if isinstance(base, Tensor) and isinstance(exponent, (int, float)):
         found = _POWERS.get(float(exponent))
@@ -52,7 +61,8 @@ def _general_power(w: Writer, base: Tensor, exponent: Tensor) -> Value:
     even = w.map("eq", w.map("floor", half), half)
     signed = w.map("where", whole, w.map("where", even, size, w.map("neg", size)), math.nan)
     made = w.map("where", w.map("lt", base, 0.0), signed, size)
-    return w.map("where", w.map("eq", exponent, 0.0), 1.0, made)
+    certain = w.map("logical_or", w.map("eq", exponent, 0.0), w.map("eq", base, 1.0))
+    return w.map("where", certain, 1.0, made)
 
 
 #: Exponents up to which a power is spelled as a product.

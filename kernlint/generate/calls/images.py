@@ -107,7 +107,7 @@ def _picked(w: Writer, view: View, at: list[Any], dtype: Any) -> Value:
     if not told:
         return w.cast(table, dtype)
     views = (View(one, identity(w.shape)) for one in told)
-    made = Value("pick", w.shape, view.value.dtype, (table, *views), {"wraps": False})
+    made = Value("pick", w.shape, view.value.dtype, (table, *views), {"wraps": ()})
     return w.map("cast", made, dtype=dtype)
 
 

@@ -21,10 +21,12 @@ from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
 
-def _picked(w: Writer, table: Tensor, places: Sequence[Expr], indices: Sequence[View], wraps: bool) -> Value:
+def _picked(
+    w: Writer, table: Tensor, places: Sequence[Expr], indices: Sequence[View], wraps: Sequence[Size] = ()
+) -> Value:
     view = w.operand(table)
     index = looked_through(view.index, places)
-    return Value("pick", w.shape, w.dtype, (View(view.value, index), *indices), {"wraps": wraps})
+    return Value("pick", w.shape, w.dtype, (View(view.value, index), *indices), {"wraps": tuple(wraps)})
 
 
 def _embedding(w: Writer) -> Value:
@@ -36,7 +38,7 @@ def _embedding(w: Writer) -> Value:
     rank = len(ids.shape or ())
     view = w.operand(ids)
     index = View(view.value, looked_through(view.index, [lane(d) for d in range(rank)]))
-    return _picked(w, table, [element(1), lane(rank)], [index], False)
+    return _picked(w, table, [element(1), lane(rank)], [index])
 
 
 def _index_select(w: Writer) -> Value:
@@ -45,7 +47,7 @@ def _index_select(w: Writer) -> Value:
     places = list(identity(x.shape or ()))
     places[axis] = element(1)
     view = w.operand(ids)
-    return _picked(w, x, places, [View(view.value, looked_through(view.index, [lane(axis)]))], False)
+    return _picked(w, x, places, [View(view.value, looked_through(view.index, [lane(axis)]))])
 
 
 def _gather(w: Writer) -> Value:
@@ -54,7 +56,7 @@ def _gather(w: Writer) -> Value:
     axis = w.axis(w.argument(2 if method else 1, "dim"), len(w.shape))
     places = [lane(d) for d in range(len(x.shape or ()))]
     places[axis] = element(1)
-    return _picked(w, x, places, [w.spread(ids, len(w.shape))], False)
+    return _picked(w, x, places, [w.spread(ids, len(w.shape))])
 
 
 def indexed_axes(key: Any, shape: Sequence[Size]) -> tuple[list[Any], list[int], int]:
@@ -86,6 +88,7 @@ def _indexed(w: Writer) -> Value:
     rank = max(len(parts[d].shape or ()) for d in at)
     places: list[Expr] = []
     views: list[View] = []
+    extents: list[Size] = []
     for axis in range(len(shape)):
         if axis in at:
             spread = w.spread(parts[axis], rank)
@@ -95,11 +98,12 @@ def _indexed(w: Writer) -> Value:
                 places.append(place)
                 continue
             views.append(told)
+            extents.append(shape[axis])
             places.append(element(len(views)))
         else:
             own = axis if axis < first else axis - len(at) + rank
             places.append(lane(own) if lift(shape[axis]).value != 1 else lift(0))
-    return _picked(w, x, places, views, True)
+    return _picked(w, x, places, views, extents)
 
 
 def _bag(w: Writer) -> Value:
@@ -117,7 +121,7 @@ def _bag(w: Writer) -> Value:
     space, at, own = (*w.shape, length), w.operand(ids), w.operand(table)
     told = View(at.value, looked_through(at.index, places))
     body = Value("pick", space, own.value.dtype, (View(own.value, looked_through(own.index, (element(1), lane(1)))), told),
-                 {"wraps": False})  # fmt: skip
+                 {"wraps": ()})  # fmt: skip
     if isinstance(weights, Tensor):
         view = w.operand(weights)
         factor = View(view.value, looked_through(view.index, places))

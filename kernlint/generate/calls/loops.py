@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kernlint.generate.calls.table import PAIRS
 from kernlint.generate.layouts import index_of
 from kernlint.generate.scans import Along, State, after_the_loop, carried, is_held, last_of
 from kernlint.generate.values import (
@@ -200,7 +201,7 @@ class LoopReader:
         """Tensors from before the loop that each round changes as a whole."""
         found = []
         for step in self.steps:
-            (out,) = step.writes
+            out = step.writes[0]
             storage = out.storage.id
             if storage in self.before or storage not in holds:
                 continue
@@ -213,7 +214,7 @@ class LoopReader:
         changed = {storage for _, _, storage in befores} | self.before.keys()
         found: dict[int, Tensor] = {}
         for number, step in enumerate(self.steps):
-            (out,) = step.writes
+            out = step.writes[0]
             if step.name != "setitem" or out.storage.id in changed:
                 continue
             again = any(out.storage.id == one.storage.id for one in found.values())
@@ -349,7 +350,7 @@ def _calls(steps: Sequence[Any]) -> list[TorchOp]:
     for step in steps:
         if not isinstance(step, TorchOp):
             raise CannotGenerate("a Python loop around what is no torch function")
-        if step.call is None or len(step.writes) != 1:
+        if step.call is None or len(step.writes) != 1 + (step.call.function in PAIRS and len(step.writes) == 2):
             raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
     return list(steps)
 

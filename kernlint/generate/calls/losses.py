@@ -82,7 +82,7 @@ def _of_classes(
     known = w.map("where", counts, target, 0, shape=rows, dtype=dt.INT64)
     view = w.operand(x)
     places = looked_through(view.index, [lane(0), element(1)])
-    own = Value("pick", rows, dt.FLOAT32, (View(view.value, places), View(known, identity(rows))), {"wraps": False})
+    own = Value("pick", rows, dt.FLOAT32, (View(view.value, places), View(known, identity(rows))), {"wraps": ()})
     lost = w.map("where", counts, losses(own), 0.0, shape=rows, dtype=dt.FLOAT32)
     if reduction == "none":
         return lost

@@ -11,6 +11,7 @@ from kernlint.generate.calls.writer import ELEMENTWISE, Writer
 from kernlint.generate.layouts import conditions, index_of
 from kernlint.generate.values import (
     CannotGenerate,
+    TooManyKernels,
     Value,
     View,
     identity,
@@ -62,7 +63,7 @@ class Reader:
         self.within: dict[Expr, None] = {}
         self._begin()
         if len(workload.steps) > _MOST_STEPS:
-            raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
+            raise TooManyKernels(f"the reference makes {len(workload.steps)} torch calls")
         for step in workload.steps:
             self._step(step)
 

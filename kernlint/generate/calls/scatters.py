@@ -91,7 +91,7 @@ def _one_by_one(
         of = View(
             Value("where", space, w.dtype, (View(nan, identity(space)), w.operand(math.nan), of)), identity(space)
         )
-    return _scattered(w, kind, old, space, places, of, (to,), wraps)
+    return _scattered(w, kind, old, space, places, of, (to,), w.shape[axis : axis + 1] if wraps else ())
 
 
 def _scattered(
@@ -102,7 +102,7 @@ def _scattered(
     at: tuple[Expr, ...],
     of: View,
     told: Sequence[View],
-    wraps: bool,
+    wraps: tuple[Size, ...],
 ) -> Value:
     """``old`` with the elements of ``of``, over ``space``, at the places ``at``, which ``told`` tell."""
     begin = _constant(old)
@@ -218,7 +218,7 @@ def _scatter(w: Writer) -> Value:
     told = w.map("maximum", last, 0, dtype=dt.INT32)
     at = [element(1) if d == rank else lane(d) for d in range(rank + 1)]
     table = View(of.value, looked_through(of.index, at))
-    new = Value("pick", w.shape, w.dtype, (table, View(told, identity(w.shape))), {"wraps": False})
+    new = Value("pick", w.shape, w.dtype, (table, View(told, identity(w.shape))), {"wraps": ()})
     return w.map("where", w.map("ge", last, 0, dtype=dt.BOOL), new, given)
 
 
@@ -280,7 +280,7 @@ def _index_put(w: Writer) -> Value:
     if kind != "put" and w.dtype not in (dt.FLOAT32, dt.INT32, dt.INT64):
         raise CannotGenerate(f"a scatter of {w.dtype} to many places")
     places = tuple(element(1 + at.index(d)) if d in at else identity(space)[beside[d]] for d in range(len(w.shape)))
-    return _scattered(w, kind, old, space, places, of, told, True)
+    return _scattered(w, kind, old, space, places, of, told, tuple(w.shape[d] for d in at))
 
 
 def _index_copy(w: Writer) -> Value:

@@ -227,14 +227,34 @@ def _one_hot(w: Writer) -> Value:
 
 
 def _diagonal(w: Writer) -> Value:
-    """``diag`` of a vector: zero beside it."""
-    x = w.tensor(0, "input")
-    if len(x.shape or ()) != 1 or w.argument(1, "diagonal", 0) != 0:
-        raise CannotGenerate("a part of a diagonal")
+    """``diag`` of a vector, zero beside it, or of a matrix."""
+    x, offset = w.tensor(0, "input"), w.argument(1, "diagonal", 0)
     view = w.operand(x)
+    if len(x.shape or ()) == 2:
+        places = [lane(0) - min(offset, 0), lane(0) + max(offset, 0)]
+        return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+    if len(x.shape or ()) != 1 or offset != 0:
+        raise CannotGenerate("a part of a diagonal")
     look = View(view.value, looked_through(view.index, [lane(0)]))
     own = ((lane(1), lane(0), lane(1) + 1),)
     return Value("choose", w.shape, w.dtype, (look, w.operand(0.0)), {"cases": (own, ())})
+
+
+def _trace(w: Writer) -> Value:
+    x = w.tensor(0, "input")
+    side, view = (x.shape or ())[:1], w.operand(x)
+    if len(x.shape or ()) != 2 or (x.shape or ())[1:] != side:
+        raise CannotGenerate("the trace of what is no square")
+    own = Value("cast", side, w.dtype, (View(view.value, looked_through(view.index, [lane(0), lane(0)])),))
+    return w.reduce("sum", own, [0], False)
+
+
+def _with_diagonal(w: Writer) -> Value:
+    """``fill_diagonal_`` of a square."""
+    if len(w.shape) != 2 or w.shape[0] != w.shape[1] or w.argument(2, "wrap", False):
+        raise CannotGenerate("the diagonal of what is no square")
+    own = w.map("eq", place(w, lane(0)), place(w, lane(1)), dtype=dt.BOOL)
+    return w.map("where", own, w.argument(1, "fill_value"), w.args[0])
 
 
 def _unit(w: Writer) -> Value:
@@ -354,6 +374,8 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "pixel_unshuffle": _pixels(False),
     "one_hot": _one_hot,
     "diag": _diagonal,
+    "trace": _trace,
+    "fill_diagonal": _with_diagonal,
     "eye": _unit,
     **dict.fromkeys(("tensor", "as_tensor", "scalar_tensor"), _listed),
     "diff": _differences,

@@ -129,7 +129,7 @@ class Graph:
 
     def pick(self, operands: Sequence[View]) -> View:
         """The element of the first operand at a place that the others tell."""
-        return self._over("pick", operands[0].value.dtype, operands, {"wraps": False})
+        return self._over("pick", operands[0].value.dtype, operands, {"wraps": ()})
 
     def product(self, left: View, right: View, at: Expr, dtype: Dtype) -> View:
         """``left`` times ``right``, summed over the lane ``at``."""

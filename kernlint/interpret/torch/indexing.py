@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.torch.arguments import note_read_sizes, tensors_in
-from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast
+from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast, diagonal
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Size, Tensor
@@ -306,11 +306,14 @@ def _one_hot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
 
 
 def _diagonal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    """``torch.diag`` of a vector: zeros with it along a diagonal."""
-    x, diagonal = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "diagonal", default=0)
-    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) != 1 or not isinstance(diagonal, int):
+    """``torch.diag`` of a vector, zeros with it along a diagonal, or of a matrix, a copy of its diagonal."""
+    x, offset = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "diagonal", default=0)
+    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) not in (1, 2) or type(offset) is not int:
         return Unknown("diag")
-    side = ex.simplify(ex.lift(x.shape[0]) + abs(diagonal))
+    if len(x.shape) == 2:
+        view = diagonal(x, offset, 0, 1)
+        return h.result_of("diag", "gather", (x,), x.dtype, None if view is None else view.shape, node)
+    side = ex.simplify(ex.lift(x.shape[0]) + abs(offset))
     result = h.allocate(x.dtype, (side, side), "result", node)
     h.torch_op("diag", "fill", (x,), (result,), node)
     return result
@@ -326,8 +329,16 @@ def dynamic(name: str) -> Handler:
     return handler
 
 
+def _trace(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = argument(args, kwargs, 0, "input")
+    if not isinstance(x, Tensor) or x.dtype is None or not x.dtype.is_float:
+        return Unknown("trace")
+    return h.result_of("trace", "reduce", (x,), x.dtype, (), node)
+
+
 TABLE: dict[str, Handler] = {
     "diag": _diagonal,
+    "trace": _trace,
     "select": _select,
     "narrow": _narrow,
     "chunk": _chunk,

@@ -139,3 +139,19 @@ def expanded_to(x: Tensor, shape: Shape) -> Tensor:
     old = [(1, 0)] * lead + list(zip(x.shape, x.strides))
     strides = tuple(0 if size == 1 and new != 1 else stride for (size, stride), new in zip(old, shape))
     return replace(x, shape=shape, strides=strides)
+
+
+def diagonal(x: Tensor, offset: int, first: int, second: int) -> Tensor | None:
+    """The view of the diagonal ``offset`` of ``x`` along its axes ``first`` and ``second``, which are as long; None where they are not."""
+    assert x.shape is not None
+    if x.shape[first] != x.shape[second] or first == second:
+        return None
+    rest = [d for d in range(len(x.shape)) if d not in (first, second)]
+    length = ex.simplify(ex.lift(x.shape[first]) - abs(offset))
+    shape = (*(x.shape[d] for d in rest), length)
+    if x.strides is None:
+        return replace(x, shape=shape)
+    down, along = (ex.lift(x.strides[d]) for d in (first, second))
+    start = along * offset if offset > 0 else down * -offset
+    strides = (*(x.strides[d] for d in rest), ex.simplify(down + along))
+    return replace(x, shape=shape, strides=strides, offset=ex.simplify(ex.lift(x.offset) + start))

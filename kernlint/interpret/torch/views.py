@@ -14,6 +14,7 @@ from kernlint.interpret.torch.shapes import (
     Shape,
     axis_of,
     contiguous_strides,
+    diagonal,
     permuted,
     product,
     transposed,
@@ -238,6 +239,18 @@ def _unfolded_view(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
     return replace(x, shape=shape, strides=strides)
 
 
+def _diagonal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    offset, *dims = (
+        argument(args, kwargs, i, n, default=o) for i, n, o in ((1, "offset", 0), (2, "dim1", 0), (3, "dim2", 1))
+    )
+    axes = [axis_of(d, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None for d in dims]
+    if axes[0] is None or axes[1] is None or type(offset) is not int:
+        return Unknown("diagonal")
+    found = diagonal(x, offset, axes[0], axes[1])
+    return Unknown("diagonal") if found is None else found
+
+
 def _same(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return args[0] if args else Unknown("argument")
 
@@ -255,5 +268,6 @@ TABLE: dict[str, Handler] = {
     "squeeze": _squeeze,
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
     "unfolded_view": _unfolded_view,
+    "diagonal": _diagonal,
     **dict.fromkeys(("detach", "requires_grad_", "to_dense", "pin_memory", "data", "as_subclass"), _same),
 }
