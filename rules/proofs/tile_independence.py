@@ -203,8 +203,10 @@ def _folded(one: _Reduced, other: _Reduced) -> bool:
         return False
     if is_neutral(reduce) and is_neutral(twin):
         return True
-    lanes = [concrete(around[-1].trip if len(around) == 1 else None) for around in (loops, others)]
-    return None not in lanes and lanes[0] * _reduced(reduce) == lanes[1] * _reduced(twin)
+    if len(loops) != 1 or len(others) != 1:
+        return False
+    trip, trips = concrete(loops[0].trip), concrete(others[0].trip)
+    return trip is not None and trips is not None and trip * _reduced(reduce) == trips * _reduced(twin)
 
 
 # -- accesses ---------------------------------------------------------------------------------------------------------
