@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.reader import Reader
@@ -12,7 +12,9 @@ from kernlint.generate.launches.reader import LaunchReader
 from kernlint.generate.plan import view_value
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.records import replace
-from kernlint.workload import Call, Event, HostSync, Launch, Step, Tensor, TorchOp, Workload
+from kernlint.rules.proofs.dataflow import may_use
+from kernlint.workload import Call, Expr, HostSync, Launch, Repeat, Step, Tensor, TorchOp, Workload
+from kernlint.workload.expr import Atom, lift
 
 
 class ProgramReader(Reader):
@@ -24,16 +26,81 @@ class ProgramReader(Reader):
 
     def _step(self, step: Step) -> None:
         if isinstance(step, Launch):
-            LaunchReader(step, self.holds, self.graph).read()
-            changed = [name for name, tensor in self.workload.arguments.items() if self._is_changed(tensor)]
-            if changed:
-                raise CannotGenerate(f"`{step.kernel.name}` changes the argument `{changed[0]}`")
-        elif not isinstance(step, (HostSync, Event)):
+            self._launch(step)
+        elif isinstance(step, Repeat) and _launches(step):
+            self._rounds(step)
+        elif not isinstance(step, HostSync):
             super()._step(step)
+
+    def _launch(self, launch: Launch) -> None:
+        LaunchReader(launch, self.holds, self.graph).read()
+        changed = [name for name, tensor in self.workload.arguments.items() if self._is_changed(tensor)]
+        if changed:
+            raise CannotGenerate(f"`{launch.kernel.name}` changes the argument `{changed[0]}`")
+
+    def _rounds(self, loop: Repeat) -> None:
+        """Launches of Python loops that keep apart, each read once: the rounds are programs along one more axis of the grid."""
+        rounds = lift(loop.count).value if loop.count is not None else None
+        if loop.round is None or loop.before is None or rounds is None or rounds < 1:
+            raise CannotGenerate("a Python loop of which it is not known how often it goes round")
+        if not _same_round(loop.earlier, loop.body, {loop.before: Expr.atom(loop.round)}):
+            raise CannotGenerate("a Python loop around launches that hands something on")
+        self.graph.box[loop.round] = 0, rounds - 1
+        if len(loop.body) == 1 and isinstance(loop.body[0], Repeat):
+            self._rounds(loop.body[0])
+            return
+        launches = [step for step in loop.body if isinstance(step, Launch)]
+        if len(launches) != len(loop.body):
+            raise CannotGenerate("a Python loop around launches and other calls")
+        for one in launches:
+            used = {storage for other in launches if other is not one for part in may_use(other) for storage in part}
+            if used & may_use(one)[1]:
+                raise CannotGenerate("a Python loop whose launches go on with what one of them has written")
+        for one in launches:
+            self._launch(one)
+            held = [self.holds[storage][0] for storage in may_use(one)[1] if storage in self.holds]
+            places = (
+                place for value in held for part in value.walk() for view in part.operands for place in view.index
+            )
+            if any(loop.round in place.atoms() for place in places):
+                raise CannotGenerate("rounds of a Python loop that write different values to one element")
 
     def _is_changed(self, tensor: Any) -> bool:
         held = self.holds.get(tensor.storage.id) if isinstance(tensor, Tensor) else None
         return held is not None and held[0] is not self.inputs.get(tensor.storage.id)
+
+
+def _launches(loop: Repeat) -> bool:
+    return any(isinstance(one, Launch) or (isinstance(one, Repeat) and _launches(one)) for one in loop.body)
+
+
+def _same_round(earlier: Sequence[Step], body: Sequence[Step], places: Mapping[Atom, Expr]) -> bool:
+    """Whether two rounds of a loop launch the same on the same, but for the number of the round; ``places`` are what stands in the
+    later one for the numbers of the rounds of loops in the earlier one."""
+
+    def told(argument: Any) -> Any:
+        if isinstance(argument, Tensor):
+            return argument.storage.id, argument.dtype, argument.shape, argument.strides, told(argument.offset)
+        return lift(argument).substitute(places) if isinstance(argument, (int, Expr)) else argument
+
+    for one, other in zip(earlier, body):
+        if isinstance(one, Repeat) and isinstance(other, Repeat):
+            if one.round is None or other.round is None or one.count != other.count:
+                return False
+            if not _same_round(one.body, other.body, {**places, one.round: Expr.atom(other.round)}):
+                return False
+        elif isinstance(one, Launch) and isinstance(other, Launch):
+            if (one.kernel.span, one.grid, dict(one.constexprs)) != (
+                other.kernel.span,
+                other.grid,
+                dict(other.constexprs),
+            ):
+                return False
+            if {n: told(v) for n, v in one.arguments.items()} != {n: told(v) for n, v in other.arguments.items()}:
+                return False
+        else:
+            return False
+    return len(earlier) == len(body)
 
 
 def lifted(workload: Workload) -> list[Value]:

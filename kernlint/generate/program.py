@@ -9,20 +9,32 @@ from collections.abc import Mapping
 from kernlint.generate.computation import Lost
 from kernlint.generate.values import CannotGenerate, Divided, TooManyKernels, Unbound
 from kernlint.generate.writing import Rewritten, Writing
+from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
-from kernlint.workload import Expr, Symbol
+from kernlint.workload import Expr, Repeat, Symbol
 
 
 def rewritten(program: Program, entry: str, itself: bool) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference, or of ``itself``, at the sizes that it was read at: a kernel
     may compute something else at others, as where its grid rounds down. Raises :class:`CannotGenerate`."""
     try:
-        return Writing(program, entry, {}, {}, True).write() if itself else _shorter(program, entry)
+        return _as_it_is(program, entry) if itself else _shorter(program, entry)
     except RecursionError:
         raise CannotGenerate("the computation nests too deep") from None
     except Unbound:
         raise CannotGenerate("its sizes are not known") from None
+
+
+def _as_it_is(program: Program, entry: str) -> Rewritten:
+    """From what the program computes itself: the rounds of its loops at once, or else one after the other."""
+    workload = program.workload(entry, NO_EDITS)
+    if workload is not None and any(isinstance(step, Repeat) for step in workload.steps):
+        try:
+            return Writing(program, entry, {}, {}, True, 1).write()
+        except (CannotGenerate, Unbound):
+            pass
+    return Writing(program, entry, {}, {}, True).write()
 
 
 #: Kernels from which on it is looked whether loops of the reference can be loops of one.

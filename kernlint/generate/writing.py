@@ -26,7 +26,7 @@ from kernlint.generate.work import Work, inputs_of, needs
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.interpret.torch.shapes import contiguous_strides
-from kernlint.workload import Dtype, Expr, Tensor
+from kernlint.workload import Dtype, Expr, Tensor, TorchOp, Workload
 
 _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter] | type[HeldWriter]] = {
     "product": ProductWriter,
@@ -77,6 +77,13 @@ def _laid_out(name: str, tensor: Tensor) -> str:
 def _before(name: str, other: str) -> str:
     """That the memory of tensor ``name`` ends before that of ``other`` begins."""
     return f"{name}.data_ptr() + {name}.nbytes <= {other}.data_ptr()"
+
+
+def _copies_by_layout(reference: Workload) -> bool:
+    """Whether what is written in place may be a copy of an argument, or the argument, as that lies in memory."""
+    called = {one.call.function for one, _ in reference.walk() if isinstance(one, TorchOp) and one.call is not None}
+    written = any(name == "setitem" or name.endswith("_") for name in called)
+    return written and not called.isdisjoint(("reshape", "flatten", "ravel", "contiguous"))
 
 
 def _fixed_extents(name: str, tensor: Tensor) -> list[str]:
@@ -209,9 +216,10 @@ class Writing(Computation):
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]), self.host)}")
         changed = {self.names[id(outputs[path])] for path in self.updates}
+        layouts_matter = _copies_by_layout(self.reference)
         prepared = [
             f"assert {name}.is_contiguous()"
-            if name in changed or not name.isidentifier()
+            if name in changed or layouts_matter or not name.isidentifier()
             else f"{name} = {name}.contiguous()"
             for name in self.used_inputs
             if not name.startswith("self.")

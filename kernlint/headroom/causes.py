@@ -108,7 +108,7 @@ def _loops(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]
     for step in workload.steps:
         if not isinstance(step, Repeat):
             continue
-        rows = [times[id(inner)] for inner in step.body if id(inner) in times]
+        rows = [times[id(inner)] for inner in _inside(step) if id(inner) in times]
         spent = sum(row.total_gpu_us for row in rows)
         once = 0.0
         for row in rows:
@@ -122,6 +122,12 @@ def _loops(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]
         if first_row is not None:
             text = f"{first_row.count:.0f} rounds of {spent / max(1.0, first_row.count):.1f} us"
             yield Cause("launches in a Python loop", "launch", spent - once, step.span, step.function, evidence=text)
+
+
+def _inside(loop: Repeat) -> Iterator[Step]:
+    """The steps of a round, those of loops in the loop too."""
+    for step in loop.body:
+        yield from _inside(step) if isinstance(step, Repeat) else (step,)
 
 
 def _round_trips(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]:

@@ -21,7 +21,7 @@ from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic,
 from kernlint.headroom.blocks import kept_share
 from kernlint.headroom.serial import chunks_us, is_serial
 from kernlint.records import replace
-from kernlint.workload import Compute, Dot, Launch
+from kernlint.workload import Access, Compute, Dot, Launch, ProgramId
 from kernlint.workload import dtype as dt
 
 UNIT = "unit"
@@ -166,7 +166,7 @@ def _coalesced(moved: Traffic) -> Traffic:
     """Each access in whole lines: no byte of a sector that is not wanted."""
     changed = []
     for access in moved.accesses:
-        if access.gather:
+        if access.gather and not _beside_other_programs(access.access):
             changed.append(access)  # where it goes is in the data
             continue
         wanted = access.efficiency
@@ -188,6 +188,12 @@ def _coalesced(moved: Traffic) -> Traffic:
             )
         )
     return _with(moved, changed)
+
+
+def _beside_other_programs(access: Access) -> bool:
+    """Whether the next program has the neighbours of the elements of ``access``, wherever those are."""
+    offset = access.offset
+    return offset is not None and any(offset.coefficient(ProgramId(axis)) == 1 for axis in range(3))
 
 
 def _with(moved: Traffic, accesses: list[AccessTraffic]) -> Traffic:

@@ -13,12 +13,14 @@ from kernlint.rewrite.bindings import keeps_value, reached, variable
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.hoisted_factors import hoist_factors, line_edits
+from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.precisions import PRECISION_KEYWORDS
 from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
+from kernlint.syntax.dialect import is_triton_jit
 from kernlint.workload import Cast, Dot, Dtype, Loop, Span
 
 #: What a comment says of a cast that is to go.
@@ -49,7 +51,31 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
         if narrow.is_integer:
             edits += accumulate_in_int32(source, call, set(dots))
         effects |= _effects(narrow, found)
-    return Rewriting(tuple(edits), effects)
+    changed = [source.function(call) for call in (*dots, *casts)]
+    return Rewriting(tuple(edits), effects | _of_these_types(site, [one for one in changed if one is not None]))
+
+
+def _of_these_types(site: Site, functions: list[cst.FunctionDef]) -> Effects:
+    """Unsafe where kernels among ``functions``, or kernels that call these, are used beside the launches that were followed: the operands
+    may have other types there."""
+    source = site.source
+    launches = {launch.span for launch in site.workload.launches()}
+    known = {function.name.value for function in functions}
+    waiting = sorted(known)
+    while waiting:
+        name = waiting.pop()
+        for mention in mentions(site.module, name):
+            calls = (one for one in source.above(mention) if isinstance(one, cst.Call))
+            if not isinstance(mention, cst.Name) or any(site.module.span(call) in launches for call in calls):
+                continue
+            around = source.function(mention)
+            if around is None or not any(is_triton_jit(one.decorator, source.imports) for one in around.decorators):
+                line = source.line_number(source.start(mention))
+                return Effects("unsafe", notes=(f"what `{name}` is given at line {line} was not followed",))
+            if around.name.value not in known:
+                known.add(around.name.value)
+                waiting.append(around.name.value)
+    return Effects()
 
 
 def _is_scaled(found: tuple[Dot, tuple[Loop, ...]]) -> bool:

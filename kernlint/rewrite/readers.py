@@ -13,6 +13,7 @@ import libcst as cst
 
 from kernlint.interpret.project import importer
 from kernlint.rewrite.source import Source
+from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import bound_by, dotted_name, origin_of, variables
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
@@ -32,6 +33,7 @@ _REFLECTION = frozenset(
 )
 #: Classes that do nothing with the attributes that a class body names.
 _PLAIN_BASES = frozenset({"object", "torch.nn.Module", "torch.autograd.Function"})
+_TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _SCOPES = (cst.FunctionDef, cst.Lambda)
 
 
@@ -64,6 +66,7 @@ class _Readers:
         if (
             isinstance(parent, cst.BinaryOperation)
             and isinstance(parent.operator, cst.Modulo)
+            and not isinstance(parent.left, _TEXTS)
             and self._in_launcher(node)
         ):
             return  # whether the tile divides a size: asked at other sizes
@@ -186,7 +189,7 @@ class _Readers:
 
     def _read_as_kernel(self, function: cst.FunctionDef) -> bool:
         """Whether ``function`` is a kernel, or a helper of kernels, of which no launch was left out."""
-        if not any((self.source.origin(one.decorator) or "").startswith("triton.") for one in function.decorators):
+        if not any(is_triton_jit(one.decorator, self.source.imports) for one in function.decorators):
             return False
         name = function.name.value
         subscripts = ((one, one.func) for one in self.source.module.of(cst.Call))

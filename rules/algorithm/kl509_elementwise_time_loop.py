@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.accumulation import only_adds
-from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, StepsInKernel, read_state_loop
+from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, read_state_loop
 from kernlint.rules.base import WRITTEN_ANEW, Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed
-from kernlint.rules.proofs.pricing import cheapest
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.source_text import loop_statement
 from kernlint.syntax.walk import walk
 from kernlint.workload import Repeat, concrete
@@ -103,10 +104,10 @@ class ElementwiseTimeLoop(Rule):
             found = state_loop(context, repeat) if isinstance(repeat, Repeat) else None
             if found is None or only_adds(found):
                 continue
-            best, hoisted = in_one_launch(context, found)
-            yield self._finding(found, best, hoisted)
+            for cause in causes_at(context, steps=(found.repeat,)):
+                yield self._finding(found, cause)
 
-    def _finding(self, found: StateLoop, variant: Variant, hoisted: bool) -> Finding:
+    def _finding(self, found: StateLoop, cause: Cause | None) -> Finding:
         launch, repeat, count = found.launch, found.repeat, concrete(found.repeat.count)
         kernel, programs = launch.kernel.name, launch.programs
         kernels = listed([f"`{name}`" for name in found.kernels])
@@ -115,7 +116,7 @@ class ElementwiseTimeLoop(Rule):
         state = " and ".join(f"`{name}`" for name in names)
         what = "an elementwise" if found.elementwise else "a"
         fixed = [tensor_name(launch.tensor(load.base), load.base) for load in found.fixed]
-        kept = " and ".join(f"`{name}`" for name in dict.fromkeys(fixed)) if hoisted else ""
+        kept = " and ".join(f"`{name}`" for name in dict.fromkeys(fixed))
         return Finding(
             self,
             self.severity,
@@ -133,11 +134,12 @@ class ElementwiseTimeLoop(Rule):
                     for one in found.states
                 ),
             ),
-            _change(found, variant, state, kept),
+            _change(found, state, kept),
+            cause,
         )
 
 
-def _change(found: StateLoop, variant: Variant, state: str, kept: str) -> Change:
+def _change(found: StateLoop, state: str, kept: str) -> Change:
     count, line = concrete(found.repeat.count), found.repeat.span.line
     kernel = listed([f"`{name}`" for name in found.kernels])
     several = len(found.kernels) > 1
@@ -157,22 +159,12 @@ def _change(found: StateLoop, variant: Variant, state: str, kept: str) -> Change
             f"stand between the store of {state} and the loads of the next step"
         )
     return Change(
-        variant,
+        None,
         f"{(count or 0) * len(found.kernels)} launches run one after the other, each for one step of a few operations, and {state} "
         "goes to memory and back between them.",
         f"Loop over the {count} steps inside {into} {where}, and launch it once.",
         f"Pass the whole tensors with the stride of a step; in {into} {load}{steps}; drop the Python loop at line {line}.",
     )
-
-
-def in_one_launch(context: Context, found: StateLoop) -> tuple[Variant, bool]:
-    """The steps of ``found`` inside their kernel, and whether what no step changes is loaded before them."""
-    options = {
-        context.variant.then(transform=StepsInKernel(found.repeat.span, hoisted)): hoisted
-        for hoisted in ((True, False) if found.fixed else (False,))
-    }
-    best = cheapest(context, options) or next(iter(options))
-    return best, options[best]
 
 
 def state_loop(context: Context, repeat: Repeat) -> StateLoop | None:

@@ -11,7 +11,6 @@ from kernlint.rules.finding import tensor_name
 from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.indices import addresses, strides_of
-from kernlint.rules.proofs.liveness import uses
 from kernlint.rules.proofs.parallel_loops import flat_loop, fresh_storages
 from kernlint.workload import (
     Compute,
@@ -20,24 +19,19 @@ from kernlint.workload import (
     Launch,
     Load,
     LoopIndex,
-    Node,
     ProgramId,
     Reduce,
     Repeat,
     Scan,
     Size,
-    Span,
-    Step,
     Store,
     Tensor,
-    TorchOp,
     Workload,
     concrete,
 )
 from kernlint.workload import Loop as KernelLoop
 from kernlint.workload.expr import Atom, lift, simplify
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import allocates, map_steps
+from kernlint.workload.steps import allocates
 from kernlint.workload.synthesis import iteration, lane
 
 #: Loads of that many steps are on their way at once.
@@ -158,15 +152,17 @@ def _handed_on(
 
 def _no_address_twice(found: StateLoop) -> bool:
     """Whether what is stored at another place in each step never overwrites what another step or program has stored."""
-    whole = persistent(found, hoisted=False)
-    for store, loops in _accesses(whole, Store):
+    launch, count = found.launch, concrete(found.repeat.count) or 1
+    steps = KernelLoop(_LOOP_ID, "range", count, (), found.repeat.span, None, True)
+    for store, loops in _accesses(launch, Store):
         if store.id in found.kept:
             continue
+        store = _advanced(found, store)
         linear = strides_of(store.offset) if store.offset is not None else None
         if linear is None:
             return False
         start = linear[1] if concrete(linear[1]) is not None else 0
-        reached = addresses(whole, replace(store, offset=lift(store.offset or 0) - start), loops)
+        reached = addresses(launch, replace(store, offset=lift(store.offset or 0) - start), (steps, *loops))
         if reached is None or not reached.distinct:
             return False
     return True
@@ -336,134 +332,13 @@ def _covers(store: Store, load: Load) -> bool:
     return store.mask is None or (store.mask_known and load.mask is not None and _tile(store)[2] <= _tile(load)[2])
 
 
-@dataclass(frozen=True)
-class StepsInKernel:
-    """The workload with the steps of one recurrence as a loop inside its kernel; with ``hoisted``, what no step changes is
-    loaded before that loop."""
-
-    repeat: Span
-    hoisted: bool = False
-
-    def __call__(self, workload: Workload) -> Workload:
-        def change(step: Step) -> Step | tuple[Step, ...]:
-            if not isinstance(step, Repeat) or step.span != self.repeat:
-                return step
-            found = read_state_loop(workload, step)
-            if found is None:
-                return step
-            launch, done = with_conversions(workload, found, persistent(found, self.hoisted))
-            gone.extend(done)
-            return (launch,)
-
-        gone: list[TorchOp] = []
-        steps = map_steps(workload.steps, change)
-        left = map_steps(steps, lambda step: None if any(step is op for op in gone) else step)
-        return replace(workload, steps=left)
-
-
-def persistent(found: StateLoop, hoisted: bool) -> Launch:
-    """The one launch that takes the place of all steps. A state that is read at other elements than it is written stays in
-    memory, behind a barrier in each step."""
-    launch, count, span = found.launch, concrete(found.repeat.count) or 1, found.repeat.span
-    first = {load.id for load in found.fixed} if hoisted else set()
-    last: frozenset[int] = frozenset()
-    if found.in_registers:
-        first |= {state.load.id for state in found.states}
-        last = found.kept
-    before: list[Node] = []
-    after: list[Node] = []
-    body: list[Node] = []
-    for node in rewrite(launch.kernel.body, lambda inner: _advanced(found, inner)):
-        id = getattr(node, "id", None)
-        (before if id in first else after if id in last else body).append(node)
-    if not found.in_registers:
-        body.append(_barrier(launch, span))
-    kind, stages = ("tl.range", STAGES) if found.in_registers else ("range", None)
-    loop = KernelLoop(_LOOP_ID, kind, count, tuple(body), span, stages, True)
-    kernel = replace(launch.kernel, body=(*before, loop, *after))
-    arguments = {name: _whole(found, name, value) for name, value in launch.arguments.items()}
-    return replace(launch, kernel=kernel, arguments=arguments, alternatives=())
-
-
-def with_conversions(workload: Workload, found: StateLoop, launch: Launch) -> tuple[Launch, list[TorchOp]]:
-    """The one ``launch`` of ``found`` with the conversions that torch makes of its state before and after the loop, and
-    those calls: a program loads the state as it was before, and stores what becomes of it."""
-    gone: list[TorchOp] = []
-    returned = storages([*workload.outputs])
-    # A buffer that is read here and written there is two: only one that is handed on in place is the same in each step.
-    for state in found.states if found.in_registers else ():
-        held = launch.tensor(state.load.base)
-        if held is None or state.store is None or state.load.base != state.store.base:
-            continue
-        own = {step.span for step in found.repeat.body}
-        users = [step for step, _ in uses(workload, held.storage.id) if step.span not in own]
-        place = next(
-            (i for i, s in enumerate(workload.steps) if isinstance(s, Repeat) and s.span == found.repeat.span), None
-        )
-        around = [step for step in users if any(step is one for one in workload.steps)]
-        if place is None:
-            continue
-        before = [step for step in around if any(step is one for one in workload.steps[:place])]
-        after = [step for step in around if any(step is one for one in workload.steps[place + 1 :])]
-        if len(before) == 1 and _converts(before[0], held, writes=True):
-            (first,) = before
-            assert isinstance(first, TorchOp)
-            launch = _moved(launch, state.load, first.reads[0])
-            gone.append(first)
-        if len(after) == 1 and _converts(after[0], held, writes=False) and held.storage.id not in returned:
-            (last,) = after
-            assert isinstance(last, TorchOp)
-            launch = _moved(launch, state.store, last.writes[0])
-            gone.append(last)
-    return launch, gone
-
-
-def _converts(step: Step, held: Tensor, writes: bool) -> bool:
-    """Whether ``step`` converts a tensor to all of ``held`` (``writes``) or all of that to another, element by element."""
-    if not isinstance(step, TorchOp) or step.kind != "cast" or len(step.reads) != 1 or len(step.writes) != 1:
-        return False
-    own, other = (step.writes[0], step.reads[0]) if writes else (step.reads[0], step.writes[0])
-    alike = (own.shape, own.strides, own.offset) == (other.shape, other.strides, other.offset)
-    return alike and own.storage.id == held.storage.id and held.offset == own.offset and own.is_contiguous is True
-
-
-def _moved(launch: Launch, access: Load | Store, target: Tensor) -> Launch:
-    """``launch`` with ``access`` at the same place of another tensor."""
-    name = f"{access.base}_{'before' if isinstance(access, Load) else 'after'}"
-
-    def change(node: Node) -> Node:
-        if isinstance(node, (Load, Store)) and node.id == access.id and target.dtype is not None:
-            return replace(node, base=name, dtype=target.dtype)
-        return node
-
-    return replace(launch.rewritten(change), arguments={**launch.arguments, name: target})
-
-
-def _barrier(launch: Launch, span: Span) -> Node:
-    """What a barrier of the program costs: as much as that of a reduction of one element a thread."""
-    return Reduce("sum", (32 * launch.num_warps,), 0, True, frozenset(), span)
-
-
-def _advanced(found: StateLoop, node: Node) -> Node:
-    """``node`` of the iteration that was recorded, for any iteration of the loop in the kernel."""
-    if not isinstance(node, (Load, Store)) or node.offset is None or node.id in found.kept:
-        return node
-    if found.in_registers and any(node.id == state.load.id for state in found.states):
+def _advanced(found: StateLoop, node: Store) -> Store:
+    """``node`` of the iteration that was recorded, for any iteration."""
+    if node.offset is None:
         return node
     own = lift(found.moves.get(node.id, 0))
     index = iteration(_LOOP_ID)
     return replace(node, offset=node.offset + index * (own + found.views.get(node.base, 0)) - own * _middle(found))
-
-
-def _whole(found: StateLoop, name: str, value: Tensor | Size | float | None) -> Tensor | Size | float | None:
-    """All steps' views of an argument as one tensor."""
-    step = found.views.get(name)
-    if not isinstance(value, Tensor) or not step or value.shape is None or value.strides is None:
-        return value
-    shape, strides = ((concrete(found.repeat.count) or 1), *value.shape), (step, *value.strides)
-    return replace(
-        value, shape=shape, strides=strides, offset=simplify(lift(value.offset) - lift(step) * _middle(found))
-    )
 
 
 def _middle(found: StateLoop) -> int:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.bounds import overruns, sizes_told, witness
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.jit_functions import jit_functions
@@ -61,13 +61,14 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
         yield Finding(
             rule,
-            "warning" if expected else "info",
+            "warning",
             f"the {noun} has no mask and {verb} past {shot.count} unless that is a multiple of {shot.tile}",
             access.span,
             kernel,
             kernel,
             (Evidence(partial), Evidence("launched here", shot.launch.span)),
             masking(context, shot.launch, access.span, f"the {noun} has no mask"),
+            doubts=doubted(not expected, "callers may only ever pass whole tiles"),
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from kernlint.records import dataclass
 from kernlint.rules.fusion.merging import Merge, beside, merge
 from kernlint.rules.fusion.pointwise import as_launch
-from kernlint.rules.proofs.dataflow import may_use, storages, tensors_of, written_tensors
+from kernlint.rules.proofs.dataflow import may_use, read_tensors, storages, tensors_of, written_tensors
 from kernlint.rules.proofs.step_graph import (
     Place,
     needed_elsewhere,
@@ -59,7 +59,7 @@ def chains(workload: Workload) -> list[Chain]:
     results come together in one later step begin a chain together.
 
     A torch cast alone beside one launch is a copy that the kernel can make unnecessary rather than work to fuse, and is
-    left out.
+    left out; so is all that a round of a recurrence launches, as there the loop is what costs.
     """
     found = []
     places = places_of(workload)
@@ -71,9 +71,17 @@ def chains(workload: Workload) -> list[Chain]:
             grown = _grown(workload, steps, start, places, looped)
             chain, members = next((one for one in grown if not taken & set(one[1])), (None, []))
             if chain is not None:
-                found.append(chain)
                 taken.update(members)
+                if not (looped and _is_a_round(steps, members)):
+                    found.append(chain)
     return [chain for chain in found if _worth_telling(chain)]
+
+
+def _is_a_round(steps: tuple[Step, ...], members: list[int]) -> bool:
+    """Whether the ``members`` are all that ``steps`` launch, and the first of them goes on with what one of them has written."""
+    launched = {i for i, step in enumerate(steps) if isinstance(step, Launch)}
+    written = storages([tensor for i in members for tensor in written_tensors(steps[i])])
+    return launched <= {*members} and bool(written & storages(read_tensors(steps[members[0]])))
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.accumulation import only_adds
-from kernlint.rules.algorithm.kl509_elementwise_time_loop import in_one_launch, state_loop
-from kernlint.rules.algorithm.step_loops import StateLoop, persistent, with_conversions
-from kernlint.rules.base import Rule
+from kernlint.rules.algorithm.kl509_elementwise_time_loop import state_loop
+from kernlint.rules.algorithm.step_loops import StateLoop
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.overshoots import rounded_up
-from kernlint.rules.proofs.parallel_loops import MergedLoop, independent_loop
+from kernlint.rules.proofs.parallel_loops import Loop, independent_loop
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import Expr, Launch, Opaque, Repeat, concrete
 
 
@@ -18,6 +20,7 @@ class LaunchInPythonLoop(Rule):
     code = "KL601"
     name = "launch-in-python-loop"
     category = "launch"
+    operator = "generate"
     severity = "warning"
     summary = "a Python loop launches one small kernel per batch element, expert or chunk"
     what_it_does = """
@@ -34,10 +37,7 @@ class LaunchInPythonLoop(Rule):
         Loops that carry state from one iteration to the next (time steps, iterative solvers). Loops over pieces of different
         shape. An iteration that fills the device by itself gains only the launch overhead.
         """
-    fix_safety = (
-        "Safe while the loop runs at most 65,535 times, the longest second and third axis of a grid: the same programs run, "
-        "each with its pointers moved by the index times a stride."
-    )
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100: a Triton launch takes 21 us of host time and a kernel replayed in a graph at least 1.3 us
         (`calibration/facts/h100-overheads.json`). Pattern row PERF-074 (a Python loop over MoE experts).
@@ -88,59 +88,63 @@ class LaunchInPythonLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for repeat in context.workload.steps:
-            found = state_loop(context, repeat) if isinstance(repeat, Repeat) else None
-            if found is not None and only_adds(found):
-                yield self._accumulation(context, found)
+            if not isinstance(repeat, Repeat):
                 continue
-            loop = independent_loop(context, repeat) if isinstance(repeat, Repeat) else None
+            found = state_loop(context, repeat)
+            if found is not None and only_adds(found):
+                for cause in causes_at(context, steps=(repeat,)):
+                    yield self._accumulation(found, cause)
+                continue
+            loop = independent_loop(context, repeat)
             if loop is None or _in_pieces(loop.count):
                 continue
-            launches = [step for step in loop.body if isinstance(step, Launch)]
-            names = list(dict.fromkeys(launch.kernel.name for launch in launches))
-            kernels = " and ".join(f"`{name}`" for name in names)
-            programs = launches[0].programs
-            small = f" of {programs} programs" if programs is not None else ""
-            axis = min(2, len(launches[0].grid))
-            assert isinstance(repeat, Repeat)
-            moving = [tensor_name(tensor, "a tensor") for tensor in loop.moving]
-            yield Finding(
-                self,
-                self.severity,
-                f"a Python loop launches {kernels} {loop.count} times, once per independent iteration",
-                repeat.span,
-                repeat.function,
-                names[0],
-                (
-                    Evidence(
-                        f"{len(launches)} launch{'es' * (len(launches) > 1)}{small} in each of {loop.count} iterations",
-                        launches[0].span,
-                    ),
-                    Evidence(
-                        "no iteration reads what another wrote, and no variable is handed on; the iterations differ by the offset "
-                        f"into {', '.join(f'`{name}`' for name in dict.fromkeys(moving))}",
-                        repeat.span,
-                    ),
-                ),
-                Change(
-                    context.variant.then(transform=MergedLoop(repeat.span, loop.indexed)),
-                    f"{kernels} is launched {loop.count} times from a Python loop, one grid{small} at a time, so the call pays "
-                    f"{loop.count} times the launch overhead and each launch uses only its own few programs.",
-                    f"Launch once for all {loop.count} iterations: make the loop variable grid axis {axis}.",
-                    f"Pass the whole tensors and their strides along the looped dimension, add grid axis {axis} of {loop.count}, offset "
-                    f"every pointer by `tl.program_id({axis})` times its stride, and drop the loop at line {repeat.span.line} with "
-                    "the views and allocations inside it.",
-                ),
-            )
+            for cause in causes_at(context, steps=(repeat,)):
+                yield self._independent(loop, cause)
 
-    def _accumulation(self, context: Context, found: StateLoop) -> Finding:
+    def _independent(self, loop: Loop, cause: Cause | None) -> Finding:
+        repeat = loop.repeat
+        launches = [step for step in loop.body if isinstance(step, Launch)]
+        names = list(dict.fromkeys(launch.kernel.name for launch in launches))
+        kernels = " and ".join(f"`{name}`" for name in names)
+        programs = launches[0].programs
+        small = f" of {programs} programs" if programs is not None else ""
+        axis = min(2, len(launches[0].grid))
+        moving = [tensor_name(tensor, "a tensor") for tensor in loop.moving]
+        return Finding(
+            self,
+            self.severity,
+            f"a Python loop launches {kernels} {loop.count} times, once per independent iteration",
+            repeat.span,
+            repeat.function,
+            names[0],
+            (
+                Evidence(
+                    f"{len(launches)} launch{'es' * (len(launches) > 1)}{small} in each of {loop.count} iterations",
+                    launches[0].span,
+                ),
+                Evidence(
+                    "no iteration reads what another wrote, and no variable is handed on; the iterations differ by the offset "
+                    f"into {', '.join(f'`{name}`' for name in dict.fromkeys(moving))}",
+                    repeat.span,
+                ),
+            ),
+            Change(
+                None,
+                f"{kernels} is launched {loop.count} times from a Python loop, one grid{small} at a time, so the call pays "
+                f"{loop.count} times the launch overhead and each launch uses only its own few programs.",
+                f"Launch once for all {loop.count} iterations: make the loop variable grid axis {axis}.",
+                f"Pass the whole tensors and their strides along the looped dimension, add grid axis {axis} of {loop.count}, offset "
+                f"every pointer by `tl.program_id({axis})` times its stride, and drop the loop at line {repeat.span.line} with "
+                "the views and allocations inside it.",
+            ),
+            cause,
+        )
+
+    def _accumulation(self, found: StateLoop, cause: Cause | None) -> Finding:
         """The finding for a loop that adds one term at a time to a tensor."""
-        variant, _ = in_one_launch(context, found)
         (state,) = found.states
         launch, repeat, count = found.launch, found.repeat, concrete(found.repeat.count)
         kernel = launch.kernel.name
-        others = " and ".join(f"`{name}`" for name in _around(context, found))
-        calls = f" with torch's {others} around it" if others else ""
-        drop = f", and let it load and store in the types that {others} converts from and to" if others else ""
         return Finding(
             self,
             self.severity,
@@ -156,19 +160,14 @@ class LaunchInPythonLoop(Rule):
                 ),
             ),
             Change(
-                variant,
-                f"`{state.name}` is read and written {count} times, once for each launch{calls}, for one addition each.",
+                None,
+                f"`{state.name}` is read and written {count} times, once for each launch, for one addition each.",
                 f"Add up all {count} terms in one launch of `{kernel}`, with the sum in registers.",
                 f"Pass the whole tensors with the stride of a term; in `{kernel}` load `{state.name}` once, loop over the {count} terms, "
-                f"and store the sum after the loop{drop}; drop the Python loop at line {repeat.span.line}.",
+                f"and store the sum after the loop; drop the Python loop at line {repeat.span.line}.",
             ),
+            cause,
         )
-
-
-def _around(context: Context, found: StateLoop) -> list[str]:
-    """The names of torch's conversions of the sum that one launch would do itself."""
-    _, gone = with_conversions(context.workload, found, persistent(found, hoisted=False))
-    return list(dict.fromkeys(op.name for op in gone))
 
 
 def _in_pieces(count: object) -> bool:

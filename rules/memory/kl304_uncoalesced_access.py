@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kernlint.headroom.causes import Cause
 from kernlint.records import dataclass
-from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.memory.mixed_radix import Digits, Unflattened, digits_of, unflattened
-from kernlint.rules.proofs.coarsening import Rows, Widened, can_widen, rows_of
+from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.memory.mixed_radix import digits_of, unflattened
 from kernlint.rules.proofs.indices import Indices, program_indices
-from kernlint.rules.proofs.pricing import cheapest
-from kernlint.workload import Access, Expr, Launch, Load, Loop, LoopIndex, ProgramId, Store, concrete
+from kernlint.rules.proofs.pricing import causes_at
+from kernlint.workload import Access, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
 from kernlint.workload.expr import Lane
 
 #: The unit in which L2 and memory answer.
 _SECTOR_BYTES = 32
-_WIDTHS = (8, 16, 32, 64, 128)
-#: Elements of a tile worth trying: 8 to 32 for each of 128 threads, 32 with 256.
-_TILES = ((1024, 4), (2048, 4), (4096, 4), (8192, 8))
 
 
 class UncoalescedAccess(Rule):
     code = "KL304"
     name = "uncoalesced-access"
     category = "memory"
+    operator = "generate"
     severity = "warning"
     summary = "neighbouring lanes are a row apart in memory while neighbouring programs are adjacent"
     what_it_does = """
@@ -41,10 +39,7 @@ class UncoalescedAccess(Rule):
     when_not = (
         "The adjacent index is walked by a loop in the same program (the sector stays in L1). Kernels around tl.dot."
     )
-    fix_safety = """
-        Safe for elementwise work. A reduction adds its elements in another order. The tile is transposed on chip, through
-        shared memory, when the loads run along one axis and the stores along the other.
-        """
+    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 4096 x 4096 halves: a transposing copy with 1 x 1024 tiles takes 280 us, with 64 x 64 tiles 25 us (`tile_copy`);
         8192 x 2048 fp32 column sums with one column per program 121 us (`col_reduce`; both in
@@ -102,72 +97,55 @@ class UncoalescedAccess(Rule):
         for launch in context.launches():
             if launch.autotuned or not launch.kernel.complete or launch.kernel.dots():
                 continue
-            base, digits = context.variant, digits_of(launch)
-            if digits is not None:
-                base, launch = base.then(transform=Unflattened(launch.span)), unflattened(launch)
-            indices = program_indices(launch)
-            found = list(_strided(launch, indices))
-            if not found:
-                continue
-            worst = found[0]
-            access, kernel = worst.access, launch.kernel.name
-            name = tensor_name(launch.tensor(access.base), access.base)
-            verb = "loads" if isinstance(access, Load) else "stores" if isinstance(access, Store) else "updates"
-            step, size = worst.stride * access.dtype.bytes, access.dtype.bytes
-            used = min(size, _SECTOR_BYTES)
-            variant, tile = _best(context, base, launch, indices, worst)
-            what = f"`{kernel}` {verb} `{name}` with neighbouring lanes {step} bytes apart"
-            change = variant and Change(
-                variant,
-                f"{what}, so each 32-byte sector is moved for {used} bytes of use; the {_SECTOR_BYTES // size - 1} neighbours in "
-                "it belong to other programs.",
-                f"Give each program a 2-D tile of {tile} elements whose inner axis runs over neighbours in `{name}`, so that "
-                "every sector is used whole.",
-                _plan(tile, digits),
-            )
-            index = "the program index" if digits is None else "another digit of the flat index"
-            evidence = tuple(
-                Evidence(
-                    f"`{one.access.base}` moves {one.stride} elements per lane, 1 per step of {index}",
-                    one.access.span,
-                )
-                for one in found
-            )
-            yield Finding(self, self.severity, what, access.span, kernel, kernel, evidence, change or None)
+            flat = digits_of(launch) is not None
+            apart = unflattened(launch)
+            found = list(_strided(apart, program_indices(apart)))
+            for cause in causes_at(context, launch.kernel.name) if found else ():
+                yield self._finding(launch, found, cause, flat)
 
-
-def _plan(tile: _Tile, digits: Digits | None) -> str:
-    if digits is None:
-        return (
-            f"Replace the index that each program fixes by `tl.program_id(...) * {tile.width} + tl.arange(0, {tile.width})` "
-            "in every address and mask, broadcast against the present lanes, and shrink the grid by as much; where loads "
-            "and stores run along different axes the tile is transposed on chip."
+    def _finding(self, launch: Launch, found: list[_Strided], cause: Cause | None, flat: bool) -> Finding:
+        access, kernel = found[0].access, launch.kernel.name
+        name = tensor_name(launch.tensor(access.base), access.base)
+        verb = "loads" if isinstance(access, Load) else "stores" if isinstance(access, Store) else "updates"
+        step, size = found[0].stride * access.dtype.bytes, access.dtype.bytes
+        what = f"`{kernel}` {verb} `{name}` with neighbouring lanes {step} bytes apart"
+        change = Change(
+            None,
+            f"{what}, so each {_SECTOR_BYTES}-byte sector is moved for {min(size, _SECTOR_BYTES)} bytes of use; the "
+            f"{_SECTOR_BYTES // size - 1} neighbours in it belong to other programs.",
+            f"Give each program a 2-D tile whose inner axis runs over {_SECTOR_BYTES // size} or more neighbours in `{name}`, so that "
+            "every sector is used whole.",
+            _IN_DIGITS if flat else _IN_PROGRAMS,
         )
-    shape = " x ".join(map(str, reversed(digits.extents)))
-    return (
-        f"Instead of one flat index over {shape} values, give its axes indices of their own: `tl.program_id(...) * {tile.rows} "
-        f"+ tl.arange(0, {tile.rows})` for the fastest one, `tl.program_id(...) * {tile.width} + tl.arange(0, {tile.width})` for "
-        "the one that is contiguous in the other tensor, a program id for each further one. Broadcast both in every address "
-        "and mask; the tile is transposed on chip."
-    )
+        index = "another digit of the flat index" if flat else "the program index"
+        evidence = tuple(
+            Evidence(
+                f"`{one.access.base}` moves {one.stride} elements per lane, 1 per step of {index}", one.access.span
+            )
+            for one in found
+        )
+        return Finding(self, self.severity, what, access.span, kernel, kernel, evidence, change, cause)
+
+
+#: What to do where the index is one that each program fixes, and where it is a digit of one flat index.
+_IN_PROGRAMS = (
+    "Replace the index that each program fixes by `tl.program_id(...) * WIDTH + tl.arange(0, WIDTH)` in every address and mask, "
+    "broadcast against the present lanes, and shrink the grid by as much; where loads and stores run along different axes the "
+    "tile is transposed on chip."
+)
+_IN_DIGITS = (
+    "Instead of one flat index, give its axes indices of their own: `tl.program_id(...) * ROWS + tl.arange(0, ROWS)` for the fastest "
+    "one, `tl.program_id(...) * WIDTH + tl.arange(0, WIDTH)` for the one that is contiguous in the other tensor, a program id for "
+    "each further one. Broadcast both in every address and mask; the tile is transposed on chip."
+)
 
 
 @dataclass(frozen=True)
 class _Strided:
-    """``access`` moves ``stride`` elements per lane of its fastest axis and one element per step of ``axis``."""
+    """``access`` moves ``stride`` elements per lane of its fastest axis and one element per step of an index of the programs."""
 
     access: Access
     stride: int
-    axis: ProgramId
-
-
-@dataclass(frozen=True)
-class _Tile:
-    rows: int
-    width: int
-
-    def __str__(self) -> str:
-        return f"{self.rows} x {self.width}"
 
 
 def _strided(launch: Launch, indices: Indices) -> Iterator[_Strided]:
@@ -189,9 +167,8 @@ def _strided(launch: Launch, indices: Indices) -> Iterator[_Strided]:
         size = node.dtype.bytes if tensor is None or tensor.dtype is not None else 1
         if fastest * size < _SECTOR_BYTES or _walked_by_loop(offset, loops, node.dtype.bytes):
             continue
-        for axis, extent in indices.extents.items():
-            if extent != 1 and offset.coefficient(axis) == 1:
-                yield _Strided(node, fastest, axis)
+        if any(extent != 1 and offset.coefficient(axis) == 1 for axis, extent in indices.extents.items()):
+            yield _Strided(node, fastest)
 
 
 def _walked_by_loop(offset: Expr, loops: tuple[Loop, ...], size: int) -> bool:
@@ -202,34 +179,3 @@ def _walked_by_loop(offset: Expr, loops: tuple[Loop, ...], size: int) -> bool:
         if number is None or 0 < abs(number) * size < _SECTOR_BYTES:
             return True
     return False
-
-
-def _best(
-    context: Context, base: Variant, launch: Launch, indices: Indices, one: _Strided
-) -> tuple[Variant | None, _Tile]:
-    """The 2-D tile of least predicted time; a change only where the whole kernel can be widened."""
-    tiles = {} if not can_widen(launch.kernel) else {
-        base.then(transform=Widened(launch.span, one.axis, tile.width, tile.rows, warps)): tile
-        for tile, warps in _options(rows_of(launch, indices), one, concrete(indices.extents[one.axis]))
-    }  # fmt: skip
-    if not tiles:
-        return None, _Tile(one.access.elements, _SECTOR_BYTES // one.access.dtype.bytes)
-    best = cheapest(context, tiles) or next(iter(tiles))
-    return best, tiles[best]
-
-
-def _options(along: Rows | None, one: _Strided, extent: int | None) -> Iterator[tuple[_Tile, int]]:
-    """Tiles with their warps: at least a sector wide, not much wider than the axis."""
-    tile = one.access.elements
-    for width in _WIDTHS:
-        if width * one.access.dtype.bytes < _SECTOR_BYTES or (extent is not None and width >= 2 * extent):
-            continue
-        for elements, warps in _TILES:
-            rows = elements // width
-            if along is None or along.step is None:
-                # Nothing steps along the rows: the tile has to hold all of them.
-                whole = tile if along is None else 1 << (along.count - 1).bit_length()
-                if whole * width == elements:
-                    yield _Tile(whole, width), warps
-            elif rows <= tile:
-                yield _Tile(rows, width), warps

@@ -1,8 +1,7 @@
 """A flat index read as the digits that a kernel takes out of it: ``row = at // wide; column = at % wide``.
 
 Such a kernel walks several axes with one tile. Here the axes are told apart again: the fastest digit stays the tile, each
-other one becomes a program index, so that addresses are sums of strides times indices, and a remedy can put an axis of
-its choice into the tile.
+other one becomes a program index, so that addresses are sums of strides times indices.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.index_divisions import flat_index, whole
-from kernlint.workload import Access, Branch, Dot, Kernel, Launch, Loop, Node, Reduce, Scan, Span, Workload, concrete
+from kernlint.workload import Access, Branch, Dot, Kernel, Launch, Loop, Node, Reduce, Scan, concrete
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, ProgramId, ceildiv, lift
-from kernlint.workload.steps import map_launch
 
 
 @dataclass(frozen=True)
@@ -53,16 +51,6 @@ class Digits:
             if weight >= low and (high is None or weight < high):
                 total = total + self.index(digit, axes) * (weight // low)
         return total
-
-
-@dataclass(frozen=True)
-class Unflattened:
-    """The workload with the flat index of one launch split into its digits, each other than the fastest a program index."""
-
-    launch: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_launch(workload, self.launch, unflattened)
 
 
 def unflattened(launch: Launch) -> Launch:

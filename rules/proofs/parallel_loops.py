@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Union
 
@@ -24,10 +24,8 @@ from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import (
     Atomic,
-    Expr,
     Launch,
     Load,
-    ProgramId,
     Repeat,
     Size,
     Span,
@@ -38,16 +36,10 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, floordiv, lift, mod, simplify
-from kernlint.workload.kernel import Node, rewrite
-from kernlint.workload.steps import map_steps
-from kernlint.workload.synthesis import pid
+from kernlint.workload.expr import lift, simplify
 
 #: Torch calls that do to a batch what they do to each of its elements.
 _BATCHED = frozenset({"alloc", "fill", "copy", "transpose", "cast", "elementwise"})
-#: Grid axes that Triton has.
-_AXES = 3
-
 _Access = Union[Load, Store, Atomic]
 
 
@@ -130,46 +122,6 @@ def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
             return None
     moving = tuple(t for t in (*read, *written) if loop.stride(t) and t.storage.id not in loop.fresh)
     return replace(loop, moving=moving or tuple(written))
-
-
-@dataclass(frozen=True)
-class MergedLoop:
-    """The workload with one Python loop turned into a grid axis of its launches.
-
-    ``indexed`` are the launches that are passed the loop's index, so that their offsets contain it.
-    """
-
-    repeat: Span
-    indexed: frozenset[Span] = frozenset()
-
-    def __call__(self, workload: Workload) -> Workload:
-        repeat = next((s for s in workload.steps if isinstance(s, Repeat) and s.span == self.repeat), None)
-        loop = flat_loop(repeat) if repeat is not None else None
-        if loop is None:
-            return workload
-        loop = replace(loop, fresh=fresh_storages(workload, loop), indexed=self.indexed)
-        # A list that grew in the loop also holds the pieces of iterations that no step records.
-        made = {t.storage.id for step, _ in workload.walk() for t in written_tensors(step)} | storages(
-            list(workload.inputs)
-        )
-        listed = {
-            t.storage.id
-            for step in workload.steps
-            for t in read_tensors(step)
-            if t.storage.origin in ("empty", "result")
-        }
-        pieces = loop.fresh | (listed - made)
-
-        def change(step: Step) -> Step | tuple[Step, ...] | None:
-            if isinstance(step, Repeat) and step.span == self.repeat:
-                return tuple(_merged(loop, inner) for inner in loop.body)
-            # The pieces lie in one tensor now, so that nothing is left to stack.
-            if isinstance(step, TorchOp) and step.kind == "cat":
-                stacked = storages(list(step.reads))
-                return None if stacked & loop.fresh and stacked <= pieces else step
-            return step
-
-        return replace(workload, steps=map_steps(workload.steps, change))
 
 
 def flat_loop(repeat: Repeat) -> Loop | None:
@@ -294,54 +246,3 @@ def _disjoint(loop: Loop, tensor: Tensor) -> bool:
 
 def _numbers(dims: Sequence[tuple[int | None, int | None]]) -> list[tuple[int, int]]:
     return [(s, n) for s, n in dims if s is not None and n is not None]
-
-
-def _merged(loop: Loop, step: Step) -> Step:
-    """One step of the body, done for all iterations at once."""
-    if isinstance(step, TorchOp):
-        return replace(
-            step, reads=tuple(loop.whole(t) for t in step.reads), writes=tuple(loop.whole(t) for t in step.writes)
-        )
-    assert isinstance(step, Launch)
-    return replace(_with_axis(loop, step), alternatives=tuple(_with_axis(loop, a) for a in step.alternatives))
-
-
-def _with_axis(loop: Loop, launch: Launch) -> Launch:
-    """``launch`` with the loop as a further grid axis; folded into the last one where Triton has no more."""
-    axes = len(launch.grid)
-    moved: dict[Atom, Size] = {}
-    if axes < _AXES:
-        index: Expr = pid(axes)
-        grid: tuple[Size, ...] = (*launch.grid, loop.count)
-    else:
-        last = launch.grid[-1]
-        moved = {ProgramId(axes - 1): mod(pid(axes - 1), last)}
-        index = lift(floordiv(pid(axes - 1), last))
-        grid = (*launch.grid[:-1], simplify(lift(last) * loop.count))
-
-    changed = along(loop, launch, index, moved)
-    return replace(changed, grid=grid, kernel=replace(changed.kernel, dims=min(_AXES, axes + 1)))
-
-
-def along(loop: Loop, launch: Launch, index: Expr, moved: Mapping[Atom, Size] | None = None) -> Launch:
-    """``launch``, recorded for one iteration of ``loop``, with the addresses of the iteration ``index``, in tensors that hold
-    all iterations; ``moved`` says what takes the place of other atoms."""
-
-    def change(node: Node) -> Node:
-        if not isinstance(node, (Load, Store, Atomic)):
-            return node
-        tensor = launch.tensor(node.base)
-        stride = loop.stride(tensor) if tensor is not None else 0
-        own = constant_stride(loop, node) or 0 if launch.span in loop.indexed else 0
-        mask = node.mask
-        if moved and mask:
-            mask = tuple((left.substitute(moved), right.substitute(moved)) for left, right in mask)
-        if node.offset is None:
-            return replace(node, mask=mask)
-        offset = node.offset.substitute(moved) if moved else node.offset
-        offset = offset + index * (lift(stride or 0) + own) - (loop.middle or 0) * lift(own)
-        return replace(node, offset=offset, mask=mask)
-
-    arguments = {n: loop.whole(v) if isinstance(v, Tensor) else v for n, v in launch.arguments.items()}
-    kernel = replace(launch.kernel, body=rewrite(launch.kernel.body, change))
-    return replace(launch, kernel=kernel, arguments=arguments)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kernlint.records import replace
 from kernlint.rules.finding import Context, Variant
-from kernlint.workload import Step
+from kernlint.workload import Repeat, Step
 
 if TYPE_CHECKING:
     from kernlint.headroom.causes import Cause
@@ -16,18 +16,30 @@ if TYPE_CHECKING:
 LEAST_GAIN = 1.2
 
 
-def causes_at(context: Context, kernel: str = "", steps: Collection[Step] = ()) -> list[Cause | None]:
+def causes_at(
+    context: Context, kernel: str = "", steps: Collection[Step] = (), names: Collection[str] = ()
+) -> list[Cause | None]:
     """What a finding that asks for kernels written anew is the name of: the cause of the headroom that promises most in ``kernel``, or
-    of those that hold two or more of ``steps``, as one that can be removed, which the rule has proven; inside a kernel the reference
-    tells better how far that goes. None in its place where sizes are open; nothing where next to nothing is lost there."""
+    of those that hold two or more of ``steps`` (or one of a loop's), as one that can be removed, which the rule has proven; inside a
+    kernel the reference tells better how far that goes, and what each round of a loop reads it may have to read again. It is one of
+    ``names``, where there are any. None in its place where sizes are open; nothing where next to nothing is lost there."""
     headroom = context.headroom
     if headroom is None:
         return [None]
-    wanted = {id(step) for step in steps}
+    loops = {step.span for step in steps if isinstance(step, Repeat)}
+    wanted = {id(step) for step in steps} | {
+        id(inner) for step in steps if isinstance(step, Repeat) for inner in step.body
+    }
+    least = 1 if loops else 2
     found = [
-        replace(cause, reachable=not cause.kernel or context.workload.reference is None)
+        replace(cause, reachable=not (cause.kernel or loops) or context.workload.reference is None)
         for cause in headroom.causes
-        if (kernel and cause.kernel == kernel) or sum(id(step) in wanted for step in cause.steps) > 1
+        if (
+            (kernel and cause.kernel == kernel)
+            or sum(id(step) in wanted for step in cause.steps) >= least
+            or (cause.span in loops and not cause.steps)
+        )
+        and (not names or cause.name in names)
     ]
     best = max(found, key=lambda cause: headroom.without(cause)[0], default=None)
     return [best] if best is not None and headroom.without(best)[0] >= LEAST_GAIN else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kernlint.headroom import kernels
 from kernlint.operators.retile import (
     BLOCKS,
     VECTOR_BYTES,
@@ -16,17 +17,14 @@ from kernlint.operators.retile import (
 )
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.proofs.coarsening import Widened, can_widen, rows_of
 from kernlint.rules.proofs.counterparts import counterpart
 from kernlint.rules.proofs.dot_tiles import setting
 from kernlint.rules.proofs.grid_literals import joined
 from kernlint.rules.proofs.indices import program_indices
-from kernlint.rules.proofs.pricing import best_gain
+from kernlint.rules.proofs.pricing import best_gain, causes_at
 from kernlint.rules.tiling.row_chunks import row_chunks
-from kernlint.workload import Access, Atomic, Launch, Loop, ProgramId, Reduce, concrete
-
-#: Rows per program with their warps.
-_ROWS = ((4, 4), (8, 4), (16, 4), (32, 4), (32, 8))
+from kernlint.workload import Access, Atomic, Branch, Dot, Launch, Loop, Reduce, Scan, concrete
+from kernlint.workload.expr import Lane, lift
 
 
 class TinyBlock(Rule):
@@ -56,7 +54,7 @@ class TinyBlock(Rule):
         """
     fix_safety = """
         Safe: every element is computed alone; the grid follows the block and the mask bounds the tail. Sums over chunks are
-        added in another order.
+        added in another order. Where several rows go into one program kernels are written anew, which is unsafe.
         """
     evidence = """
         H100, copy of 16.8 M halves: BLOCK 32 takes 317 us, 128 80 us, 512 and above 24.4 us (`copy_block` in
@@ -134,32 +132,21 @@ class TinyBlock(Rule):
 
     def _rows(self, context: Context, launch: Launch) -> Iterator[Finding]:
         """The finding for a kernel of one short row per program."""
-        row = _short_row(launch, context.device.warp_size_threads)
-        if row is None:
-            return
-        axis, width = row
-        options = {
-            context.variant.then(transform=Widened(launch.span, axis, rows, width, warps)): (rows, warps)
-            for rows, warps in _ROWS
-            if rows * width <= BLOCKS[-1]
-        }
-        best = best_gain(context, options)
-        if best is None:
-            return
-        rows, warps = options[best]
+        width = _short_row(launch, context.device.warp_size_threads)
         kernel = launch.kernel.name
-        change = Change(
-            best,
-            f"Each of {launch.programs} programs of `{kernel}` handles one row of {width} elements with {launch.num_warps} warps: "
-            "starting programs, not memory, sets the pace.",
-            f"Let each program handle {rows} rows as a [{rows}, {width}] tile with num_warps={warps}.",
-            f"Take `rows = tl.program_id(0) * {rows} + tl.arange(0, {rows})`, address `rows[:, None] * stride + columns[None, :]`, "
-            f"reduce over axis 1, mask the last rows, and launch a grid {rows} times smaller.",
-        )
-        yield Finding(
-            self, self.severity, f"`{kernel}` starts a program for each row of {width} elements", launch.span, launch.function,
-            kernel, (Evidence(f"{launch.programs} programs of one {width}-element tile", launch.span),), change,
-        )  # fmt: skip
+        for cause in causes_at(context, kernel, names=(kernels.MANY,)) if width is not None else ():
+            change = Change(
+                None,
+                f"Each of {launch.programs} programs of `{kernel}` handles one row of {width} elements with {launch.num_warps} warps: "
+                "starting programs, not memory, sets the pace.",
+                f"Let each program handle several rows as a [ROWS, {width}] tile, of some {BLOCKS[2]} elements.",
+                "Take `rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)`, address `rows[:, None] * stride + columns[None, :]`, "
+                "reduce over axis 1, mask the last rows, and launch a grid ROWS times smaller.",
+            )
+            yield Finding(
+                self, self.severity, f"`{kernel}` starts a program for each row of {width} elements", launch.span, launch.function,
+                kernel, (Evidence(f"{launch.programs} programs of one {width}-element tile", launch.span),), change, cause,
+            )  # fmt: skip
 
     def _chunks(self, context: Context, launch: Launch) -> Iterator[Finding]:
         """The finding for a kernel that reduces its rows in narrow chunks."""
@@ -198,30 +185,36 @@ class TinyBlock(Rule):
         )  # fmt: skip
 
 
-def _short_row(launch: Launch, warp_threads: int) -> tuple[ProgramId, int] | None:
-    """(program index that counts the rows, elements of a row) of a kernel that handles a row of less than 16 bytes per
-    thread in each program, without a loop; None for any other."""
+def _short_row(launch: Launch, warp_threads: int) -> int | None:
+    """The elements of a row of a kernel that handles a row of less than 16 bytes per thread in each program, without a loop; None
+    for any other."""
     kernel = launch.kernel
-    if not can_widen(kernel) or any(True for _ in kernel.walk((Loop, Atomic))) or launch.programs is None:
+    if not kernel.complete or launch.programs is None:
         return None
-    accesses = [access for access, _ in kernel.walk(Access)]
-    tiles = {(access.elements, access.dtype.bytes) for access in accesses if access.elements > 1}  # type: ignore[union-attr]
-    if len({elements for elements, _ in tiles}) != 1:
+    if any(True for _ in kernel.walk((Loop, Atomic, Dot, Scan, Branch))):
         return None
-    width = max(elements for elements, _ in tiles)
+    accesses = [access for access, _ in kernel.walk(Access) if isinstance(access, Access)]
+    widths = {access.elements for access in accesses if access.elements > 1}
+    if len(widths) != 1 or any(len(access.shape) > 1 for access in accesses):
+        return None
+    (width,) = widths
     # Where the row would fill four warps, the default, fewer warps are the nearer remedy.
-    if width * max(size for _, size in tiles) >= VECTOR_BYTES * warp_threads * min(launch.num_warps, WARPS[0]):
+    if width * widest(launch, 2) >= VECTOR_BYTES * warp_threads * min(launch.num_warps, WARPS[0]):
         return None
     indices = program_indices(launch)
     counted = [atom for atom, extent in indices.extents.items() if extent != 1]
-    along = rows_of(launch, indices)
-    if len(counted) != 1 or along is None or along.step is not None:
+    if len(counted) != 1 or any(access.offset is None for access in accesses):
         return None
-    strides = [
-        indices.rewrite(store.offset).coefficient(counted[0]) for store in kernel.stores() if store.offset is not None
-    ]
-    apart = all(stride is not None and concrete(stride) not in (None, 0) for stride in strides)
-    return (counted[0], width) if strides and apart else None
+    steps = {
+        access: (offset.coefficient(counted[0]), offset.coefficient(Lane(0)))
+        for access in accesses
+        for offset in [indices.rewrite(lift(access.offset or 0))]
+    }
+    if not kernel.stores() or any(concrete(steps[store][0]) in (None, 0) for store in kernel.stores()):
+        return None
+    # Where every access goes on by the tile it is a block of one long row.
+    streams = all(step is not None and lane is not None and step == lane * width for step, lane in steps.values())
+    return None if streams else width
 
 
 def _programs(context: Context, variant: Variant, launch: Launch) -> int | None:

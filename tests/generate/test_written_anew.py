@@ -234,6 +234,14 @@ def test_what_is_changed_in_place_is_read_before() -> None:
     assert "before all is read" in reason
 
 
+def test_layouts_that_decide_what_is_written_are_asserted() -> None:
+    """Whether a reshape is the argument itself depends on how that lies in memory."""
+    updated = "z = x.t().reshape(-1)\nz.add_(1.0)\nreturn x.sum(0), z.sum()"
+    assert "assert x.is_contiguous()" in written(updated)
+    kept = written("z = x.t().reshape(-1)\nreturn x.sum(0), (z + 1.0).sum()")
+    assert "x = x.contiguous()" in kept and "is_contiguous" not in kept
+
+
 def test_a_function_that_makes_nothing_is_left_alone() -> None:
     assert "nothing is returned" in refused("y = x + 1.0")
 

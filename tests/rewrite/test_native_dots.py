@@ -205,6 +205,25 @@ def test_fp8_is_unsafe_and_half_only_reordered() -> None:
     assert applied.effects.numerics == "reordered"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def other(a, b, c):\n    kernel[(1,)](a, b, c, 1.0, 64, BM=16, BN=16, BK=16)\n",
+        "run = kernel\n",
+        "@triton.jit\ndef twice(a, b, c):\n    kernel(a, b, c, 1.0, 64, 16, 16, 16)\n\ndef other(a, b, c):\n    twice[(1,)](a, b, c)\n",
+    ],
+)
+def test_a_kernel_that_others_may_give_other_types(other: str) -> None:
+    source = gemm(LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))") + "\n\n" + other
+    assert "was not followed" in refusal(source, "KL101", unsafe=False)
+    assert fixed(source, "KL101").after != source
+
+
+def test_a_kernel_that_others_only_name() -> None:
+    source = gemm(LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))") + '\n\n__all__ = ["kernel"]\n'
+    assert fixed(source, "KL101", unsafe=False).applied
+
+
 def test_a_long_k_of_unknown_length_is_unsafe() -> None:
     source = gemm(LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))")
     source = source.replace("s, 4096, BM", "s, a.shape[1], BM")

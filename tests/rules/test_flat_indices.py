@@ -53,10 +53,7 @@ def flat(digits: str = PLANES, to: str = LAST, also: str = "", extents: str = "8
 def test_a_store_across_rows(source: str) -> None:
     found = run_rule("KL304", source)
     assert found.only().kernel == "moved"
-    (after,) = found.after().launches()
-    for access, _ in after.kernel.walk(Access):
-        if access.base != "bias":
-            assert 1 in [concrete(access.stride(dim)) for dim in range(len(access.shape))]
+    assert found.promised() > 1.2
 
 
 @pytest.mark.parametrize(

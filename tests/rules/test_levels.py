@@ -129,3 +129,9 @@ def test_a_module_of_the_package_that_is_called_like_triton(tmp_path: Path, pack
     (tmp_path / "p" / "ops" / "__init__.py").write_text("")
     (tmp_path / "p" / "ops" / "triton.py").write_text("def to_int8(x): return x\n")
     assert levels(tmp_path, ROUNDED.replace("p.ops", package), "KL701") == []
+
+
+def test_what_is_no_kernels_is_not_asked_who_launches_it(tmp_path: Path) -> None:
+    source = "import triton.ops\n" + textwrap.dedent(REFUSED)
+    assert alone("KL803", source) == ["error"]
+    assert levels(tmp_path, source, "KL803") == ["error"]
