@@ -17,6 +17,7 @@ from kernlint.cost.open_sizes import open_symbols
 from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.assume import parse_facts
+from kernlint.interpret.call_forms import call_form
 from kernlint.interpret.callers import CallSite, of_entry, sites_in
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -35,7 +36,6 @@ from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
 from kernlint.verdict.callers import behind_methods
-from kernlint.verdict.copies import form_of
 from kernlint.verdict.judge import Judgement, judge, with_errors
 from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import AssumedFact, Scenario, Verdict
@@ -289,7 +289,7 @@ class _Judge:
         """``workloads`` without the copies of earlier ones, which have the same answer and lose against these; those that somebody calls
         stay, as the calls tell of them alone, and all do where what was measured tells of some."""
         kernel = self.reading.program.kernel
-        forms = {workload.entry: form_of(kernel, workload) for workload in workloads if not self.measured}
+        forms = {workload.entry: call_form(kernel, workload) for workload in workloads if not self.measured}
         known: set[object] = set()
         found = []
         for workload in workloads:

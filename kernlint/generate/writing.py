@@ -26,7 +26,7 @@ from kernlint.generate.work import Work, inputs_of, needs
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.interpret.torch.shapes import contiguous_strides
-from kernlint.workload import Dtype, Expr, Tensor
+from kernlint.workload import Dtype, Expr, Tensor, TorchOp, Workload
 
 _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter] | type[HeldWriter]] = {
     "product": ProductWriter,
@@ -72,6 +72,18 @@ def _spelled(path: str) -> str:
 def _laid_out(name: str, tensor: Tensor) -> str:
     """And that ``tensor``, which is called ``name``, lies in memory as it did when it was read."""
     return f" and {name}.is_contiguous()" if tensor.is_contiguous else f" and {name}.stride() == {tensor.strides}"
+
+
+def _before(name: str, other: str) -> str:
+    """That the memory of tensor ``name`` ends before that of ``other`` begins."""
+    return f"{name}.data_ptr() + {name}.nbytes <= {other}.data_ptr()"
+
+
+def _copies_by_layout(reference: Workload) -> bool:
+    """Whether what is written in place may be a copy of an argument, or the argument, as that lies in memory."""
+    called = {one.call.function for one, _ in reference.walk() if isinstance(one, TorchOp) and one.call is not None}
+    written = any(name == "setitem" or name.endswith("_") for name in called)
+    return written and not called.isdisjoint(("reshape", "flatten", "ravel", "contiguous"))
 
 
 def _fixed_extents(name: str, tensor: Tensor) -> list[str]:
@@ -204,9 +216,10 @@ class Writing(Computation):
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]), self.host)}")
         changed = {self.names[id(outputs[path])] for path in self.updates}
+        layouts_matter = _copies_by_layout(self.reference)
         prepared = [
             f"assert {name}.is_contiguous()"
-            if name in changed or not name.isidentifier()
+            if name in changed or layouts_matter or not name.isidentifier()
             else f"{name} = {name}.contiguous()"
             for name in self.used_inputs
             if not name.startswith("self.")
@@ -252,10 +265,10 @@ class Writing(Computation):
         return [text for name, tensor in given.items() for text in _fixed_extents(name, tensor)]
 
     def _apart(self) -> list[str]:
-        """That what is changed in place is no memory that something else is read from."""
+        """That what is changed in place, all of it side by side, shares no memory with what something else is read from."""
         changed = [name for name in map(self.names.get, map(id, self.updates.values())) if name]
         return [
-            f"{name}.data_ptr() != {other}.data_ptr()"
+            f"{_before(name, other)} or {_before(other, name)}"
             for name in changed
             for other in self.used_inputs
             if other != name and (other not in changed or name < other)

@@ -98,7 +98,7 @@ def importer(path: str, name: str) -> Path | None:
     """A file of the project, or beside ``path`` where there is none, that imports ``name`` from the module there, or may read it as an
     attribute of it."""
     own = Path(os.path.realpath(path))
-    if not own.is_file():
+    if own.suffix != ".py" or not own.is_file():
         return None
     word = re.escape(name)
     reads = re.compile(rf"import\s*\([^)]*\b{word}\b|import[^\n(]*\b{word}\b|import\s*\*|\.{word}\b".encode())

@@ -14,16 +14,14 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from kernlint.cost.estimate import Estimator
+from kernlint.interpret.call_forms import call_form
 from kernlint.interpret.host.journal import alike
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.syntax.copies import top_functions, without
-from kernlint.workload import Dtype, Event, Expr, HostSync, Launch, Span, Tensor, TorchOp
+from kernlint.workload import Dtype, Expr, Launch, Span, Tensor
 from kernlint.workload.steps import Key
-
-#: A program of more steps is not compared as a whole.
-_MOST_STEPS = 12
 
 
 @dataclass(frozen=True)
@@ -85,33 +83,13 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     return Form(key, integers)
 
 
-def call_form(context: Context, launch: Launch) -> Form | None:
+def whole_form(context: Context, launch: Launch) -> Form | None:
     """The form of the whole call that ``launch`` is part of; None where it is more than the function that launches it."""
     form, workload = form_of(context, launch), context.workload
-    steps = workload.steps
-    if (
-        form is None
-        or workload.entry != launch.function
-        or len(steps) > _MOST_STEPS
-        or workload.first_steps is not None
-    ):
+    if form is None or workload.entry != launch.function:
         return None
-    storages: dict[int, int] = {}
-    told = [_told(context, step, storages) for step in steps]
-    if None in told:
-        return None
-    inputs = alike((workload.inputs, workload.outputs), storages)
-    known = workload.symbols, tuple(workload.sizes.items()), workload.bounds, workload.zeros, workload.bare
-    return replace(form, key=Key((form.key, tuple(told), inputs, known, len(workload.unknowns))))
-
-
-def _told(context: Context, step: object, storages: dict[int, int]) -> Any:
-    if isinstance(step, Launch):
-        form = form_of(context, step)
-        return None if form is None else (form.key, alike(list(step.arguments.values()), storages))
-    if isinstance(step, TorchOp):
-        return step.name, step.kind, tuple(step.dims.items()), alike((step.reads, step.writes), storages)
-    return (type(step), step.what) if isinstance(step, (Event, HostSync)) else None
+    call = call_form(context.program.kernel, workload)
+    return None if call is None else replace(form, key=Key((form.key, call)))
 
 
 def known_of(context: Context, question: Callable[..., object]) -> dict[Any, Any]:

@@ -14,7 +14,7 @@ from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.dot_tiles import current_tile, main_dot
-from kernlint.rules.proofs.kernel_copies import Form, call_form, known_of
+from kernlint.rules.proofs.kernel_copies import Form, known_of, whole_form
 from kernlint.rules.proofs.pricing import LEAST_GAIN
 from kernlint.rules.tiling.other_sizes import open_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, placed, tuned_tiles
@@ -143,7 +143,7 @@ class FixedTileForOpenSizes(Rule):
             # Before the program is read again for each constexpr: what may set the tile at all.
             if not launch.kernel.complete or not {dot.m, dot.n, dot.k} <= set(_fixed(context, launch).values()):
                 continue
-            form = call_form(context, launch)
+            form = whole_form(context, launch)
             launch, names = named(context, launch, dot, form)
             if not isinstance(names, TileNames) or not {names.m, names.n, names.k} <= _fixed(context, launch).keys():
                 continue

@@ -180,6 +180,9 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("for t in range(T):\n    x[:, t] = x[:, t] + t\nreturn x", "in place"),
         ("return x.cummax(-1).indices", "bits"),
         ("x[x[:, 0].long()] *= 2.0\nreturn x", "other elements"),
+        ("y = x.clone()\nx[x[:, 0].long()] = 2.0\nreturn x + y", "before all is read"),
+        ("y = x.double()\ny[x[:, 0].long()] = x\nreturn y", "an assignment of float32"),
+        ("return x[x[0].to(torch.uint8)]", "masks"),
         ("y = x.clone()\ny[:, 3, None, x[0].long()] = 0.0\nreturn y", "not known"),
         ("y = x.clone()\ny[[3, 5]] = x[:2]\nreturn y", "indexing"),
         ("y = x.clone()\ny[x > 0] = x[x > 0]\nreturn y", "no kernels"),
@@ -229,6 +232,14 @@ def test_what_is_changed_in_place_is_read_before() -> None:
     swapped = "o = x.clone()\nx.copy_(y.t())\ny.copy_(o.t())\nreturn x"
     reason = refused(swapped, inputs="torch.randn(B, T), torch.randn(T, B)", arguments="x, y")
     assert "before all is read" in reason
+
+
+def test_layouts_that_decide_what_is_written_are_asserted() -> None:
+    """Whether a reshape is the argument itself depends on how that lies in memory."""
+    updated = "z = x.t().reshape(-1)\nz.add_(1.0)\nreturn x.sum(0), z.sum()"
+    assert "assert x.is_contiguous()" in written(updated)
+    kept = written("z = x.t().reshape(-1)\nreturn x.sum(0), (z + 1.0).sum()")
+    assert "x = x.contiguous()" in kept and "is_contiguous" not in kept
 
 
 def test_a_function_that_makes_nothing_is_left_alone() -> None:

@@ -74,8 +74,7 @@ class Constants:
     product_slots: float = 4.0
     shuffle_slots: float = 5.0
     indexed: float = 2.5
-    exchange_element_ns: float = 1.5
-    together: float = 0.5
+    exchange_pass_ns: float = 1.5
     spill_traffic: float = 6.5
     collapse_traffic: float = 6.0
     same_address_ns: float = 1.8

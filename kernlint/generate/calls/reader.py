@@ -83,9 +83,7 @@ class Reader:
         if isinstance(step, HostSync):
             return  # what the host reads of it is a number that is not known
         if not isinstance(step, TorchOp):
-            raise CannotGenerate(
-                f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
-            )
+            raise CannotGenerate("the reference has a kernel launch that is no torch function")
         self.read(step)
 
     def _input(self, path: str, tensor: Tensor) -> None:
@@ -232,9 +230,6 @@ class Reader:
         views = View(given.value, index), View(old, identity(old.shape))
         made = Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())})
         self.holds[out.storage.id] = made, base
-
-
-_WORDS = {"Launch": "kernel launch", "Event": "host step"}
 
 
 def replace_name(value: Value, tensor: Tensor) -> Value:

@@ -1,4 +1,4 @@
-"""Calls of functions that are copies of others in their module: what is judged of the first holds for all."""
+"""What calls of functions that are copies of one another have in common: what is found out about the first holds for all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernlint.workload import Launch, Repeat, Step, TorchOp, Workload
 from kernlint.workload.hints import Hints
 
 
-def form_of(module: Module, workload: Workload) -> object | None:
+def call_form(module: Module, workload: Workload) -> object | None:
     """What the call that ``workload`` is has in common with those of copies of its entry; None where it is not compared: where that is
     no function of ``module``, what it does rests on more than its text and its arguments, or something is wrong with it."""
     functions = module.once(top_functions)
