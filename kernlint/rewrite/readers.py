@@ -33,6 +33,7 @@ _REFLECTION = frozenset(
 )
 #: Classes that do nothing with the attributes that a class body names.
 _PLAIN_BASES = frozenset({"object", "torch.nn.Module", "torch.autograd.Function"})
+_TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _SCOPES = (cst.FunctionDef, cst.Lambda)
 
 
@@ -65,6 +66,7 @@ class _Readers:
         if (
             isinstance(parent, cst.BinaryOperation)
             and isinstance(parent.operator, cst.Modulo)
+            and not isinstance(parent.left, _TEXTS)
             and self._in_launcher(node)
         ):
             return  # whether the tile divides a size: asked at other sizes

@@ -73,6 +73,7 @@ def test_a_number_for_launches_alone(code):
         (f"BLOCK = GROUP = 64\ndef forward(x, n):\n    {MADE}\n    return x.view(-1, GROUP)", "x.view"),
         (f"BLOCK, GROUP = 64, 3\ndef forward(x, n):\n    {MADE}\n    return (1, BLOCK)", "return (1, BLOCK)"),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    mm[(n,)](x, n, BLOCK=BLOCK)", "mm[(n,)]"),
+        (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    print('%d' % BLOCK)", "print("),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return globals()['BLOCK']", "BLOCK = 64"),
         (f"def f(x, n, BLOCK=64):\n    {MADE}\nprint(f.__defaults__)", "def f"),
         (
