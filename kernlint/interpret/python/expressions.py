@@ -66,7 +66,18 @@ class Expressions(Environment):
         return bounded(left + right) if isinstance(left, str) and isinstance(right, str) else Unknown("string")
 
     def eval_FormattedString(self, node: cst.FormattedString, scope: Scope) -> Any:
-        return Unknown("formatted string")
+        """One of texts and plain names of them; what others compute for it is not followed."""
+        parts: list[str] = []
+        for part in node.parts:
+            named = isinstance(part, cst.FormattedStringExpression) and isinstance(part.expression, cst.Name)
+            plain = named and part.format_spec is None and part.conversion is None
+            value = part.value if isinstance(part, cst.FormattedStringText) else None
+            if plain:
+                value = self.eval(part.expression, scope)
+            if not isinstance(value, str) or (not plain and set(value) & set("\\{}")):
+                return Unknown("formatted string")
+            parts.append(value)
+        return "".join(parts)
 
     def eval_Ellipsis(self, node: cst.Ellipsis, scope: Scope) -> Any:
         return ...
