@@ -74,6 +74,8 @@ def test_a_number_for_launches_alone(code):
         (f"BLOCK, GROUP = 64, 3\ndef forward(x, n):\n    {MADE}\n    return (1, BLOCK)", "return (1, BLOCK)"),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    mm[(n,)](x, n, BLOCK=BLOCK)", "mm[(n,)]"),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    print('%d' % BLOCK)", "print("),
+        ("def f(x, n):\n    b = 3\n    kk[(b,)](x, n, BLOCK=3)\n    return lambda y, b=64: y.view(-1, b)", "lambda y"),
+        (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return BLOCK\nprint(super.forward)", "return BLOCK"),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return globals()['BLOCK']", "BLOCK = 64"),
         (f"def f(x, n, BLOCK=64):\n    {MADE}\nprint(f.__defaults__)", "def f"),
         (
@@ -106,6 +108,7 @@ def test_a_number_that_others_read(code, line):
         ("from kernel import kk, BLOCK\n", True),
         ("from kernel import (\n    kk,\n    BLOCK,\n)\n", True),
         ("import kernel\nprint(kernel.BLOCK)\n", True),
+        ("import kernel\nprint(kernel.Model().BLOCK)\n", True),
         ("from kernel import *\nprint(BLOCK)\n", True),
         ("from kernel import kk\nBLOCK = 3\n", False),
         ("BLOCK = 3\n", False),

@@ -545,3 +545,12 @@ def test_the_next_power_of_two_by_the_bits_of_a_size_is_followed():
     )
     assert found.verdict.details.certainty == "assumed"
     assert not any(fact.source == "guess" for fact in found.verdict.details.scenarios[0].facts)
+
+
+def test_nothing_is_decided_about_memory_that_was_not_followed():
+    source = STREAM.format(kernel="copy", value="x", annotation="", check="from elsewhere import other").replace(
+        "copy[(triton.cdiv(n, 1024),)](x,", "copy[(1024,)](other(x),"
+    )
+    verdict = ask(source, "x:fp16[1048576]").verdict
+    assert verdict.details.certainty == "unknown" and not verdict.worth_optimizing
+    assert verdict.reason.startswith("Not decided: what `copy` gets as `x_ptr` was not followed")
