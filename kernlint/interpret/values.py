@@ -99,6 +99,11 @@ class Namespace:
 
 
 @dataclass(frozen=True)
+class Reexported(Namespace):
+    """What a package that is not in view calls ``tl`` or ``triton``: Triton, as far as its names go; others are the package's own."""
+
+
+@dataclass(frozen=True)
 class ModuleInView(Namespace):
     """A module of the same source tree, as the module ``importer`` imports it, ``level`` dots relative: ``find`` gives what a name
     stands for there, or raises ``KeyError``."""

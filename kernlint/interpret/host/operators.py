@@ -84,7 +84,10 @@ class HostOperators(HostState):
     ) -> Any:
         """One of Python's operators on tensors."""
         with self.inside(name, args, {}):
-            return elementwise(self, name, args, node, dtype, into=into)
+            result = elementwise(self, name, args, node, dtype, into=into)
+        if isinstance(result, Tensor) and into is None:
+            self.operated.add(result.storage.id)
+        return result
 
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if isinstance(a, Tensor):

@@ -94,8 +94,9 @@ class HostState(Recording):
         self.unplaced: set[int] = set()
         self.perhaps: set[int] = set()
         self.perhaps_truths: set[int] = set()
-        #: What Python's arithmetic has made results of, by their storage: numbers, where the results are.
+        #: What Python's arithmetic has made results of, by their storage: numbers, where the results are. All that its operators made.
         self.computed_from: dict[int, tuple[Tensor, ...]] = {}
+        self.operated: set[int] = set()
         #: Storages whose size the host has read from a tensor, with the places where it did.
         self.read_sizes: dict[int, frozenset[Span]] = {}
         #: Whether something of the call may be seen elsewhere although it is not returned.
@@ -297,6 +298,11 @@ class HostState(Recording):
             return True
         made = x.storage.id in self.perhaps or x.storage.origin == "input"
         return made and x.dtype is None and x.shape is None
+
+    def of_numbers(self, step: TorchOp) -> bool:
+        """Whether one of Python's operators makes ``step`` of what may as well be numbers."""
+        made = all(t.storage.id in self.operated for t in step.writes)
+        return made and bool(step.reads) and all(map(self.perhaps_number, step.reads))
 
     def torch_op(
         self,
