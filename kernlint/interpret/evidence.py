@@ -172,7 +172,7 @@ def taps(module: Module, workload: Workload) -> dict[str, tuple[str, ...]]:
     """The sizes that are constants of kernels which loops there run over one by one, by their symbols, with what that makes of them:
     the taps of a filter, since a kernel is written out for each of them."""
     functions = {function.name.value: function for function in module.of(cst.FunctionDef)}
-    found = {}
+    found: dict[str, tuple[str, ...]] = {}
     for launch in workload.first_call().distinct_launches():
         kernel = functions.get(launch.kernel.name)
         loops = [loop.iter for loop in module.within(kernel, cst.For)] if kernel is not None else []

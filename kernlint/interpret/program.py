@@ -67,7 +67,7 @@ class Program:
             for name in (fact.name, f"{fact.function}.{fact.name}")
         }
         self._imported: dict[Path, Scope | None] = {}
-        self._operators: dict[str, Function] = {}
+        self._operators: dict[str, Function | None] = {}
         #: The file of each import, by the path of who imports, the package and the level.
         self._found: dict[tuple[str, str, int], Path | None] = {}
         #: Whoever reads the program now, and so runs what was put off.

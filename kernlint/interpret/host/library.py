@@ -196,8 +196,8 @@ def _descriptor(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, 
     base = h.rank(base, len(block))
     shape = h.shape(base) if made else argument(args, kwargs, 1, "shape")
     strides = h.strides(base) if made else argument(args, kwargs, 2, "strides")
-    told = (tuple(h.iterate(value) or ()) if value is not None else () for value in (shape, strides))
-    return HostDescriptor(base, *told, tuple(block))  # type: ignore[call-arg, arg-type]
+    shape, strides = (tuple(h.iterate(value) or ()) if value is not None else () for value in (shape, strides))
+    return HostDescriptor(base, shape, strides, tuple(block))
 
 
 def _product(lists: list[list[Any] | None]) -> Any:

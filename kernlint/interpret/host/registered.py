@@ -53,6 +53,7 @@ def operator(h: HostEvaluator, path: str) -> Function | None:
     name = ".".join(path.removeprefix(_PREFIX).split(".")[:2])
     if name not in h.operators and name not in h.operators_elsewhere and h.find_operator is not None:
         h.find_operator(name.rpartition(".")[2])
+        h.operators_elsewhere.setdefault(name, None)
     return h.operators.get(name) or h.operators_elsewhere.get(name)
 
 

@@ -134,7 +134,7 @@ class HostState(Recording):
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
         #: Functions that are operators of torch, by namespace and name, those of other modules apart, and what looks for those.
         self.operators: dict[str, Function] = {}
-        self.operators_elsewhere: dict[str, Function] = {}
+        self.operators_elsewhere: dict[str, Function | None] = {}
         self.find_operator: Callable[[str], None] | None = None
         #: The parameters that optimizers train, by their storage, with their gradients once these are asked for.
         self.trained: dict[int, Tensor | None] = {}

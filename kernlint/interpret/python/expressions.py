@@ -69,12 +69,13 @@ class Expressions(Environment):
         """One of texts and plain names of them; what others compute for it is not followed."""
         parts: list[str] = []
         for part in node.parts:
-            named = isinstance(part, cst.FormattedStringExpression) and isinstance(part.expression, cst.Name)
-            plain = named and part.format_spec is None and part.conversion is None
-            value = part.value if isinstance(part, cst.FormattedStringText) else None
-            if plain:
-                value = self.eval(part.expression, scope)
-            if not isinstance(value, str) or (not plain and set(value) & set("\\{}")):
+            value: Any = None
+            if isinstance(part, cst.FormattedStringText) and not set(part.value) & set("\\{}"):
+                value = part.value
+            elif isinstance(part, cst.FormattedStringExpression) and isinstance(part.expression, cst.Name):
+                plain = part.format_spec is None and part.conversion is None
+                value = self.eval(part.expression, scope) if plain else None
+            if not isinstance(value, str):
                 return Unknown("formatted string")
             parts.append(value)
         return "".join(parts)
