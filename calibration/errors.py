@@ -39,6 +39,7 @@ FILES = {
     "h200-forms.csv": ("forms",),
     "h200-walks.csv": ("walks",),
     "h200-uneven.csv": ("uneven",),
+    "h200-survey.csv": ("survey",),
     "h200-again.csv": ("again",),
 }
 

@@ -149,10 +149,6 @@ def main() -> None:
         "autotune_us": round(tuner * launch_scale, 1),
         "view_us": round(statistics.median(by_kind["view"].values()) * scale, 1),
         "sync_us": round(by_kind["sync"]["item"] * pace, 1),
-        "event_us": 30.0,
-        "events": {"autotune": 100000.0, "jit": 1000.0},
-        "event_source": "not measured: a property query; a jit made per call looks its binary up again, an autotuner "
-        "made per call times all its configurations again (orders of magnitude)",
         "loop_iteration_us": 0.1,
         "sigma": round(math.hypot(spread, min(within, spread)), 3),
         "torch_us": {

@@ -2,7 +2,7 @@
 
     python calibration/fit_torch_ops.py [--dry-run]
 
-Data: ``calibration/facts/h100-torch-ops.csv``, ``h100-torch-ops-2.csv`` and ``h200-windows.csv`` (``gpu_us``, ``host_us``), and
+Data: ``calibration/facts/h100-torch-ops.csv``, ``h100-torch-ops-2.csv`` and ``h200-windows.csv`` (``gpu_us``), and
 ``h100-overheads.json``; each row is priced on the card that it was measured on. Each case of data
 movement is fitted on its own rows, positive constants moved in their logarithm with a weak prior; sigma comes from
 holding a part of the shapes out at a time. Needs numpy and scipy.
@@ -365,11 +365,10 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Row:
-    """One operation, its times in microseconds and the card that they were measured on."""
+    """One operation, its device time in microseconds and the card that it was measured on."""
 
     op: TorchOp
     gpu_us: float
-    host_us: float
     shape: str
     device: Device
 
@@ -386,7 +385,7 @@ def rows() -> list[Row]:
             for row in csv.DictReader(file):
                 op = builder(row)
                 if op is not None:
-                    result.append(Row(op, float(row["gpu_us"]), float(row["host_us"]), row["shape"], device))
+                    result.append(Row(op, float(row["gpu_us"]), row["shape"], device))
     return result
 
 

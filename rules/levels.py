@@ -38,7 +38,7 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")
-    if bare and rule.category in NOT_ABOUT_SPEED:
+    if bare and not rule.lexical and rule.category in NOT_ABOUT_SPEED:
         fails = "; it fails wherever it is launched" if rule.refused else ""
         if _is_left(context):
             yield Doubt(f"the project never mentions `{finding.kernel}`{fails}")

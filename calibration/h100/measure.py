@@ -39,6 +39,7 @@ import recurrent
 import rows
 import scatter
 import spilling
+import survey
 import uneven
 import walks
 from case import Buffer, Case, Launch
@@ -77,6 +78,7 @@ MICRO_FILES = {
     "forms": ("h200-forms.csv", "h200-forms-binaries.csv"),
     "walks": ("h200-walks.csv", "h200-walks-binaries.csv"),
     "uneven": ("h200-uneven.csv", "h200-uneven-binaries.csv"),
+    "survey": ("h200-survey.csv", "h200-survey-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
@@ -88,6 +90,7 @@ ALONE |= {
     "forms": forms,
     "walks": walks,
     "uneven": uneven,
+    "survey": survey,
     "again": again,
 }
 #: Modules beside which torch operations are timed, and every how many of them.

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from kernlint.cost.fitted import fitted
-from kernlint.workload import Event, HostSync, Launch, Step, Tensor, TorchOp
+from kernlint.workload import HostSync, Launch, Step, Tensor, TorchOp
 
 
 @lru_cache(maxsize=1)
@@ -40,9 +40,6 @@ def host_time(step: Step) -> float:
         return float(us * step.dims.get("launches", 1) + data["view_us"] * len(parts))
     if isinstance(step, HostSync):
         return float(data["sync_us"])
-    if isinstance(step, Event):
-        events = data["events"]
-        return float(next((us for word, us in events.items() if word in step.what.lower()), data["event_us"]))
     return float(data["loop_iteration_us"])
 
 

@@ -70,8 +70,8 @@ def vector_bytes(access: Load | Store | Atomic) -> int:
         if run:
             width = math.gcd(widest, math.gcd(extent, run))
             width = math.gcd(width, _divisor(offset, Lane(dim)))
-            for bound in _bounds(access, Lane(dim)):
-                width = math.gcd(width, _divisor(bound, Lane(dim), limit=True))
+            for limit in _limits(access, Lane(dim)):
+                width = math.gcd(width, _divisor(limit, Lane(dim), limit=True))
             best = max(best, width)
     return best * size
 
@@ -90,9 +90,13 @@ def _run(offset: Expr, lane: Lane) -> int:
     the step is not one. An index that wraps around (``i % n``) goes in steps of one between the multiples of ``n``, which
     counts where both ``n`` and the first index are known to be divisible."""
     step = offset.coefficient(lane)
+    wrapped = [
+        atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom) and not _steady(atom, lane)
+    ]
+    if step is None and not wrapped:
+        step = Expr.constant(offset.terms.get((lane,), 0))
     if step is not None:
         return _ARGUMENT if step.value in (1, -1) else 0
-    wrapped = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom)]
     if len(wrapped) != 1 or wrapped[0].op not in ("mod", "unknown") or len(wrapped[0].args) != 2:
         return 0
     inner, period = wrapped[0].args  # of an index that was told to be contiguous, how far it is
@@ -102,13 +106,25 @@ def _run(offset: Expr, lane: Lane) -> int:
     return math.gcd(_divisor(inner, lane), _divisor(period, lane, limit=True))
 
 
+def _steady(atom: Opaque, lane: Lane) -> bool:
+    """Whether ``atom`` is the same for whole runs of ``lane``, as what is worked out from ``lane // 64`` is."""
+    if atom.op == "floordiv" and (by := atom.args[1].value) is not None and by % _ARGUMENT == 0:
+        return _divisor(atom.args[0], lane) % _ARGUMENT == 0
+    inner = {part for arg in atom.args for monomial in arg.terms for part in monomial}
+    return lane not in inner and all(
+        _steady(part, lane) for part in inner if isinstance(part, Opaque) and lane in _lanes(part)
+    )
+
+
 def _lanes(atom: Opaque) -> set[Atom]:
     return {inner for arg in atom.args for inner in arg.atoms()}
 
 
-def _bounds(access: Load | Store | Atomic, lane: Lane) -> list[Expr]:
-    """The sides of the mask that vary along ``lane``: the mask is constant over a vector where they are divisible."""
-    return [right - left for left, right in access.mask or () if lane in (right - left).atoms()]
+def _limits(access: Load | Store | Atomic, lane: Lane) -> list[Expr]:
+    """How far the sides of the mask that vary along ``lane`` lie from it: the mask is constant over a vector where that is divisible.
+    The first lane inside ``0 < lane - n`` is the one after ``n``: ``0 <= lane`` is ``0 < lane + 1``."""
+    gaps = [right - left for left, right in access.mask or () if lane in (right - left).atoms()]
+    return [gap - 1 if (step := gap.coefficient(lane)) is not None and step.value == 1 else gap for gap in gaps]
 
 
 def _divisor(expr: Expr, lane: Lane, limit: bool = False) -> int:

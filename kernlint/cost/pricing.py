@@ -14,14 +14,10 @@ from kernlint.cost.torch_ops import torch_op_time
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.probe import ASSUMED_TRIP
 from kernlint.records import dataclass
-from kernlint.workload import Event, Expr, HostSync, Launch, Repeat, Size, Step, Tensor, TorchOp
+from kernlint.workload import Expr, HostSync, Launch, Repeat, Size, Step, Tensor, TorchOp
 
 #: Steps looked back at for the last use of a tensor.
 _LOOK_BACK = 64
-
-
-#: Host events such as a jit per call are known to an order of magnitude.
-_EVENT_SIGMA = 1.0
 
 
 #: An iteration count that had to be assumed (``ASSUMED_TRIP``) is right within a factor 2.5 in four cases of five.
@@ -84,14 +80,12 @@ class Pricer:
             turns.append(found[3])
 
     def _row(
-        self, step: Launch | TorchOp | HostSync | Event, distance: Mapping[int, float], count: float, doubt: float
+        self, step: Launch | TorchOp | HostSync, distance: Mapping[int, float], count: float, doubt: float
     ) -> StepTime:
         host_us = host_time(step)
         if isinstance(step, HostSync):
             bubble = sync_bubble_us()
             return StepTime(step, count, bubble, host_us, "host", host_sigma(), {"bubble": bubble}, "host")
-        if isinstance(step, Event):
-            return StepTime(step, count, 0.0, host_us, "host", _EVENT_SIGMA, {}, "host")
         time = self._time(step, distance)
         named = (time.bound, math.hypot(time.sigma, doubt), time.terms, family_of(step), time.configuration, time.kind)
         return StepTime(step, count, time.us, host_us, *named)

@@ -13,7 +13,7 @@ from kernlint.generate.plan import view_value
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.records import replace
 from kernlint.rules.proofs.dataflow import may_use
-from kernlint.workload import Call, Event, Expr, HostSync, Launch, Repeat, Step, Tensor, TorchOp, Workload
+from kernlint.workload import Call, Expr, HostSync, Launch, Repeat, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 
@@ -29,7 +29,7 @@ class ProgramReader(Reader):
             self._launch(step)
         elif isinstance(step, Repeat) and _launches(step):
             self._rounds(step)
-        elif not isinstance(step, (HostSync, Event)):
+        elif not isinstance(step, HostSync):
             super()._step(step)
 
     def _launch(self, launch: Launch) -> None:

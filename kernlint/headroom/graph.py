@@ -8,11 +8,12 @@ results need which of its operands. The form decides what may share a kernel (:m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.probe import ASSUMED_TRIP
+from kernlint.cost.traffic.reuse import footprints as distinct_bytes
 from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Expr, Launch, Repeat, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload import dtype as dt
@@ -161,13 +162,17 @@ class _Builder:
         written = tuple(writes)
         amounts = footprints(step) if isinstance(step, Launch) else {}
         doubtful = conditional(step) if isinstance(step, Launch) else set()
-        chosen = picked(step) | doubtful
+        sure = told(step) if isinstance(step, Launch) else {}
+        chosen = doubtful if isinstance(step, Launch) else picked(step)
         used = []
         for tensor in reads:
             value = (tensor.storage.id, self.version.get(tensor.storage.id, 0))
             size = amounts.get(tensor.storage.id)
             amount = _read_bytes(step, tensor) if size is None else min(size, view_bytes(tensor))
-            used.append(Use(tensor, value, amount, 0.0 if tensor.storage.id in chosen else amount))
+            least = 0.0 if tensor.storage.id in chosen else amount
+            if isinstance(step, Launch):
+                least = min(least, sure.get(tensor.storage.id, 0.0))
+            used.append(Use(tensor, value, amount, least))
             self.readers.setdefault(value, []).append(index)
         made = []
         for tensor in written:
@@ -244,8 +249,12 @@ def launched(launch: Launch) -> tuple[list[Tensor], list[Tensor]]:
 
 def footprints(launch: Launch) -> dict[int, float]:
     """Distinct bytes per storage that ``launch`` touches."""
+    return _by_storage(launch, traffic(launch).footprints)
+
+
+def _by_storage(launch: Launch, sizes: Mapping[str, float]) -> dict[int, float]:
     found: dict[int, float] = {}
-    for base, size in traffic(launch).footprints.items():
+    for base, size in sizes.items():
         tensor = launch.tensor(base)
         if tensor is not None:
             found[tensor.storage.id] = found.get(tensor.storage.id, 0.0) + size
@@ -261,18 +270,18 @@ def conditional(launch: Launch) -> set[int]:
     return {tensor.storage.id for tensor in bases if tensor is not None}
 
 
-def picked(step: TorchOp | Launch) -> set[int]:
+def picked(step: TorchOp) -> set[int]:
     """Storages that ``step`` reads through indices alone: these may all name one place."""
-    if isinstance(step, TorchOp):
-        if step.kind != "gather" or not step.writes:
-            return set()
-        return {tensor.storage.id for tensor in step.reads if not _is_index(step, tensor)}
-    loads: dict[str, bool] = {}
-    for access in traffic(step).accesses:
-        if access.kind == "load":
-            loads[access.base] = loads.get(access.base, True) and access.gather
-    bases = [step.tensor(base) for base, through in loads.items() if through]
-    return {tensor.storage.id for tensor in bases if tensor is not None}
+    if step.kind != "gather" or not step.writes:
+        return set()
+    return {tensor.storage.id for tensor in step.reads if not _is_index(step, tensor)}
+
+
+def told(launch: Launch) -> dict[int, float]:
+    """Distinct bytes per storage that ``launch`` reads at places that the source tells: others may all be one."""
+    reads = [access for access in traffic(launch).accesses if access.kind != "store" and not access.gather]
+    reads = [one for one in reads if one.access.offset is not None and one.access.offset.is_followed]
+    return _by_storage(launch, distinct_bytes(reads, launch))
 
 
 #: Elements of a column that a program holds beside those of its neighbours.

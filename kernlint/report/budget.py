@@ -23,7 +23,7 @@ from kernlint.report.roofs import Roof, roofs
 from kernlint.verdict.speedup import round_ratio, round_us
 from kernlint.verdict.why_not import Answer, why_not
 from kernlint.version import __version__
-from kernlint.workload import Event, HostSync, Launch, Repeat, Step, TorchOp, concrete
+from kernlint.workload import HostSync, Launch, Repeat, Step, TorchOp, concrete
 
 if TYPE_CHECKING:
     from kernlint.analysis import Analysis
@@ -327,7 +327,7 @@ def step_name(step: Step) -> str:
         if step.kind == "cast" and step.writes:
             return f"cast to {step.writes[0].dtype}"
         return f"{step.name} (transposing copy)" if step.kind == "transpose" else step.name
-    if isinstance(step, (HostSync, Event)):
+    if isinstance(step, HostSync):
         return step.what
     turns = concrete(step.count)
     return "loop" if turns is None else f"loop of {turns}"
@@ -340,7 +340,7 @@ def _kind(step: Step) -> str:
         return "torch"
     if isinstance(step, HostSync):
         return "sync"
-    return "event" if isinstance(step, Event) else "loop"
+    return "loop"
 
 
 def _times(value: float | None, count: float) -> float | None:

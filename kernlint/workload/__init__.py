@@ -23,7 +23,6 @@ from kernlint.workload.span import Span
 from kernlint.workload.steps import (
     Call,
     Collected,
-    Event,
     HostSync,
     Launch,
     Repeat,
@@ -45,7 +44,6 @@ __all__ = [
     "Compute",
     "Dot",
     "Dtype",
-    "Event",
     "Expr",
     "Fault",
     "HostSync",

@@ -296,15 +296,6 @@ class HostSync:
 
 
 @dataclass(frozen=True)
-class Event:
-    """Host-side work per call that costs time but launches nothing: jit created per call, a property query ..."""
-
-    what: str
-    span: Span
-    function: str
-
-
-@dataclass(frozen=True)
 class Repeat:
     """A Python loop around device work: ``body`` happens ``count`` times.
 
@@ -325,7 +316,7 @@ class Repeat:
     backwards: bool = False
 
 
-Step = Union[Launch, TorchOp, HostSync, Event, Repeat]
+Step = Union[Launch, TorchOp, HostSync, Repeat]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.bounds import overruns, sizes_told, witness
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.jit_functions import jit_functions
@@ -57,17 +57,20 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         if shot.launch.premises or (kernel, access.span) in seen:
             continue
         seen.add((kernel, access.span))
-        expected = _expected(shot) and not _tests_divisibility(context, shot.tile)
+        masked = _is_masked_elsewhere(shot)
+        expected = (masked or isinstance(shot.index, ProgramId)) and not _tests_divisibility(context, shot.tile)
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
         yield Finding(
             rule,
-            "warning" if expected else "info",
+            "warning",
             f"the {noun} has no mask and {verb} past {shot.count} unless that is a multiple of {shot.tile}",
             access.span,
             kernel,
             kernel,
             (Evidence(partial), Evidence("launched here", shot.launch.span)),
             masking(context, shot.launch, access.span, f"the {noun} has no mask"),
+            doubts=doubted(not expected, "callers may only ever pass whole tiles"),
+            at_any_size=masked,
         )
 
 
@@ -90,11 +93,11 @@ def masking(context: Context, launch: Launch, place: Span, wrong: str) -> Change
     )
 
 
-def _expected(shot: Overshoot) -> bool:
-    """Whether partial tiles are to be expected: the grid rounds up, or another access of the kernel masks the index of the
-    loop. Sizes that only a loop goes over are often packed in whole tiles by code that is not in view."""
+def _is_masked_elsewhere(shot: Overshoot) -> bool:
+    """Whether the kernel itself expects partial tiles: another access masks the index. Where none does, the sizes are often packed
+    in whole tiles by code that is not in view."""
     masks = (site.access.mask or () for site in sites(shot.launch.kernel))
-    return isinstance(shot.index, ProgramId) or any(shot.index in left.atoms() for mask in masks for left, _ in mask)
+    return any(shot.index in left.atoms() for mask in masks for left, _ in mask)
 
 
 def _tests_divisibility(context: Context, tile: int) -> bool:

@@ -85,7 +85,7 @@ def test_a_constant_that_is_hardly_wrong_is_incorrect(factor):
 _KEPT = """self.y = getattr(self, "y", None)
         y = self.y = torch.empty_like(x) if self.y is None or self.y.shape != x.shape else self.y"""
 _COUNTED = """self.calls = getattr(self, "calls", 0) + 1
-        return y if self.calls < 2 else y * 1.1"""
+        return y if self.calls < 2 else y * 1.0001"""
 
 
 @pytest.mark.parametrize(

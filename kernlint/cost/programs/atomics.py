@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from kernlint.cost.programs.terms import Terms
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic
-from kernlint.workload import Atomic, ProgramId, Store, concrete
+from kernlint.workload import Atomic, Expr, Opaque, ProgramId, Store, concrete
 from kernlint.workload.expr import simplify
 
 
@@ -27,29 +27,25 @@ class Atomics(Terms):
             if not access.known:
                 total += self._scattered_ns(access, node, operations)
                 continue
-            addresses = max(1.0, access.footprint_bytes / size)
+            addresses = max(1.0, min(access.footprint_bytes / size, access.reach + 1))
             whole = self.launch.tensor(access.base)
             if whole is not None and whole.numel:
                 addresses = min(addresses, float(whole.numel))
             # Lanes of one request that meet in an address are as many requests more: the L2 adds them one by one.
             lanes = min(access.request_addresses, max(1.0, access.active_elements), addresses)
             lines = max(1.0, addresses * size / LINE_BYTES)
-            same_address = operations / addresses * self._address_ns(node)
+            # A request of one lane keeps its sector, one of several that of a line busy.
+            places = max(1.0, addresses * size / SECTOR_BYTES) if lanes <= 1.0 else addresses
+            same_address = operations / places * self._address_ns(node)
             if self._retries(node) and node.elements <= 1:
                 # One of a program's: it seldom meets another that is under way, but waits for the line like all of them.
                 same_address = operations / lines * c.half_scalar_ns
             request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)
-            pieces = self._pieces(node)
-            same_line = operations / lanes * pieces * request_ns / lines**c.line_exponent
+            pieces = min(self._pieces(node), lines)
+            pair = 2 if node.dtype.is_float and node.dtype.bits == 16 and not self._retries(node) else 1
+            same_line = operations / lanes / pair * pieces * request_ns / lines**c.line_exponent
             total += max(same_address, same_line, operations * pieces / c.atomics_per_ns)
         return total / 1000 / self.scale.clock
-
-    def _pieces(self, node: Atomic) -> float:
-        """Requests that the neighbours of a thread take: floating point is added by the vector from Hopper on, all else element by
-        element, the lanes a vector apart."""
-        if node.elements <= 1 or (node.dtype.is_float and node.dtype.bits < 64 and (self.device.sm_major or 0) >= 9):
-            return 1.0
-        return float(max(1, self._vector_elements(node)))
 
     def _address_ns(self, node: Atomic) -> float:
         """From one atomic on an address to the next: integers are done in one pass of the unit, fp32 and fp64 take longer, and
@@ -79,7 +75,7 @@ class Atomics(Terms):
         units = self._units(addresses * size)
         request_ns = passes * c.pass_ns * (c.compared if node.op == "cas" else 1.0) / units
         same_address = operations / addresses * self._address_ns(node)
-        rate = min(c.scattered_atomics_per_ns * run, max(c.row_atomics_per_ns, c.scattered_atomics_per_ns))
+        rate = min(c.scattered_atomics_per_ns * run, max(c.row_atomics_per_ns * 4 / size, c.scattered_atomics_per_ns))
         if self._retries(node):
             rate /= c.half_rate
         else:
@@ -99,19 +95,22 @@ class Atomics(Terms):
 
     def _in_flight(self, access: AccessTraffic, operations: float) -> float:
         """Addresses that the programs which run at one time may go to: where each grid index has a part of the tensor to
-        itself (a histogram an image), those of the indices that run together."""
+        itself (a histogram an image), those of the indices that run together: the steps of the index are smaller than those of the
+        grid then."""
         whole = self.launch.tensor(access.base)
         addresses = float(whole.numel) if whole is not None and whole.numel else operations
         offset = access.access.offset
         if offset is None:
             return addresses
+        loads = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and atom.op == "load"]
+        steps = [concrete(simplify(offset.coefficient(atom) or Expr.constant(1))) or 1 for atom in loads]
         window, slots, order = math.inf, 1.0, 1
         for axis, size in enumerate(self.launch.grid):
             coefficient, extent = offset.coefficient(ProgramId(axis)), concrete(size) or 1
             stride = concrete(simplify(coefficient)) if coefficient is not None else None
             if stride is None:
                 return addresses
-            if stride and extent > 1:
+            if stride and extent > 1 and abs(stride) > max(map(abs, steps), default=0):
                 window = min(window, abs(stride))
                 slots *= min(extent, self.active_programs / order + (order > 1))
             order *= extent

@@ -7,6 +7,7 @@ import math
 from kernlint.cost.programs.resources import Resources
 from kernlint.cost.programs.scale import ramp
 from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic
+from kernlint.workload import Load
 
 
 class Caches(Resources):
@@ -46,7 +47,7 @@ class Caches(Resources):
         self.l2_bytes: dict[int, float] = {}
         self.l2_share: dict[int, float] = {}
         self.dram_bytes = 0.0
-        self.latency: dict[int, float] = {}
+        self.dram_share: dict[int, float] = {}
         for access in self.moved.accesses:
             key = (access.base, access.kind == "load", access.signature)
             again = key in seen
@@ -95,17 +96,23 @@ class Caches(Resources):
             dram += min(cold, live_window) * min(back, shared)
             self.dram_bytes += dram
             self.l2_bytes[id(access.access)] = reach_l2
-            self._set_latency(access, reach_l2, dram)
+            self._set_shares(access, reach_l2, dram)
 
-    def _set_latency(self, access: AccessTraffic, reach_l2: float, dram: float) -> None:
-        """The mean latency of one load of ``access``; that of twins is the slowest of them, as all are waited for."""
-        c, moved = self.c, access.moved_bytes
-        to_dram = min(1.0, dram / moved * access.twins) if moved else 0.0
-        to_l2 = min(1.0, reach_l2 / moved * access.twins) if moved else 0.0
+    def _set_shares(self, access: AccessTraffic, reach_l2: float, dram: float) -> None:
+        """How much of what ``access`` asks for comes from L2 and from DRAM."""
+        moved = access.moved_bytes
         self.l2_share[id(access.access)] = min(1.0, reach_l2 / moved) if moved else 0.0
-        self.latency[id(access.access)] = (
-            c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * max(0.0, to_l2 - to_dram) + c.dram_latency_ns * to_dram
-        )
+        self.dram_share[id(access.access)] = min(1.0, dram / moved) if moved else 0.0
+
+    def latency_ns(self, load: Load, together: float = 1.0) -> float:
+        """The mean of the slowest of so many loads like ``load``, which are waited for ``together``; of twins all are."""
+        c, access = self.c, self.moved.by_node.get(id(load))
+        if access is None:
+            return 0.0
+        count = together * access.twins
+        to_dram = min(1.0, self.dram_share.get(id(load), 0.0) * count)
+        to_l2 = min(1.0, self.l2_share.get(id(load), 0.0) * count)
+        return c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * max(0.0, to_l2 - to_dram) + c.dram_latency_ns * to_dram
 
     def _gathered(self, access: AccessTraffic, table: float) -> None:
         """Levels of a load, store or atomic through loaded indices into ``table`` bytes: each row is a new address.
@@ -132,7 +139,7 @@ class Caches(Resources):
         dram = miss * asked * granule * (2.0 if access.kind == "atomic" else 1.0)
         self.dram_bytes += dram
         self.l2_bytes[id(access.access)] = reach_l2
-        self._set_latency(access, reach_l2, dram)
+        self._set_shares(access, reach_l2, dram)
 
     def _lines_met(self, access: AccessTraffic, table: float) -> float:
         """Bytes of the lines that random rows of a table touch: those of ``table`` bytes, what stands alone holding a line."""

@@ -46,6 +46,7 @@ class Constants:
     step_least: float = 0.18
     step: float = 0.5
     step_exponent: float = 1.3
+    vector_exponent: float = 0.75
     step_most: float = 4.0
     stored_step: float = 0.7
     pipelined_iteration_ns: float = 100.0
@@ -74,8 +75,7 @@ class Constants:
     product_slots: float = 4.0
     shuffle_slots: float = 5.0
     indexed: float = 2.5
-    exchange_element_ns: float = 1.5
-    together: float = 0.5
+    exchange_pass_ns: float = 1.5
     spill_traffic: float = 6.5
     collapse_traffic: float = 6.0
     same_address_ns: float = 1.8

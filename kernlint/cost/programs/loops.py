@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
-from kernlint.cost.programs.paths import Paths, depends
+from kernlint.cost.programs.paths import Paths, levels
 from kernlint.workload import Atomic, Branch, Compute, Dot, Expr, Load, Loop, Node, ProgramId, Reduce, Scan, Store
 
 _COPY_NS = 2.95
+#: Bytes of a thread's widest fetch.
+_WIDEST = 16
+#: Turns of a streaming loop whose loads ptxas issues together.
+_UNROLLED_LOADS = 4.0
 
 
 class Loops(Paths):
@@ -26,10 +30,11 @@ class Loops(Paths):
         others = tuple(node for node in body if not isinstance(node, Load))
         if not loads:
             return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
-        chained = any(depends(load, loads[:position]) for position, load in enumerate(loads))
+        chained = len(levels(loads)) > 1
         streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
-        latency = max(self.latency.get(id(load), 0.0) for load in loads)
+        latency = max(self.latency_ns(load) for load in loads)
         serial = sum(self._serial_ns(load) for load in loads)
+        lookups = sum(self._lookups_ns(load) for load in loads)
         if streaming and self._ahead(loop):
             for load in loads:
                 self._count_access(load, 2 * runs)
@@ -46,8 +51,16 @@ class Loops(Paths):
         if block:
             # The operands change their layout through shared memory, behind a barrier each.
             exposed = True
-            exchange = 2 * trip * c.barrier_ns * (1 + 0.25 * math.log2(self.warps)) / self.scale.clock
+            exchange = 2 * trip * self._barrier_ns(self.warps)
             exchange += trip * self._spread_ns(loads, block, runs)
+        if any(load.id in load.through for load in loads):
+            # Each turn begins where the last one's load has led: a list that is walked.
+            return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
+        if chained and not exposed and loop.kind == "static_range":
+            # All indices are on their way together, then all that they name.
+            for load in loads:
+                self._count_access(load, runs)
+            return self._chain_ns(loads) + trip * (serial + self.path_ns(others, runs))
         unrolled = chained and not exposed and all(isinstance(node, (Compute, Reduce)) for node in others)
         if unrolled:
             # ptxas unrolls this as well: the indices of a few iterations arrive together, then what they name.
@@ -66,6 +79,7 @@ class Loops(Paths):
                 self._count_access(load, runs)
             rest = self.path_ns(others, runs)
             share = self._exposed_share(loads)
+            together = min(_UNROLLED_LOADS, 1 / share)
             if _strided(loop):
                 # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
                 share = max(share, c.strided_step)
@@ -75,8 +89,10 @@ class Loops(Paths):
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
                 share = min(max(share, c.stored_step), c.stored_most)
-            step = latency * share
-            each = max(step, serial) + rest + c.loop_iteration_ns
+                together = 1.0
+            # What is unrolled is waited for together, for as long as the slowest takes.
+            step = share * max(self.latency_ns(load, max(1.0, together)) for load in loads)
+            each = max(step, serial) + lookups + rest + c.loop_iteration_ns
             return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
         if exposed and self._used_later(loads, others):
             exchange += trip * latency
@@ -97,26 +113,23 @@ class Loops(Paths):
 
     def _chain_ns(self, loads: list[Load]) -> float:
         """The latencies of loads that wait for each other, one after the other."""
-        total, waiting = 0.0, list[Load]()
-        for load in loads:
-            if depends(load, waiting):
-                total += max(self.latency.get(id(one), 0.0) for one in waiting)
-                waiting = []
-            waiting.append(load)
-        return total + max((self.latency.get(id(one), 0.0) for one in waiting), default=0.0)
+        return sum(max(self.latency_ns(load) for load in level) for level in levels(loads))
 
     def _exposed_share(self, loads: list[Load]) -> float:
         """Round trips of memory that one iteration of a plain streaming loop waits for.
 
         Measured, not derived: ptxas unrolls a loop with one or two loads a thread about four times, and keeps the
         fewer loads in flight the more registers one iteration fills, down to one after the other (``row_loop_masked``,
-        ``col_reduce``). The measure is elements a thread x sqrt(bytes / 4).
+        ``col_reduce``). The measure is elements a thread x sqrt(bytes / 4). Whole vectors of a line of elements wait for less: a
+        thread has few fetches of them (``row_loop_stages``, ``deep_sum``).
         """
         filled = sum(
             max(1.0, self._asked(load) / load.dtype.bytes / self.threads) * math.sqrt(load.dtype.bytes / 4)
             for load in loads
         )
-        share = self.c.step * (filled / 8) ** self.c.step_exponent
+        vectors = all(len(load.shape) == 1 and self._vector(load) == _WIDEST for load in loads)
+        exponent = self.c.vector_exponent if vectors and filled > 8 else self.c.step_exponent
+        share = self.c.step * (filled / 8) ** exponent
         return min(max(self.c.step_least, share), self.c.step_most, sum(self._vectors(load) for load in loads))
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 
-from kernlint.cost.arithmetic import on_special_unit
-from kernlint.cost.programs.caches import Caches
+from kernlint.cost.programs.lanes import Lanes
 from kernlint.workload import (
     Atomic,
     Branch,
     Compute,
     Dot,
-    Dtype,
     Expr,
     Lane,
     Load,
@@ -28,27 +26,19 @@ from kernlint.workload import (
 _BROADCAST = 4
 
 
-#: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``).
-_BRANCHING = frozenset({"sin", "cos"})
-
-
-#: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
-_INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
-
-
 #: Turns of a loop of known length that the compiler lays out one after the other.
 _UNROLLED = 16
 
 
-class Paths(Caches):
+class Paths(Lanes):
     """Dependent nanoseconds of one program; counts issued instructions."""
 
     def path_ns(self, body: tuple[Node, ...], executions: float) -> float:
         """Dependent nanoseconds of one program through ``body``; counts issued instructions on the way.
 
         ``executions`` is how often the body runs in one program. Loads are in flight together until something waits
-        for all of them: an address made from one, a reduction, a store, a loop. Arithmetic between them does not, as
-        ptxas moves loads up.
+        for all of them: a reduction, a store, a loop; those whose address is made from others follow these. Arithmetic between them
+        does not wait, as ptxas moves loads up.
         """
         total = 0.0
         waiting: list[Load] = []
@@ -60,21 +50,22 @@ class Paths(Caches):
                 issued, waited = issued + issue, waited + wait
                 continue
             if isinstance(node, Load):
-                if depends(node, waiting):
-                    total += self._arrival_ns(waiting)
-                    waiting = []
                 self._count_access(node, executions)
                 waiting.append(node)
                 continue
-            total += self._arrival_ns(waiting) + max(issued, waited)
+            total += self._arrivals_ns(waiting) + max(issued, waited)
             waiting, issued, waited = [], 0.0, 0.0
             total += self._node_ns(node, executions)
-        return total + self._arrival_ns(waiting) + max(issued, waited)
+        return total + self._arrivals_ns(waiting) + max(issued, waited)
+
+    def _arrivals_ns(self, loads: list[Load]) -> float:
+        """From the issue of the first of ``loads`` to the arrival of the last, each as soon as what its address is made from is there."""
+        return sum(self._arrival_ns(level) for level in levels(loads))
 
     def _arrival_ns(self, loads: list[Load]) -> float:
         """From the issue of ``loads`` to the arrival of the last."""
-        latency = max((self.latency.get(id(load), 0.0) for load in loads), default=0.0)
-        return latency + sum(self._serial_ns(load) for load in loads) if latency else 0.0
+        latency = max((self.latency_ns(load) for load in loads), default=0.0)
+        return latency + sum(self._serial_ns(load) + self._lookups_ns(load) for load in loads) if latency else 0.0
 
     def _serial_ns(self, node: Load | Store | Atomic) -> float:
         """Time of the data of one access through the port of its SM; what L1 holds comes at three times the rate."""
@@ -86,25 +77,14 @@ class Paths(Caches):
         if isinstance(node, (Store, Atomic)):
             self._count_access(node, executions)
             if isinstance(node, Atomic):
-                return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
-            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node)
+                # One after the other, where they order what stands around them.
+                each = c.atomic_ns * (1.0 if node.sem == "relaxed" else c.ordered)
+                return each * max(1.0, self._requests(node) / self.warps) / self.scale.clock
+            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node) + self._lookups_ns(node)
         if isinstance(node, Reduce):
-            elements = math.prod(node.shape)
-            pair = self.c.indexed if node.indexed else 1.0
-            work = pair * self._arithmetic_ns("arith", elements, node.dtype, pair * executions)
-            if elements <= 1:
-                return work
-            # Registers, shuffles and banks are of 32 bits.
-            words = 2 if node.dtype is not None and node.dtype.bits == 64 else 1
-            return work + self._exchange_ns(node.shape, node.axis, pair * words * executions)
+            return self._reduce_ns(node, executions)
         if isinstance(node, Scan):
-            extent = node.shape[node.axis] if node.shape else 1
-            elements = math.prod(node.shape)
-            if node.op in ("sort", "topk"):
-                return self._sort_ns(extent, elements, executions)
-            work = 2 * self._arithmetic_ns("arith", node.tensors * elements, None, executions)
-            exchange = self._exchange_ns(node.shape, node.axis, node.tensors * executions)
-            return work + c.scan_step_ns * math.log2(max(2, extent)) + exchange
+            return self._scan_ns(node, executions)
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
         if isinstance(node, Branch):
@@ -124,81 +104,6 @@ class Paths(Caches):
     def _loop_ns(self, loop: Loop, executions: float) -> float:
         """Nanoseconds of all turns of ``loop``."""
         raise NotImplementedError
-
-    def _sort_ns(self, extent: int, elements: int, executions: float) -> float:
-        """A bitonic network: each of its steps exchanges every element with another one, compares and selects."""
-        depth = math.log2(max(2, extent))
-        slots = depth * (depth + 1) / 2 * self.c.sort_slots
-        self.instructions += self._issued(slots, elements, executions)
-        return self._issue_ns(slots, elements)
-
-    def _exchange_ns(self, shape: tuple[int, ...], axis: int | None, executions: float) -> float:
-        """A reduction across the lanes of a warp (shuffles), then across warps (shared memory and a barrier)."""
-        if not shape:
-            return 0.0
-        layout = self.layout(shape)
-        axes = range(len(shape)) if axis is None else [axis % len(shape)]
-        lanes = math.prod(layout.lanes[a] for a in axes)
-        warps = math.prod(layout.warps[a] for a in axes)
-        kept = math.prod(value for a, value in enumerate(layout.values) if a not in axes)
-        steps = math.log2(lanes) if lanes > 1 else 0.0
-        self.instructions += self.c.shuffle_slots * steps * kept * self.warps * executions
-        cost = self.c.shuffle_ns * steps / 5
-        if warps > 1 and math.prod(shape[a] for a in axes) > lanes * math.prod(layout.values[a] for a in axes):
-            # Each warp along the axis writes its part of every output to shared memory: element by element, except that neighbours
-            # which a thread has to itself go together (``balance``, ``bag_tile``, ``scan_strip`` of rows as long as a warp's vectors).
-            parts = float(math.prod(extent for a, extent in enumerate(shape) if a not in axes) * warps)
-            if lanes == 1 and math.prod(value for a, value in enumerate(layout.vector) if a not in axes) > 1:
-                parts *= self.c.together
-            self.exchanged += parts * executions
-            cost += self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) + parts * self.c.exchange_element_ns
-        return cost / self.scale.clock
-
-    def _crosses_warps(self, node: Reduce) -> bool:
-        """The reduction waits at a barrier: warps hold different parts of the reduced axis."""
-        if not node.shape:
-            return False
-        if node.axis is None:
-            return self.warps > 1
-        return self.layout(node.shape).warps[node.axis % len(node.shape)] > 1
-
-    def _compute_ns(self, node: Compute, executions: float) -> tuple[float, float]:
-        """Nanoseconds to issue an elementwise operation for all elements of a thread, and those until one has its result; adds its
-        issue slots."""
-        measured = self.operations.price(node)
-        if measured is None:
-            return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions), 0.0
-        share = self.scale.fp64_share if _is_double(node.dtype) else 1.0
-        issued = self._issued(measured.slots * share, node.elements, executions)
-        if on_special_unit(node):
-            self.special_unit += issued
-        else:
-            self.instructions += issued
-            if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
-                self.arithmetic += issued
-        wait = measured.wait_ns * (max(1.0, node.elements / self.threads) if node.op in _BRANCHING else 1.0)
-        return self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock
-
-    def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
-        """Latency of one program's elementwise step of a kind; adds its issue slots."""
-        cost = self.c.special_cost if kind == "special" else self.c.arithmetic_cost
-        if _is_double(dtype):
-            cost *= self.scale.fp64_cost
-        issued = self._issued(cost, elements, executions)
-        self.instructions += issued
-        self.arithmetic += issued
-        if kind == "special":
-            self.special += issued
-        return self._issue_ns(cost, elements)
-
-    def _issued(self, slots: float, elements: int, executions: float) -> float:
-        """Slots that all warps of one program take, at ``slots`` for each of their threads' elements."""
-        return max(1.0, elements / self.threads) * slots * self.warps * executions
-
-    def _issue_ns(self, slots: float, elements: int) -> float:
-        """Time of one program alone to issue them."""
-        per_thread = max(1.0, elements / self.threads)
-        return per_thread * slots * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
 
     def _count_access(self, node: Load | Store | Atomic, executions: float) -> None:
         per_thread = max(1.0, node.elements / self.threads)
@@ -223,19 +128,26 @@ class Paths(Caches):
             assert isinstance(node, (Load, Store, Atomic))
             if node.elements <= 1 or self._vector(node) > node.dtype.bytes:
                 continue
-            each = max(1.0, node.elements / self.threads) * self.warps
             bounds = [left - right for left, right in node.mask or () if _on_lanes(left) or _on_lanes(right)]
             for bound in bounds[1:]:
                 if (bound, node.shape) not in seen:
                     seen.add((bound, node.shape))
-                    self.instructions += c.condition_slots * each * self._runs_of(bound, loops)
+                    self.instructions += c.condition_slots * self._over(node, bound) * self._runs_of(bound, loops)
             for expr in (node.offset, *bounds):
                 for atom in expr.atoms() if expr is not None else ():
                     if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod") and _on_lanes(*atom.args):
                         key = (atom.args, node.shape)
                         if key not in seen:
                             seen.add(key)
-                            self.instructions += c.division_slots * each * self._runs_of(atom.args[0], loops)
+                            self.instructions += (
+                                c.division_slots * self._over(node, *atom.args) * self._runs_of(atom.args[0], loops)
+                            )
+
+    def _over(self, node: Load | Store | Atomic, *exprs: Expr) -> float:
+        """Instructions of all warps to work out ``exprs`` for the tile of ``node``: along the axes on which they depend."""
+        axes = {atom.dim for expr in exprs for atom in expr.atoms() if isinstance(atom, Lane)}
+        layout = self.layout(node.shape)
+        return self.warps * math.prod(layout.values[axis] for axis in axes if axis < len(layout.values))
 
     def _runs_of(self, expr: Expr, loops: tuple[Loop, ...]) -> float:
         """How often a program works out ``expr``: once for each turn of the loops outside the innermost that it changes in. Short
@@ -249,13 +161,20 @@ class Paths(Caches):
         return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in around) * self.working
 
 
-def _is_double(dtype: Dtype | None) -> bool:
-    return dtype is not None and dtype.is_float and dtype.bits == 64
-
-
 def _on_lanes(*exprs: Expr) -> bool:
     """Lanes have different values of one of these."""
     return any(isinstance(atom, Lane) for expr in exprs for atom in expr.atoms())
+
+
+def levels(loads: list[Load]) -> list[list[Load]]:
+    """``loads`` by how many others their address waits for one after the other."""
+    found: list[list[Load]] = []
+    for load in loads:
+        depth = max((place + 1 for place, level in enumerate(found) if depends(load, level)), default=0)
+        if depth == len(found):
+            found.append([])
+        found[depth].append(load)
+    return found
 
 
 def depends(load: Load, earlier: list[Load]) -> bool:

@@ -12,7 +12,7 @@ from kernlint.cost.layout import Layout, blocked, fastest_axis
 from kernlint.cost.programs.constants import Constants
 from kernlint.cost.programs.scale import Scale
 from kernlint.cost.registers import TileSizes, pressures
-from kernlint.cost.traffic.model import Traffic
+from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic, Traffic
 from kernlint.workload import Atomic, Branch, Launch, Load, Loop, Store
 
 #: What an asynchronous copy fetches at least, and how long an SM is busy with one of a warp and with reading it back
@@ -94,6 +94,18 @@ class Resources(TileSizes):
         """Memory instructions of a thread for one execution."""
         return max(1.0, node.elements / self.threads * node.dtype.bytes / self._vector(node))
 
+    def _pieces(self, node: Atomic) -> float:
+        """Requests that the neighbours of a thread take: floating point is added by the vector from Hopper on, all else element by
+        element, the lanes a vector apart."""
+        if node.elements <= 1 or (node.dtype.is_float and node.dtype.bits < 64 and (self.device.sm_major or 0) >= 9):
+            return 1.0
+        return float(max(1, self._vector_elements(node)))
+
+    def _requests(self, node: Atomic) -> float:
+        """Instructions of all warps for one execution of an atomic."""
+        together = self._vector_elements(node) if self._pieces(node) == 1.0 else 1
+        return self._asked(node) / node.dtype.bytes / together / WARP_LANES
+
     def _largest_tile(self) -> int:
         """Elements of the largest tile loaded (stored, where nothing is): larger ones are made by broadcasting."""
         loads = [node.elements for node, _ in self.launch.kernel.walk(Load)]  # type: ignore[union-attr]
@@ -160,6 +172,63 @@ class Resources(TileSizes):
     def _asked(self, node: Load | Store | Atomic) -> float:
         access = self.moved.by_node.get(id(node))
         return node.bytes if access is None else min(node.bytes, access.asked_bytes)
+
+    def _line_cycles(self, access: AccessTraffic) -> float:
+        """Cycles of L1 that one execution takes."""
+        return self._request_lines(access) / (
+            self.c.lines_per_cycle if access.known else self.c.scattered_lines_per_cycle
+        )
+
+    def _lookups_ns(self, node: Load | Store) -> float:
+        """Time that a warp's own request takes L1 beyond that of its bytes, where its lanes lie apart: other warps go on meanwhile."""
+        access = self.moved.by_node.get(id(node))
+        if access is None:
+            return 0.0
+        cycles = self._line_cycles(access) - access.asked_bytes / LINE_BYTES - self.warps
+        return max(0.0, cycles) / self.warps / self.scale.clock_ghz
+
+    def _request_lines(self, access: AccessTraffic) -> float:
+        """Lines of 128 bytes that the requests of one execution touch, those of each warp for itself.
+
+        A load that cannot be vectorised still has its elements dealt out as the widest access of its shape: its lanes are
+        as far apart as the vectors of that one.
+        """
+        node, vector = access.access, access.vector_bytes
+        active = access.active_elements / node.elements if node.elements else 0.0
+        requests = self.warps * max(1.0, node.elements / self.threads * node.dtype.bytes / vector)
+        if node.elements <= 1:
+            return active * requests
+        if access.strides is None:
+            lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))
+            run = max(vector, min(LINE_BYTES, access.contiguous_bytes))
+            lines = lanes * vector / run
+            if access.known:
+                # Lanes that share addresses or follow each other closely (``i // 2``) meet in lines all the same.
+                held = math.prod(self._dealt(access).vector)
+                touched = access.sectors * SECTOR_BYTES * access.line_share / node.elements * held * lanes
+                lines = min(lines, touched / LINE_BYTES)
+            return active * requests * max(1.0, lines)
+        dealt = self._dealt(access)
+        steps = sorted(
+            (abs(stride) * held, min(lanes, extent))
+            for stride, held, lanes, extent in zip(access.strides, dealt.vector, dealt.lanes, node.shape)
+        )
+        span, apart = float(vector), 1.0
+        for step, lanes in steps:
+            if apart == 1.0 and step <= max(span, LINE_BYTES):
+                span += (lanes - 1) * step
+            elif step:
+                apart *= lanes
+        return active * requests * apart * max(1.0, span / LINE_BYTES)
+
+    def _dealt(self, access: AccessTraffic) -> Layout:
+        """How the lanes of a load are dealt out. In two dimensions one without neighbours in memory goes by another order of the axes
+        than the others of its shape, and so its own way (``taps``)."""
+        shape, size = access.access.shape, access.access.dtype.bytes
+        steps = [abs(step) for step, extent in zip(access.strides or (), shape) if extent > 1]
+        if len(shape) > 1 and steps and size not in steps:
+            return blocked(shape, len(shape) - 1, 1, self.warps)
+        return self.layout(shape)
 
 
 def _pipelined(loop: Loop) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from kernlint.cost.layout import Layout, blocked
 from kernlint.cost.programs.loops import Loops
 from kernlint.cost.registers import COLLAPSE, Pressure
-from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic
+from kernlint.cost.traffic.model import SECTOR_BYTES
 
 
 class Terms(Loops):
@@ -46,57 +45,12 @@ class Terms(Loops):
         return max(1.0, (size / self.c.unit_bytes) ** self.c.unit_exponent)
 
     def _lines_us(self) -> float:
-        """Microseconds that L1 takes to look up the lines of all loads, one after the other on each SM."""
-        c, cycles = self.c, 0.0
-        for access in self.moved.accesses:
-            if access.kind == "load":
-                rate = c.lines_per_cycle if access.known else c.scattered_lines_per_cycle
-                cycles += access.executions * self._request_lines(access) / rate
+        """Microseconds that L1 takes to look up the lines of all loads and stores, one after the other on each SM."""
+        cycles = sum(
+            access.executions * self._line_cycles(access) for access in self.moved.accesses if access.kind != "atomic"
+        )
         used = max(1, min(self.programs, self.device.sm_count))
         return cycles * self.programs / used / self.scale.clock_ghz / 1000
-
-    def _request_lines(self, access: AccessTraffic) -> float:
-        """Lines of 128 bytes that the requests of one execution touch, those of each warp for itself.
-
-        A load that cannot be vectorised still has its elements dealt out as the widest access of its shape: its lanes are
-        as far apart as the vectors of that one.
-        """
-        node, vector = access.access, access.vector_bytes
-        active = access.active_elements / node.elements if node.elements else 0.0
-        requests = self.warps * max(1.0, node.elements / self.threads * node.dtype.bytes / vector)
-        if node.elements <= 1:
-            return active * requests
-        if access.strides is None:
-            lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))
-            run = max(vector, min(LINE_BYTES, access.contiguous_bytes))
-            lines = lanes * vector / run
-            if access.known:
-                # Lanes that share addresses or follow each other closely (``i // 2``) meet in lines all the same.
-                held = math.prod(self._dealt(access).vector)
-                touched = access.sectors * SECTOR_BYTES * access.line_share / node.elements * held * lanes
-                lines = min(lines, touched / LINE_BYTES)
-            return active * requests * max(1.0, lines)
-        dealt = self._dealt(access)
-        steps = sorted(
-            (abs(stride) * held, min(lanes, extent))
-            for stride, held, lanes, extent in zip(access.strides, dealt.vector, dealt.lanes, node.shape)
-        )
-        span, apart = float(vector), 1.0
-        for step, lanes in steps:
-            if apart == 1.0 and step <= max(span, LINE_BYTES):
-                span += (lanes - 1) * step
-            elif step:
-                apart *= lanes
-        return active * requests * apart * max(1.0, span / LINE_BYTES)
-
-    def _dealt(self, access: AccessTraffic) -> Layout:
-        """How the lanes of a load are dealt out. In two dimensions one without neighbours in memory goes by another order of the axes
-        than the others of its shape, and so its own way (``taps``)."""
-        shape, size = access.access.shape, access.access.dtype.bytes
-        steps = [abs(step) for step, extent in zip(access.strides or (), shape) if extent > 1]
-        if len(shape) > 1 and steps and size not in steps:
-            return blocked(shape, len(shape) - 1, 1, self.warps)
-        return self.layout(shape)
 
     def _spilled_bytes(self, pressure: Pressure) -> float:
         """Bytes that registers in memory move past L1 in the whole launch."""
@@ -112,10 +66,10 @@ class Terms(Loops):
         return pressure.registers > COLLAPSE * self.register_limit / 255
 
     def _shared_us(self) -> float:
-        """Microseconds of partial sums that warps exchange through shared memory."""
+        """Microseconds of what warps exchange through shared memory."""
         used = min(1.0, self.programs / self.device.sm_count)
         parts = self.exchanged * self.programs / (self.device.sm_count * used)
-        return parts * self.c.exchange_element_ns / self.scale.clock / 1000
+        return parts * self.c.exchange_pass_ns / self.scale.clock / 1000
 
     def _issue_us(self) -> float:
         """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""

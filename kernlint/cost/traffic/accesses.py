@@ -20,7 +20,8 @@ from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, Ac
 from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
 from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share_windows, span_bytes
 from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
-from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Store, Symbol, concrete
+from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Opaque, Size, Store, Symbol, concrete
+from kernlint.workload.expr import Atom
 
 
 def traffic(launch: Launch) -> Traffic:
@@ -132,7 +133,7 @@ def _access(
     if offset is None or start is None:
         if offset is None and _shifted(access, launch):
             return _somewhere_near(access, executions, active, whole, programs)
-        return _anywhere(access, offset, executions, active, whole, programs)
+        return _anywhere(access, offset, executions, active, whole, launch, probe)
     tile = tile_of(access, offset, start, probe)
     sectors = tile.sectors * fraction
     if active and sectors < 1.0:
@@ -152,7 +153,7 @@ def _access(
         sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared,
         density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
         request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
-        strides=tile.strides,
+        strides=tile.strides, reach=reach,
     )  # fmt: skip
 
 
@@ -162,16 +163,23 @@ def _anywhere(
     executions: float,
     active: float,
     whole: float,
-    programs: int,
+    launch: Launch,
+    probe: Probe,
 ) -> AccessTraffic:
     """The traffic of an access at addresses that the source does not tell: each run of lanes in sectors of its own."""
-    size = access.dtype.bytes
+    size, programs = access.dtype.bytes, math.prod(probe.grid)
     gather = has_load(offset) if offset is not None else bool(access.through)
     if offset is None and not gather:
         return _somewhere_near(access, executions, active, whole, programs)
-    run = contiguous_run(access) * size
-    rows = max(1.0, active * size / run) if active else 0.0
-    sectors = rows * _sectors_of_run(run, size, aligned=False)
+    apart = _far_apart(offset, launch) if offset is not None else None
+    start = probe.at(apart) if apart is not None else None
+    if apart is not None and start is not None:
+        tile = tile_of(access, apart, start, probe)
+        run, sectors = tile.contiguous, tile.sectors * active / max(1, access.elements)
+    else:
+        run = contiguous_run(access) * size
+        rows = max(1.0, active * size / run) if active else 0.0
+        sectors = rows * _sectors_of_run(run, size, aligned=False)
     if isinstance(access, Store) and not gather and active:
         # Each element is written once: an arm of a persistent loop that stores now and then is not known to be that.
         executions = min(executions, whole / (active * size * programs))
@@ -185,6 +193,26 @@ def _anywhere(
     )  # fmt: skip
 
 
+#: Elements between the places that neighbouring loaded indices name: none is near another one, and none is aligned.
+_FAR = (1 << 20) + 1
+
+
+def _far_apart(offset: Expr, launch: Launch) -> Expr | None:
+    """``offset`` as it is where loaded indices lie in no order: each as far from the next as there is room. Lanes with one index in
+    common (``load(i // 64) * 64 + i % 64``) stay together. None where the address of an index is not known either."""
+    places: dict[Atom, Size] = {}
+    for atom in offset.atoms():
+        if isinstance(atom, Opaque) and atom.op == "load":
+            load = launch.kernel.load(atom.key)
+            address = launch.kernel.likely_offset(load) if load is not None else None
+            if address is not None:
+                address = _far_apart(address, launch) if has_load(address) else address * _FAR
+            if address is None:
+                return None
+            places[atom] = address
+    return offset.substitute(places)
+
+
 def _shifted(access: Load | Store | Atomic, launch: Launch) -> bool:
     """Whether what an address depends on of memory are numbers alone: they move all lanes of a program together."""
     loads = [launch.kernel.load(number) for number in access.through]
@@ -195,10 +223,11 @@ def _somewhere_near(
     access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int
 ) -> AccessTraffic:
     """The traffic of an access at addresses that the program computes by way of floating point, say (a resampling), from no loaded
-    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, and programs to
-    share none."""
+    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, or elements as far
+    apart along each of two axes as the tensor has more of them than are asked for, and programs to share none."""
     size = access.dtype.bytes
-    asked = active * size
+    spread = math.sqrt(whole / max(1.0, active * size * executions * programs)) if math.isfinite(whole) else 1.0
+    asked = active * max(size, min(SECTOR_BYTES, size * spread))
     sectors = asked / SECTOR_BYTES
     moved = asked * executions * programs
     return AccessTraffic(

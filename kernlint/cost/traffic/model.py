@@ -64,6 +64,8 @@ class AccessTraffic:
     twins: int = 1
     request_addresses: float = float(WARP_LANES)
     strides: tuple[float, ...] | None = None
+    #: Elements between the first and the last address of the whole grid.
+    reach: float = math.inf
     #: Whether a program comes to it as often as ``executions`` says: not behind a condition on what is read.
     certain: bool = True
 

@@ -113,12 +113,14 @@ def share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
     for members in groups.values():
         if len(members) < 2:
             continue
-        share = union_share([accesses[index] for index in members])
+        share, kept = union_share([accesses[index] for index in members])
         for index in members:
             access = accesses[index]
+            again = access.window_bytes > access.sectors * SECTOR_BYTES  # the next turn of a loop comes back to it
+            window = access.window_bytes * share if again else kept / len(members)
             result[index] = replace(
                 access, program_bytes=access.program_bytes * share, near_bytes=access.near_bytes * share,
-                window_bytes=access.window_bytes * share, footprint_bytes=access.footprint_bytes * share, twins=len(members),
+                window_bytes=window, footprint_bytes=access.footprint_bytes * share, twins=len(members),
             )  # fmt: skip
     return result
 
@@ -127,28 +129,36 @@ def share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
 _MOST_RUNS = 512
 
 
-def union_share(twins: Sequence[AccessTraffic]) -> float:
+def union_share(twins: Sequence[AccessTraffic]) -> tuple[float, float]:
     """Sectors that ``twins`` touch together in one execution, over the sum of what each touches: 1 / their number where
-    they all coincide. Twins have the same shape and strides; their ``signature`` begins with where each starts."""
+    they all coincide; and the bytes that are touched in the mean before a twin comes back to a sector. Twins have the same shape and
+    strides; their ``signature`` begins with where each starts."""
     first = twins[0]
     size = first.access.dtype.bytes
     if not first.known:
-        return _gathered_share(twins)
+        return _gathered_share(twins), first.sectors * SECTOR_BYTES
     starts = [access.signature[0] * size for access in twins]
     each = max(access.sectors for access in twins) * SECTOR_BYTES
     runs = _runs(first)
     if runs is None:
         together = min(each + max(starts) - min(starts), each * len(twins))
-        return together / (each * len(twins)) if each else 1.0
+        return (together / (each * len(twins)) if each else 1.0), together
     offsets, length = runs
-    touched: set[int] = set()
-    alone = 0
+    touched: dict[int, int] = {}  # the sectors with how many there were when each was last touched
+    alone, distances = 0, 0
     for start in starts:
-        for offset in offsets:
-            begin, end = int(start + offset) // SECTOR_BYTES, int(start + offset + length - 1) // SECTOR_BYTES
-            touched.update(range(begin, end + 1))
-            alone += end + 1 - begin
-    return len(touched) / alone
+        own = [
+            sector
+            for offset in offsets
+            for sector in range(
+                int(start + offset) // SECTOR_BYTES, int(start + offset + length - 1) // SECTOR_BYTES + 1
+            )
+        ]
+        before = len(touched)
+        distances += sum(len(own) + before - touched[sector] for sector in own if sector in touched)
+        touched.update(dict.fromkeys(own, len(touched.keys() | own)))
+        alone += len(own)
+    return len(touched) / alone, SECTOR_BYTES * distances / max(1, alone - len(touched))
 
 
 def _gathered_share(twins: Sequence[AccessTraffic]) -> float:

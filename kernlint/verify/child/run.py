@@ -232,7 +232,8 @@ class _Case:
         for path, first in firsts.items():
             second = seconds.get(path)
             apart = error(second, first) if second is not None and second.shape == first.shape else None
-            limit = sane(str(first.dtype).removeprefix("torch."))
+            # The interpreter adds up in one order; what atomics add up on a GPU comes in any.
+            limit = 0.0 if self.interpreted else sane(str(first.dtype).removeprefix("torch."))
             if second is not None and first.numel() and second.data_ptr() == first.data_ptr():
                 found[path] = "is overwritten by the next call"
             elif apart is None or apart["wrong_nonfinite"] or apart["error"] > limit:
