@@ -6,6 +6,7 @@ import textwrap
 
 import libcst as cst
 import pytest
+from support.fixes import fixed, refusal
 
 from kernlint.rewrite.readers import read_elsewhere
 from kernlint.rewrite.source import Source
@@ -125,3 +126,35 @@ def test_another_file_that_imports_it(tmp_path, other, reads, project):
     number = next(one for one in module.of(cst.Integer) if one.value == "64")
     made = {module.span(one) for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)}
     assert read_elsewhere(Source(module), number, made) == ("other.py reads it" if reads else "")
+
+
+STREAM = """
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 64
+
+@triton.jit
+def kk(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n, other=0.0) * 2.0, mask=i < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, sums=False):
+        n = x.numel()
+        y = torch.empty_like(x)
+        kk[(triton.cdiv(n, BLOCK),)](x, y, n, BLOCK=BLOCK)
+        return y
+
+def get_inputs():
+    return [torch.randn(1 << 24)]
+"""
+
+
+def test_the_fix_asks_where_a_branch_that_is_not_taken_reads_the_tile():
+    assert fixed(STREAM, "KL202", unsafe=False).applied
+    branch = "if sums:\n            return x.view(-1, BLOCK).sum(1)\n        return y"
+    source = STREAM.replace("return y", branch)
+    assert "`64` at line 6 is not for the launch alone: line 19 reads it" in refusal(source, "KL202", unsafe=False)
+    assert fixed(source, "KL202").applied
