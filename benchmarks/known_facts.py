@@ -134,13 +134,14 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
 
 
 def _add(count: Count, kind: str, versions: Sequence[Known]) -> None:
-    """Count the things of the launches that the source makes, under each way of knowing; of a launch that a call does not make it
-    tells nothing."""
-    for place, first in versions[0].items():
-        count.all[kind] += len(first)
-        for way, version in zip(WAYS, versions):
-            known = version.get(place, first)
-            count.known[kind, way] += sum(known) * len(first) // max(len(known), 1)
+    """Count the things of the launches that the source makes, under each way of knowing. A launch that a call makes in the place of
+    one of them, on another branch, counts for that; of launches that it does not make at all it tells nothing."""
+    for way, version in zip(WAYS, versions):
+        others = iter([known for place, known in version.items() if place not in versions[0]])
+        for place, first in versions[0].items():
+            known = version[place] if place in version else next(others, first)
+            count.known[kind, way] += round(sum(known) * len(first) / max(len(known), 1))
+    count.all[kind] += sum(map(len, versions[0].values()))
 
 
 def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> dict[str, Known]:

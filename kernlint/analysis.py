@@ -384,6 +384,8 @@ def _not_decided(judgement: Judgement, wanted: Iterable[str], resting: Workload 
 
 def _seen(judgement: Judgement) -> Judgement:
     """``judgement``, but that nothing is decided about kernels whose memory nobody sees but what pays for certain."""
+    if judgement.certainty != "unknown" and judgement.unfollowed and not _certain(judgement):
+        return replace(judgement, certainty="unknown", scenarios=(), base=None, chosen=None, undecided=())
     if (judgement.worth and judgement.certainty == "proven") or not judgement.behind_addresses:
         return judgement
     return replace(judgement, certainty="unknown", scenarios=(), base=None, chosen=None)

@@ -158,8 +158,8 @@ class Classes:
     def deal_out(self, roots: Sequence[tuple[Value, int | None]]) -> None:
         """Which axes are of programs, and the blocks of all others."""
         summed, rounds = {self._root(one) for one in self.summed}, {self._root(one) for one in self.rounds}
-        long = {self._root(own) for own, extent in self.extents.items() if extent.value != 1}
-        free = long - summed - rounds
+        long = dict.fromkeys(self._root(own) for own, extent in self.extents.items() if extent.value != 1)
+        free = long.keys() - summed - rounds
         for value, time in roots:
             own = [self.of(value, d) for d in range(len(value.shape)) if d != time]
             free &= {one for one in own if own.count(one) == 1}
@@ -169,7 +169,7 @@ class Classes:
         value, time = roots[0]
         last = len(value.shape) - 1
         order = [self.of(value, d) for d in range(len(value.shape)) if d != time and self.of(value, d) in free]
-        for one in sorted(long - free - rounds):
+        for one in (one for one in long if one not in free | rounds):
             self.blocks[one] = power_of_two(fixed_extent(self.extent(one)))
         room = MOST_HELD // 4 // max(1, math.prod(self.blocks.values()))
         if order and room > 1 and time != last and order[-1] == self.of(value, last):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kernlint.generate.values import CannotGenerate, lane
-from kernlint.workload import Expr, Opaque, Size, Tensor
+from kernlint.workload import Expr, Lane, Opaque, Size, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
 
@@ -89,6 +89,31 @@ def conditions(base: Tensor, view: Tensor, places: tuple[Expr, ...]) -> list[Exp
             continue  # a rest or a quotient of what was seen to lie within another axis
         found += [place.substitute(starts), lift(extent) - 1 - place.substitute(_ends(view))]
     return [one for one in found if not _at_least(one).is_natural]
+
+
+def axes_of(view: Tensor) -> dict[Atom, tuple[int, Size]]:
+    """The lanes of ``view`` with their numbers and extents."""
+    return {Lane(dim): (dim, extent) for dim, extent in enumerate(view.shape or ())}
+
+
+def rectangle(
+    base: Tensor, places: Sequence[Expr], axes: Mapping[Atom, tuple[int, Size]]
+) -> tuple[tuple[tuple[Expr, Expr, Expr | None], ...], dict[int, Expr]]:
+    """Where in ``base`` the ``places`` lie that what goes along ``axes`` looks at, as bounds; and, by the numbers of these, how far along
+    them a place of ``base`` is. Raises :class:`CannotGenerate` where that is no rectangle."""
+    bounds: list[tuple[Expr, Expr, Expr | None]] = []
+    back: dict[int, Expr] = {}
+    for axis, (place, whole) in enumerate(zip(places, base.shape or ())):
+        own = [atom for atom in place.atoms() if atom in axes or isinstance(atom, Lane)]
+        if len(own) > 1 or (own and place.coefficient(own[0]) != 1):
+            raise CannotGenerate("an assignment to a part of a tensor that is no rectangle")
+        first = place.substitute({own[0]: 0}) if own else place
+        number, extent = axes[own[0]] if own else (-1, 1)
+        if own:
+            back[number] = lane(axis) - first
+        if first.value != 0 or lift(extent) != lift(whole):
+            bounds.append((first, lane(axis), first + extent))
+    return tuple(bounds), back
 
 
 def _at_least(size: Expr) -> Expr:

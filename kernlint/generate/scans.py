@@ -42,7 +42,7 @@ class _Mixed(Exception):
 
 def _held(states: Sequence[State], backwards: bool) -> list[Value]:
     """All ``states`` as those of one recurrence."""
-    made: dict[int, Value] = {}
+    made: dict[int, tuple[Value, Value]] = {}
     states = [State(one.before, one.first, _in_place(one.update, made)) for one in states]
     open_ = [state for state in states if depends(state.update)]
     views = [View(one.first.value, one.first.index) for one in open_]
@@ -57,20 +57,21 @@ def _held(states: Sequence[State], backwards: bool) -> list[Value]:
     ]  # fmt: skip
 
 
-def _in_place(value: Value, made: dict[int, Value]) -> Value:
+def _in_place(value: Value, made: dict[int, tuple[Value, Value]]) -> Value:
     """``value`` with what is looked at aside of its own places (a part of the columns of a product, the gates of a cell) made for these
-    places alone, as far as it is made of states."""
+    places alone, as far as it is made of states. ``made`` keeps what was asked for beside what came of it, so that no other value gets
+    the same identity."""
     if id(value) not in made:
         space = (*value.shape, *value.attributes.get("over", ()))
         views = tuple(
             _aside(view, space, made) if depends(view.value) and view.value.op != "carried" else view
             for view in value.operands
         )
-        made[id(value)] = Value(value.op, value.shape, value.dtype, views, value.attributes, value.name)
-    return made[id(value)]
+        made[id(value)] = value, Value(value.op, value.shape, value.dtype, views, value.attributes, value.name)
+    return made[id(value)][1]
 
 
-def _aside(view: View, space: tuple[Size, ...], made: dict[int, Value]) -> View:
+def _aside(view: View, space: tuple[Size, ...], made: dict[int, tuple[Value, Value]]) -> View:
     """``view``, seen from ``space``, as one that looks straight."""
     inner = view.value
     if inner.op == "choose" and inner.attributes.get("before"):

@@ -74,6 +74,11 @@ def _laid_out(name: str, tensor: Tensor) -> str:
     return f" and {name}.is_contiguous()" if tensor.is_contiguous else f" and {name}.stride() == {tensor.strides}"
 
 
+def _before(name: str, other: str) -> str:
+    """That the memory of tensor ``name`` ends before that of ``other`` begins."""
+    return f"{name}.data_ptr() + {name}.nbytes <= {other}.data_ptr()"
+
+
 def _copies_by_layout(reference: Workload) -> bool:
     """Whether what is written in place may be a copy of an argument, or the argument, as that lies in memory."""
     called = {one.call.function for one, _ in reference.walk() if isinstance(one, TorchOp) and one.call is not None}
@@ -260,10 +265,10 @@ class Writing(Computation):
         return [text for name, tensor in given.items() for text in _fixed_extents(name, tensor)]
 
     def _apart(self) -> list[str]:
-        """That what is changed in place is no memory that something else is read from."""
+        """That what is changed in place, all of it side by side, shares no memory with what something else is read from."""
         changed = [name for name in map(self.names.get, map(id, self.updates.values())) if name]
         return [
-            f"{name}.data_ptr() != {other}.data_ptr()"
+            f"{_before(name, other)} or {_before(other, name)}"
             for name in changed
             for other in self.used_inputs
             if other != name and (other not in changed or name < other)

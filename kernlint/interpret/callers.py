@@ -105,18 +105,31 @@ def call_sites(
     for tensors_given in (False, True):
         for other, called in callers:
             untold = wanted - {site.function for site in found if site.tells}
-            if not untold or budget < 0 or (telling >= _ENOUGH and tensors_given):
+            if budget < 0 or (not untold and (tensors_given or telling >= _ENOUGH)):
                 break
             if tensors_given != any(starts(node) for node in statements_using(other, called)):
                 more, spent = _calls_in(other, path, wanted, called, host)
                 budget, telling = budget - spent, telling + any(site.tells for site in more)
                 found += more
     kept: dict[str, list[CallSite]] = {}
-    for site in found:
+    for site in [*_of_new_kinds(found), *found]:
         same = kept.setdefault(site.function, [])
         if len(same) < _MOST_CALLS and all(site.arguments != other.arguments for other in same):
             same.append(site)
     return [site for sites in kept.values() for site in sites]
+
+
+def _of_new_kinds(sites: Iterable[CallSite]) -> Iterable[CallSite]:
+    """The first of ``sites`` with each set of types, flags and arguments that are left out."""
+    kinds = {
+        (site.function, *((name, _kind(one)) for name, one in site.arguments.items())): site
+        for site in reversed([*sites])
+    }
+    return reversed(kinds.values())
+
+
+def _kind(value: Any) -> object:
+    return value[0] if isinstance(value, tuple) else value if isinstance(value, (bool, str)) else type(value)
 
 
 class _Watching(HostEvaluator):

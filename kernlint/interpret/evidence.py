@@ -168,6 +168,20 @@ def written_axes(module: Module, workload: Workload) -> dict[str, tuple[str, ...
     return found
 
 
+def taps(module: Module, workload: Workload) -> dict[str, tuple[str, ...]]:
+    """The sizes that are constants of kernels which loops there run over one by one, by their symbols, with what that makes of them:
+    the taps of a filter, since a kernel is written out for each of them."""
+    functions = {function.name.value: function for function in module.of(cst.FunctionDef)}
+    found: dict[str, tuple[str, ...]] = {}
+    for launch in workload.first_call().distinct_launches():
+        kernel = functions.get(launch.kernel.name)
+        loops = [loop.iter for loop in module.within(kernel, cst.For)] if kernel is not None else []
+        runs = [one.args[0].value for one in loops if isinstance(one, cst.Call) and len(one.args) == 1]
+        over = {run.value for run in runs if isinstance(run, cst.Name)}
+        found.update({str(value): ("taps",) for name, value in launch.open_constexprs.items() if name in over})
+    return found
+
+
 def _places(module: Module, workload: Workload, tensor: Tensor) -> Iterator[prose.Place]:
     """Where something may be written of ``tensor``: at the entry and at the kernels that it is given to."""
     written = module.once(prose.of_functions)

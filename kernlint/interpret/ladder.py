@@ -4,7 +4,7 @@ sizes, as in decoding, as in an ordinary batch and as in a large one."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from kernlint.workload import Expr, Repeat, Size, Symbol, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
@@ -19,6 +19,7 @@ _SIZES: Mapping[str, tuple[int, int, int]] = {
     "rows": (16, 4096, 16384),
     "features": (4096, 4096, 8192),
     "batch": (1, 4, 8),
+    "requests": (8, 64, 256),
     "heads": (32, 32, 32),
     "few heads": (8, 8, 8),
     "head dim": (128, 128, 128),
@@ -39,14 +40,15 @@ _SIZES: Mapping[str, tuple[int, int, int]] = {
 _NAMES: tuple[tuple[str, str], ...] = (
     ("none", r"seed|start|begin|.*_start|.*offset"),
     ("one", r"(conv_?)?stride(_?[hw])?|.*dilation.*|.*padding.*|pad(_?[hw])?|groups|step"),
-    ("window", r"k[hwrs]|kernel(_?size)?(_?[hw])?|ksize|filter_size"),
+    ("window", r"taps|k[hwrs]|kernel(_?size)?(_?[hw])?|ksize|filter_size"),
     ("few heads", r".*(kv_?heads?|heads?_?kv|hkv|h_kv|nkv)"),
     ("head dim", r".*(head_?dim|dim_?head|d_?head|head_?size|dmodel_?head)|dh|hd|dk|dv|block_dmodel|block_d(head)?"),
     ("heads", r".*heads?|nh|hq"),
     ("experts", r".*experts?|e"),
     ("pages", r".*(num_?(blocks|pages|slots)|n_?pages)"),
-    ("page", r"(page|block)_?(size|len)"),
+    ("page", r"page|(page|block)_?(size|len)"),
     ("classes", r".*vocab(_?size)?|.*classes|v"),
+    ("requests", r"(num|n)_?(seqs?|sequences|requests|reqs|prompts)"),
     ("sequence", r".*(seq|seq_?len|ctx|len|length|context)s?|seqlens?_?\w*|t|s|l|lq|lk|tq|tk|nq"),
     ("batch", r".*(batch|bsz)(_?size)?|b|bs|z|nb"),
     ("rows", r".*(rows?|tokens?|samples|points)|m|nrows"),
@@ -80,6 +82,18 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
     ranks = {tensor.name: len(tensor.shape) for tensor in workload.inputs if tensor.shape is not None}
     called = workload.hints.names
     roles = {name: _role(name, called.get(name, ()), ranks) for name in names if not _STRIDE.fullmatch(name)}
+    flat = max(ranks.values(), default=0) <= 2
+    paged = {name.partition(".")[0] for name, role in roles.items() if role == "page"}
+    headed = {name.removesuffix(".shape[1]") for name, role in roles.items() if role in ("heads", "few heads")}
+    for name, role in roles.items():
+        tensor = name.removesuffix(".shape[0]")
+        tokens = (
+            tensor in headed and ranks.get(tensor) == 3 and roles.get(f"{tensor}.shape[2]") in ("head dim", "features")
+        )
+        if role == "batch" and (flat or (tokens and not _spelt(called.get(name, ())))):
+            roles[name] = "rows"  # each of them is one
+        elif name.removesuffix(".shape[0]") in paged:
+            roles[name] = "pages"
     for name in _looped(workload) & roles.keys():
         if not called.get(name):
             roles[name] = "few"  # problems of a list that the host goes through
@@ -112,9 +126,9 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
     return found
 
 
-def ranks(workload: Workload, names: Sequence[str]) -> dict[str, int]:
+def ranks(workload: Workload, names: Sequence[str], indices: Container[str] = ()) -> dict[str, int]:
     """The fewest axes that those arguments of unknown rank have of which the open sizes ``names`` are asked: two where any axis is, and
-    as many as others of them have where only the number of elements is."""
+    as many as others of them have where only the number of elements is, but one of ``indices`` then."""
     found: dict[str, int] = {}
     unranked = {tensor.name for tensor in workload.inputs if tensor.shape is None}
     for step in workload.first_call().all_steps:
@@ -128,7 +142,7 @@ def ranks(workload: Workload, names: Sequence[str]) -> dict[str, int]:
             least = 1 if axis is None else max(2, axis + 1, -axis)
             found[tensor] = max(least, found.get(tensor, 1))
     most = max(found.values(), default=1)
-    return {name: most if rank == 1 else rank for name, rank in found.items() if most > 1}
+    return {name: most if rank == 1 and name not in indices else rank for name, rank in found.items() if most > 1}
 
 
 def _multiplies(workload: Workload) -> bool:

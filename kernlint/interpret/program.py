@@ -19,7 +19,7 @@ from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Scope
+from kernlint.interpret.values import Function, Scope
 from kernlint.interpret.vendor import files_around, other_vendor
 from kernlint.records import replace
 from kernlint.syntax.patched import Patched
@@ -67,6 +67,7 @@ class Program:
             for name in (fact.name, f"{fact.function}.{fact.name}")
         }
         self._imported: dict[Path, Scope | None] = {}
+        self._operators: dict[str, Function | None] = {}
         #: The file of each import, by the path of who imports, the package and the level.
         self._found: dict[tuple[str, str, int], Path | None] = {}
         #: Whoever reads the program now, and so runs what was put off.

@@ -191,12 +191,12 @@ class Function:
 
 @dataclass(eq=False)
 class Config:
-    """``triton.Config``: meta-parameters and launch options; ``hooked`` where it has a ``pre_hook``."""
+    """``triton.Config``: meta-parameters and launch options; ``hook`` is its ``pre_hook``, if it has one."""
 
     kwargs: Mapping[str, Any]
     num_warps: Any = 4
     num_stages: Any = 3
-    hooked: bool = False
+    hook: Any = None
 
 
 @dataclass(eq=False)

@@ -11,10 +11,11 @@ from kernlint.headroom import kernels
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass, replace
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import FunctionSource, LaunchSource, callee
+from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.finding import Context, Variant
+from kernlint.syntax.counters import counter
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Launch, Load, Loop, Node, Span, Workload
 from kernlint.workload.steps import map_configurations
@@ -89,54 +90,27 @@ def count(site: Site, transform: Counted) -> list[TextEdit]:
     loop = source.at(transform.loop, cst.While)
     if loop not in kernel.parents:
         raise CannotRewrite("the loop stands in a helper function")
-    counter, bound = _test(loop)
-    step = _step(kernel, loop, counter)
-    start = _start(kernel, loop, counter)
-    parts = [node for one in (bound, step.value) for node in walk(one)]
-    if any(isinstance(node, cst.Call) and callee(node) not in _PURE for node in parts):
-        raise CannotRewrite("the bound or the step is computed by a call in each round")
-    own = {node.value for node in parts if isinstance(node, cst.Name)}
-    inside = {id(node) for node in walk(loop.body)}
-    if any(id(bound_there) in inside for name in own for bound_there in kernel.bindings(name)):
-        raise CannotRewrite("the bound or the step changes in the loop")
-    if (
-        any(isinstance(node, (cst.Return, cst.Break, cst.Continue)) for node in walk(loop.body))
-        or loop.orelse is not None
-    ):
-        raise CannotRewrite("the loop is left, or goes on, in more than one place")
+    found = counter(loop, _PURE)
+    step = loop.body.body[-1]
+    if found is None or not found.up or not isinstance(step, cst.SimpleStatementLine) or len(step.body) != 1:
+        raise CannotRewrite(
+            "it does more than add the same to one variable at its end, as long as that is below a bound"
+        )
+    name = found.name.value
+    start = _start(kernel, loop, name)
     first, last = source.start(start), source.end(loop)
-    if any(not first <= source.start(read) < last for read in kernel.reads(counter)):
-        raise CannotRewrite(f"`{counter}` is read outside of the loop too")
-    head = f"for {counter} in range({source.code(start.value)}, {source.code(bound)}, {source.code(step.value)})"
-    edits = [TextEdit(source.start(loop), source.end(loop.test), head)]
-    return [*edits, *source.delete_statements([step, start])]
+    if any(not first <= source.start(read) < last for read in kernel.reads(name)):
+        raise CannotRewrite(f"`{name}` is read outside of the loop too")
+    bound = source.code(found.bound)
+    if found.inclusive:
+        bound = f"{bound} + 1" if isinstance(found.bound, (cst.Name, cst.Integer)) else f"({bound}) + 1"
+    head = f"for {name} in range({source.code(start.value)}, {bound}, {source.code(found.step)})"
+    edits = [TextEdit(source.start(loop), source.whole(loop.test)[1], head)]
+    return [*edits, *source.delete_statements([step.body[0], start])]
 
 
 #: Functions of integers that a bound or a step may call.
-_PURE = frozenset({"cdiv", "min", "max", "minimum", "maximum"})
-
-
-def _test(loop: cst.While) -> tuple[str, cst.BaseExpression]:
-    """The counter and the bound that it stays below."""
-    test = loop.test
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and not test.lpar:
-        left, (compared,) = test.left, test.comparisons
-        if isinstance(compared.operator, cst.LessThan) and isinstance(left, cst.Name):
-            return left.value, compared.comparator
-        if isinstance(compared.operator, cst.GreaterThan) and isinstance(compared.comparator, cst.Name):
-            return compared.comparator.value, left
-    raise CannotRewrite("its test is not that one variable is below a bound")
-
-
-def _step(kernel: FunctionSource, loop: cst.While, counter: str) -> cst.AugAssign:
-    """The statement at the end of the loop that moves the counter on: the only one in it that binds it."""
-    inside = {id(node) for node in walk(loop.body)}
-    bound = [one for one in kernel.bindings(counter) if id(one) in inside]
-    last = loop.body.body[-1] if isinstance(loop.body, cst.IndentedBlock) else None
-    moves = isinstance(last, cst.SimpleStatementLine) and len(last.body) == 1 and bound == [last.body[0]]
-    if moves and isinstance(bound[0], cst.AugAssign) and isinstance(bound[0].operator, cst.AddAssign):
-        return bound[0]
-    raise CannotRewrite(f"the loop does not end in `{counter} += ...`")
+_PURE = frozenset({"cdiv", "minimum", "maximum"})
 
 
 def _start(kernel: FunctionSource, loop: cst.While, counter: str) -> cst.Assign:

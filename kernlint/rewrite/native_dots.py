@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 import libcst as cst
@@ -56,26 +57,35 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
 
 
 def _of_these_types(site: Site, functions: list[cst.FunctionDef]) -> Effects:
-    """Unsafe where kernels among ``functions``, or kernels that call these, are used beside the launches that were followed: the operands
-    may have other types there."""
+    """Unsafe where kernels among ``functions``, or kernels that call these, are used beside the launches that were followed, or their
+    launcher beside the calls that were: the operands may have other types there."""
     source = site.source
-    launches = {launch.span for launch in site.workload.launches()}
+    followed = Counter(launch.span for launch in site.workload.launches())
     known = {function.name.value for function in functions}
     waiting = sorted(known)
     while waiting:
         name = waiting.pop()
-        for mention in mentions(site.module, name):
+        for mention in _mentioned(site, name):
             calls = (one for one in source.above(mention) if isinstance(one, cst.Call))
-            if not isinstance(mention, cst.Name) or any(site.module.span(call) in launches for call in calls):
-                continue
+            span = next((site.module.span(call) for call in calls if site.module.span(call) in followed), None)
             around = source.function(mention)
-            if around is None or not any(is_triton_jit(one.decorator, source.imports) for one in around.decorators):
-                line = source.line_number(source.start(mention))
-                return Effects("unsafe", notes=(f"what `{name}` is given at line {line} was not followed",))
-            if around.name.value not in known:
-                known.add(around.name.value)
-                waiting.append(around.name.value)
+            if span is not None:
+                uses = [] if around is None else [m for m in _mentioned(site, around.name.value) if source.function(m)]
+                if len(uses) <= followed[span]:
+                    continue
+                name, mention = around.name.value, uses[-1]  # type: ignore[union-attr]
+            elif around is not None and any(is_triton_jit(one.decorator, source.imports) for one in around.decorators):
+                if around.name.value not in known:
+                    known.add(around.name.value)
+                    waiting.append(around.name.value)
+                continue
+            line = source.line_number(source.start(mention))
+            return Effects("unsafe", notes=(f"what `{name}` is given, for one at line {line}, was not followed",))
     return Effects()
+
+
+def _mentioned(site: Site, name: str) -> list[cst.Name]:
+    return [mention for mention in mentions(site.module, name) if isinstance(mention, cst.Name)]
 
 
 def _is_scaled(found: tuple[Dot, tuple[Loop, ...]]) -> bool:

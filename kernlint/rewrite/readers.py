@@ -33,6 +33,7 @@ _REFLECTION = frozenset(
 )
 #: Classes that do nothing with the attributes that a class body names.
 _PLAIN_BASES = frozenset({"object", "torch.nn.Module", "torch.autograd.Function"})
+_CALLED_BY_OTHERS = frozenset({"forward", "backward", "__call__"})
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _SCOPES = (cst.FunctionDef, cst.Lambda)
 
@@ -220,14 +221,14 @@ class _Readers:
         module = self.source.module
         if isinstance(target, cst.Attribute):
             self._nothing_reflects(target)
+            self._no_file_reads(target.attr)
             yield from _attributes(module, target.attr.value, target)
             return
         if not isinstance(target, cst.Name):
             raise _ReadElsewhere(target)
         scope = self.source.around(statement, (*_SCOPES, cst.ClassDef))
-        other = importer(module.path, target.value) if not isinstance(scope, _SCOPES) else None
-        if other is not None:
-            raise _ReadElsewhere(target, other.name)
+        if not isinstance(scope, _SCOPES):
+            self._no_file_reads(target)
         if isinstance(scope, cst.ClassDef):
             bases = {origin_of(base.value, self.source.imports) for base in scope.bases}
             own = {one.name.value for one in module.of(cst.ClassDef)}
@@ -242,11 +243,12 @@ class _Readers:
         self._nothing_reflects(name)
         module = self.source.module
         for one in module.once(_variables).get(name.value, ()):
-            around = [node for node in self.source.above(one) if isinstance(node, cst.FunctionDef)]
-            if isinstance(scope, cst.CSTNode) and scope not in self.source.above(one):
+            above = [*self.source.above(one)]
+            if scope is not None and scope not in above:
                 continue
-            inner = around[: around.index(scope)] if isinstance(scope, cst.FunctionDef) and scope in around else around
-            own = any(_binds(module, function, name.value) for function in inner)
+            around = [node for node in above if isinstance(node, cst.FunctionDef)]
+            inside = above if scope is None else above[: above.index(scope)]
+            own = any(_binds(module, function, name.value) for function in around if function in inside)
             if not own and not any(map(self._read_as_kernel, around)):
                 yield one
 
@@ -254,13 +256,18 @@ class _Readers:
         if self.source.module.once(_reflects):
             raise _ReadElsewhere(node)
 
+    def _no_file_reads(self, name: cst.Name) -> None:
+        other = importer(self.source.module.path, name.value)
+        if other is not None:
+            raise _ReadElsewhere(name, other.name)
+
     def _returned(self, statement: cst.Return) -> Iterator[cst.CSTNode]:
         """The result of a function is read where that is called, or handed on."""
         function = self.source.function(statement)
         assert function is not None
         reads: list[cst.CSTNode] = [*_attributes(self.source.module, function.name.value, None)]
         reads += self._variables(function.name, self.source.function(function))
-        if not reads:
+        if not reads or function.name.value in _CALLED_BY_OTHERS:
             raise _ReadElsewhere(statement)
         yield from reads
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import libcst as cst
 
 from kernlint.records import dataclass
@@ -29,11 +31,11 @@ class Counter:
     inclusive: bool
 
 
-def counter(loop: cst.While) -> Counter | None:
+def counter(loop: cst.While, pure: Collection[str] = ("size",)) -> Counter | None:
     """The counter of ``loop``; None where its test or body does more than count, or could end it otherwise.
 
     Nothing in the body but its last statement binds the counter, nothing binds a name of the bound or of the step, and
-    no call could change them.
+    no call could change them but of the functions called ``pure``.
     """
     test = loop.test
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or loop.orelse is not None:
@@ -53,7 +55,7 @@ def counter(loop: cst.While) -> Counter | None:
     if not isinstance(left, cst.Name) or left.value != name.value or rises is not up:
         return None
     fixed = _roots(right) | _roots(step)
-    if _calls(right) or _calls(step) or name.value in fixed:
+    if _calls(right, pure) or _calls(step, pure) or name.value in fixed:
         return None
     bound = _bound(loop)
     if fixed & set(bound) or bound.count(name.value) != 1 or any(isinstance(node, _LEAVES) for node in walk(loop.body)):
@@ -87,10 +89,10 @@ def _roots(node: cst.CSTNode) -> set[str]:
     return {inner.value for inner in walk(node) if isinstance(inner, cst.Name)}
 
 
-def _calls(node: cst.CSTNode) -> bool:
-    """Whether an expression calls something else than the size of a tensor."""
+def _calls(node: cst.CSTNode, pure: Collection[str]) -> bool:
+    """Whether an expression calls something else than a method or function of ``pure``."""
     calls = [inner for inner in walk(node) if isinstance(inner, cst.Call)]
-    return any(not isinstance(call.func, cst.Attribute) or call.func.attr.value != "size" for call in calls)
+    return any(not isinstance(call.func, cst.Attribute) or call.func.attr.value not in pure for call in calls)
 
 
 def _bound(loop: cst.While) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from kernlint.verdict.candidate import Candidate
 from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
 from kernlint.verdict.search import MOST_WORK, Allowance, Search, search, unpriced
-from kernlint.workload import TorchOp, Workload
+from kernlint.workload import Access, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import BEHIND_ADDRESSES
 
 
@@ -89,9 +89,28 @@ class Judgement:
         return tuple(dict.fromkeys(names)) if self.measured is None else ()
 
     @property
+    def unfollowed(self) -> tuple[tuple[str, str], ...]:
+        """The parameters of kernels that point into what was not followed, so that its type is not known, each behind its kernel."""
+        if self.measured is not None:
+            return ()
+        given = {tensor.storage.id for tensor in self.workload.inputs}
+        found = {
+            (launch.kernel.name, access.base): None
+            for launch in self.workload.first_call().distinct_launches()
+            for access, _ in launch.kernel.walk(Access)
+            if isinstance(access, Access) and access.base and not _is_followed(launch.arguments.get(access.base), given)
+        }
+        return tuple(found)
+
+    @property
     def saving_us(self) -> float:
         gain = self.chosen.gains.get(self.scope) if self.chosen is not None else None
         return gain.saving_us if gain is not None else 0.0
+
+
+def _is_followed(value: object, given: Container[int]) -> bool:
+    """Whether something is known of ``value``, what a launch points into, or facts about arguments, those of ``given``, tell it."""
+    return isinstance(value, Tensor) and (value.dtype is not None or value.storage.id in given)
 
 
 def _torch_time(reference: Workload, device: Device) -> Estimate:

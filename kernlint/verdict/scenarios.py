@@ -6,17 +6,20 @@ The first of :func:`plans` is the one that an answer is given for; the others sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from kernlint.cost.open_sizes import open_symbols
 from kernlint.interpret.api import Target
 from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped, written_axes
+from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, taps, untyped, written_axes
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
+from kernlint.rules.faults import FaultRule
+from kernlint.rules.registry import all_rules
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
 from kernlint.workload import dtype as dt
@@ -29,6 +32,12 @@ _MOST_SITES = 3
 _ORDINARY = 1 << 20
 #: Other types than the likeliest that are tried.
 _MOST_TYPES = 2
+
+
+@cache
+def _refused() -> frozenset[str]:
+    """The kinds of faults by which a kernel does not compile."""
+    return frozenset[str]().union(*(rule.kinds for rule in all_rules() if rule.refused and isinstance(rule, FaultRule)))
 
 
 @dataclass(frozen=True)
@@ -218,13 +227,14 @@ class Planner:
         return self._read[key]
 
     def _faults(self, dtypes: Mapping[str, Dtype]) -> set[tuple[str, object]]:
+        """What the compiler refuses of the kernels."""
         checked = self.program.about(replace(self.program.question, target=self.target))
         workload = checked.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)
         return {
             (fault.kind, fault.span)
             for launch in (workload.first_call().launches() if workload is not None else ())
             for fault in launch.kernel.faults
-            if fault.certain
+            if fault.certain and fault.kind in _refused()
         }
 
     def plans(self) -> list[Plan]:
@@ -246,7 +256,8 @@ class Planner:
         told = [_fact(name, owner, value) for owner, name, value in called if name not in given]
         facts = [fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, type(None)))]
         names = open_names(self.workload, _missing(self.workload))
-        facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names).items()]
+        indices = {name for name, clue in self.clues.items() if not clue.dtypes[0].is_float}
+        facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names, indices).items()]
         if not facts:
             return self
         asked = replace(question, facts=(*question.facts, *facts), strict=False)
@@ -275,7 +286,8 @@ class Planner:
         program = self.program.at(dtypes=dtypes) if dtypes else self.program
         workload = program.workload(self.workload.entry, NO_EDITS)
         hints = self.workload.hints
-        written = written_axes(self.program.kernel, self.workload)
+        kernel = self.program.kernel
+        written = taps(kernel, self.workload) | written_axes(kernel, self.workload)
         called = {name: (*written.get(name, ()), *hints.names.get(name, ())) for name in {*written, *hints.names}}
         hints = replace(hints, names=called)
         for _ in range(_ROUNDS):

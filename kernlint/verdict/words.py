@@ -219,6 +219,17 @@ def _why_not(judgement: Judgement, device: Device) -> str:
             f"Not decided: what {names} reads and writes lies behind addresses that are loaded, and times of that are no more "
             "than guesses; measured ones, given with --perf, would decide it."
         )
+    if (
+        judgement.certainty == "unknown"
+        and not judgement.undecided
+        and not judgement.arbitrary
+        and judgement.unfollowed
+    ):
+        kernel, name = judgement.unfollowed[0]
+        return (
+            f"Not decided: what `{kernel}` gets as `{name}` was not followed, so that not even its type is known; measured times, "
+            "given with --perf, would decide it."
+        )
     if before is None or judgement.certainty == "unknown":
         wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
         missing = ", ".join(judgement.before.missing[:4])

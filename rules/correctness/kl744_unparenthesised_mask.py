@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
@@ -115,12 +115,21 @@ def _misread(function: cst.FunctionDef, module: Module) -> Iterator[tuple[cst.Co
             if not joins(operand):
                 continue
             assert isinstance(operand, cst.BinaryOperation)
-            inside = 0 < place < len(operands) - 1
             sides = (operand.left, operand.right)
+            inside = 0 < place < len(operands) - 1 and not _of_numbers(operands, place, sides)
             masked = any(_is_mask(side) or (isinstance(side, cst.Name) and side.value in masks) for side in sides)
             if inside or masked:
                 yield node, operand
                 break
+
+
+def _of_numbers(
+    operands: Sequence[cst.BaseExpression], place: int, sides: tuple[cst.BaseExpression, cst.BaseExpression]
+) -> bool:
+    """Whether one of the comparisons would be of two numbers, were the operation at ``place`` meant to join two: `0 <= i & 15 < 8` asks
+    where some bits of `i` lie."""
+    around = ((operands[place - 1], sides[0]), (sides[1], operands[place + 1]))
+    return any(isinstance(one, cst.Integer) and isinstance(other, cst.Integer) for one, other in around)
 
 
 def _asks_for_any_bit(node: cst.Comparison) -> bool:

@@ -57,7 +57,8 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         if shot.launch.premises or (kernel, access.span) in seen:
             continue
         seen.add((kernel, access.span))
-        expected = _expected(shot) and not _tests_divisibility(context, shot.tile)
+        masked = _is_masked_elsewhere(shot)
+        expected = (masked or isinstance(shot.index, ProgramId)) and not _tests_divisibility(context, shot.tile)
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
         yield Finding(
             rule,
@@ -69,6 +70,7 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
             (Evidence(partial), Evidence("launched here", shot.launch.span)),
             masking(context, shot.launch, access.span, f"the {noun} has no mask"),
             doubts=doubted(not expected, "callers may only ever pass whole tiles"),
+            at_any_size=masked,
         )
 
 
@@ -91,11 +93,11 @@ def masking(context: Context, launch: Launch, place: Span, wrong: str) -> Change
     )
 
 
-def _expected(shot: Overshoot) -> bool:
-    """Whether partial tiles are to be expected: the grid rounds up, or another access of the kernel masks the index of the
-    loop. Sizes that only a loop goes over are often packed in whole tiles by code that is not in view."""
+def _is_masked_elsewhere(shot: Overshoot) -> bool:
+    """Whether the kernel itself expects partial tiles: another access masks the index. Where none does, the sizes are often packed
+    in whole tiles by code that is not in view."""
     masks = (site.access.mask or () for site in sites(shot.launch.kernel))
-    return isinstance(shot.index, ProgramId) or any(shot.index in left.atoms() for mask in masks for left, _ in mask)
+    return any(shot.index in left.atoms() for mask in masks for left, _ in mask)
 
 
 def _tests_divisibility(context: Context, tile: int) -> bool:

@@ -30,13 +30,15 @@ def causes_at(
     wanted = {id(step) for step in steps} | {
         id(inner) for step in steps if isinstance(step, Repeat) for inner in step.body
     }
-    least = 1 if loops else 2
+    alone = context.workload.reference is None
+    # What the rounds of a loop pass on is told by a reference alone.
+    by_steps = not (loops and alone)
     found = [
-        replace(cause, reachable=not (cause.kernel or loops) or context.workload.reference is None)
+        replace(cause, reachable=not (cause.kernel or loops) or alone)
         for cause in headroom.causes
         if (
             (kernel and cause.kernel == kernel)
-            or sum(id(step) in wanted for step in cause.steps) >= least
+            or (by_steps and sum(id(step) in wanted for step in cause.steps) >= (1 if loops else 2))
             or (cause.span in loops and not cause.steps)
         )
         and (not names or cause.name in names)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kernlint.compare.columns import ARITHMETIC, NotCompared
+from kernlint.rules.proofs.folded_reductions import joined_by
+from kernlint.rules.proofs.iteration import iteration
 from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.workload import Launch, Loop, Tensor, concrete
 from kernlint.workload.values import Value, Values
@@ -207,16 +209,20 @@ class _Loaded(_Twins):
         return self._operands_alike(one, twin)
 
     def _adds_up(self, phi: Value) -> bool:
-        """Whether each round adds a product to what ``phi`` carries, or it is the state of an online softmax."""
+        """Whether each round adds a product to what ``phi`` carries, or joins what it reduces to it, or it is the state of an online
+        softmax."""
         end = self.ours.operands(phi)[1]
         if end is phi:
             return True
+        loop = next((one for one in _loops(self.launch) if one.id == phi.node), None)
+        steps = iteration(self.launch.kernel, loop) if loop is not None else None
+        if steps is not None and any(joined_by(steps, one) is phi for one in self.ours.operands(end)):
+            return True
         if end.op == "dot":
             return self.ours.optional(end, "acc") is phi
-        if end.op == "+":
-            parts = self.ours.operands(end)
-            return any(one is phi and self._is_product(other) for one, other in (parts, parts[::-1]))
-        loop = next((one for one in _loops(self.launch) if one.id == phi.node), None)
+        parts = self.ours.operands(end)
+        if end.op == "+" and any(one is phi and self._is_product(other) for one, other in (parts, parts[::-1])):
+            return True
         return loop is not None and softmax_state(self.launch.kernel, loop) is not None
 
     def _is_product(self, value: Value) -> bool:

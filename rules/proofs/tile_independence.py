@@ -17,6 +17,7 @@ from operator import add, mul
 from kernlint.interpret.edits import Edits
 from kernlint.interpret.host.journal import alike
 from kernlint.records import dataclass
+from kernlint.rules.proofs.folded_reductions import is_folded, is_neutral
 from kernlint.rules.proofs.indices import Addresses, addresses
 from kernlint.rules.proofs.same_elements import same_values
 from kernlint.workload import (
@@ -168,7 +169,7 @@ def _of_kernel(old: Launch, new: Launch) -> Iterator[Difference]:
             if one.k != other.k and not (one.accumulates or adds):
                 yield Difference(f"the product {where} is of another part of K", False)
         elif isinstance(one, Reduce) and isinstance(other, Reduce):
-            if _reduced(one) != _reduced(other):
+            if _reduced(one) != _reduced(other) and not _folded((old, one, loops), (new, other, others_loops)):
                 yield Difference(f"the reduction {where} is over the tile", False)
         elif isinstance(one, Scan) and isinstance(other, Scan):
             if one.shape[one.axis] != other.shape[other.axis]:
@@ -182,8 +183,30 @@ def _nodes(kernel: Kernel) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
     return (pair for pair in kernel.walk() if not isinstance(pair[0], Compute) or pair[0].accumulates)
 
 
+_Reduced = tuple[Launch, Reduce, tuple[Loop, ...]]
+
+
 def _reduced(node: Reduce) -> int:
     return prod(node.shape) if node.axis is None else node.shape[node.axis]
+
+
+def _folded(one: _Reduced, other: _Reduced) -> bool:
+    """Whether a loop puts together what it reduces part by part, in parts of two lengths that hold the same: no masked lane counts, or
+    as many."""
+    (old, reduce, loops), (new, twin, others) = one, other
+    if (
+        not loops
+        or not others
+        or not is_folded(old.kernel, reduce, loops[-1])
+        or not is_folded(new.kernel, twin, others[-1])
+    ):
+        return False
+    if is_neutral(reduce) and is_neutral(twin):
+        return True
+    if len(loops) != 1 or len(others) != 1:
+        return False
+    trip, trips = concrete(loops[0].trip), concrete(others[0].trip)
+    return trip is not None and trips is not None and trip * _reduced(reduce) == trips * _reduced(twin)
 
 
 # -- accesses ---------------------------------------------------------------------------------------------------------

@@ -15,14 +15,15 @@ from kernlint.operators.retile import (
     streamed_tile,
     widest,
 )
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import counterpart
-from kernlint.rules.proofs.dot_tiles import setting
+from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.grid_literals import joined
 from kernlint.rules.proofs.indices import program_indices
 from kernlint.rules.proofs.pricing import best_gain, causes_at
-from kernlint.rules.tiling.row_chunks import row_chunks
+from kernlint.rules.proofs.tile_independence import difference
 from kernlint.workload import Access, Atomic, Branch, Dot, Launch, Loop, Reduce, Scan, concrete
 from kernlint.workload.expr import Lane, lift
 
@@ -149,40 +150,70 @@ class TinyBlock(Rule):
             )  # fmt: skip
 
     def _chunks(self, context: Context, launch: Launch) -> Iterator[Finding]:
-        """The finding for a kernel that reduces its rows in narrow chunks."""
-        if launch.programs is None or not any(True for _ in launch.kernel.walk(Reduce)):
-            return
-        chunks = row_chunks(context, launch)
+        """The findings for a kernel that reduces its rows in narrow chunks: of one whose width a constant sets that means nothing else."""
+        chunks = _row_chunks(launch)
         threads = context.device.warp_size_threads * launch.num_warps
         if chunks is None or chunks.width * widest(launch, 2) >= VECTOR_BYTES * threads:
             return
-        name, width = chunks.name, chunks.width
-        options = {
-            context.variant.then(setting(launch, {name: block, "num_warps": warps})): (block, warps)
-            for warps in WARPS
-            for block in BLOCKS
-            if width < block < 2 * chunks.columns and (chunks.masked or chunks.columns % block == 0)
-        }
-        best = best_gain(context, options)
-        after = counterpart(context, best, launch) if best is not None else None
-        if best is None or after is None or after.grid != launch.grid:
-            return
-        block, warps = options[best]
-        kernel, reductions = launch.kernel.name, f"{chunks.reductions} reduction{'s' * (chunks.reductions > 1)}"
-        change = Change(
-            best,
-            f"`{kernel}` walks each row in {chunks.trip} chunks of {width} elements, each with a load that nothing else hides and "
-            f"{reductions} across the {launch.num_warps} warps.",
-            f"Walk the rows in chunks of {block}: launch `{kernel}` with {name}={block} and num_warps={warps}.",
-            f"Set {name}={block} and num_warps={warps} at line {launch.span.line}; nothing else depends on {name}.",
-        )
-        yield Finding(
-            self, self.severity, f"`{kernel}` reduces its rows in chunks of {width} elements, {chunks.trip} for each row", launch.span,
-            launch.function, kernel,
-            (Evidence(f"{name}={width} with num_warps={launch.num_warps}, {reductions} in each chunk",
-                      launch.literals.get(name, (launch.span,))[0]),),
-            change,
-        )  # fmt: skip
+        width, kernel = chunks.width, launch.kernel.name
+        for name, value in launch.constexprs.items():
+            if value != width or isinstance(value, bool) or not editable(launch, name):
+                continue
+            options = {
+                context.variant.then(setting(launch, {name: block, "num_warps": warps})): (block, warps)
+                for warps in WARPS
+                for block in BLOCKS
+                if width < block < 2 * chunks.trip * width and _means_the_same(context, launch, name, block)
+            }
+            best = best_gain(context, options)
+            if best is None:
+                continue
+            block, warps = options[best]
+            reductions = f"{chunks.reductions} reduction{'s' * (chunks.reductions > 1)}"
+            change = Change(
+                best,
+                f"`{kernel}` walks each row in {chunks.trip} chunks of {width} elements, each with a load that nothing else hides and "
+                f"{reductions} across the {launch.num_warps} warps.",
+                f"Walk the rows in chunks of {block}: launch `{kernel}` with {name}={block} and num_warps={warps}.",
+                f"Set {name}={block} and num_warps={warps} at line {launch.span.line}; nothing else depends on {name}.",
+            )
+            yield Finding(
+                self, self.severity, f"`{kernel}` reduces its rows in chunks of {width} elements, {chunks.trip} for each row", launch.span,
+                launch.function, kernel,
+                (Evidence(f"{name}={width} with num_warps={launch.num_warps}, {reductions} in each chunk",
+                          launch.literals.get(name, (launch.span,))[0]),),
+                change,
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _RowChunks:
+    """Tiles of ``width`` elements, of which the longest loop takes ``trip``; one takes part in up to ``reductions`` reductions."""
+
+    width: int
+    trip: int
+    reductions: int
+
+
+def _row_chunks(launch: Launch) -> _RowChunks | None:
+    """The chunks that loops of ``launch`` reduce rows in; None where they are of several widths or of none."""
+    kernel = launch.kernel
+    if launch.programs is None or not kernel.complete or kernel.assumed or any(True for _ in kernel.walk(Dot)):
+        return None
+    walking = [loop for loop, _ in kernel.walk(Loop) if isinstance(loop, Loop)]
+    widths = {access.elements for access, _ in kernel.walk(Access) if isinstance(access, Access) and access.shape}
+    trips = [trip for loop in walking if (trip := concrete(loop.trip)) is not None]
+    reductions = max((sum(isinstance(node, Reduce) for node in loop.body) for loop in walking), default=0)
+    if len(widths) != 1 or not reductions or len(trips) != len(walking):
+        return None
+    return _RowChunks(widths.pop(), max(trips), reductions)
+
+
+def _means_the_same(context: Context, launch: Launch, name: str, block: int) -> bool:
+    """Whether it is proven that ``launch`` does the same in chunks of ``block``."""
+    edits = setting(launch, {name: block})
+    before = context.after(context.variant)
+    return before is not None and difference(before, context.after(context.variant.then(edits)), edits) is None
 
 
 def _short_row(launch: Launch, warp_threads: int) -> int | None:

@@ -693,3 +693,10 @@ def f(x):
     k[(n,)](x, x, 1, 1, 1)
 """)
     assert [launch.grid for launch in workload.launches()] == [(grid,)]
+
+
+@pytest.mark.parametrize("cast", ["x.to(w.dtype)", "x.to(dtype=w.dtype)", "x.to(w)", "x.to('cuda', w.dtype)"])
+def test_what_is_cast_to_an_unknown_type_has_none(cast):
+    workload = read(f"def f(x, w):\n    y = {cast}\n    k[(1,)](y, w, 1, 0, 0)", "x:fp16[4,8]")
+    tensor = launch_of(workload).tensor("x")
+    assert tensor is not None and tensor.dtype is None and tensor.shape == (4, 8)

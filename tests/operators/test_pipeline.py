@@ -42,6 +42,9 @@ def test_as_a_person_would_write_it() -> None:
         pytest.param([(TEST, "while K > start:")], "range(0, K, BK)", id="the bound first"),
         pytest.param([(START, "    start = BK * 0\n")], "range(BK * 0, K, BK)", id="a start that is computed"),
         pytest.param([(TEST, "while start < tl.cdiv(K, BK) * BK:")], "range(0, tl.cdiv(K, BK) * BK, BK)", id="a bound that is computed"),
+        pytest.param([(STEP, "start = start + BK")], "range(0, K, BK)", id="spelt out"),
+        pytest.param([(TEST, "while (start < K):")], "range(0, K, BK)", id="in parentheses"),
+        pytest.param([(TEST, "while start <= K - 1:")], "range(0, (K - 1) + 1, BK)", id="the last one too"),
         pytest.param([(START, "    start = 0  # along K\n")], "range(0, K, BK)", id="a comment"),
     ],
 )  # fmt: skip
@@ -55,11 +58,11 @@ def test_other_ways_to_count(edits: list[tuple[str, str]], head: str) -> None:
         pytest.param([(STORE, "    tl.store(c + start, 0.0)\n" + STORE)], "read outside", id="read behind the loop"),
         pytest.param([(START, START + "    first = start\n")], "no assignment|assignment of its own", id="read in front"),
         pytest.param([(START, "    start, zero = 0, 0\n")], "assignment of its own", id="two at once"),
-        pytest.param([(STEP, "start = start + BK")], "does not end in", id="spelt out"),
-        pytest.param([(STEP, STEP + "\n        acc = acc * 1.0")], "does not end in", id="moved on in the middle"),
+        pytest.param([(STEP, STEP + "\n        acc = acc * 1.0")], "does more than", id="moved on in the middle"),
+        pytest.param([(STEP, STEP + "; acc = acc * 1.0")], "does more than", id="moved on in one line with more"),
         pytest.param(
             [(START, START + "    end = K\n"), (TEST, "while start < end:"), (STEP, "end = K\n        " + STEP)],
-            "changes in the loop", id="a bound that is set in the loop",
+            "does more than", id="a bound that is set in the loop",
         ),
     ],
 )  # fmt: skip

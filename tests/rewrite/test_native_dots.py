@@ -210,6 +210,7 @@ def test_fp8_is_unsafe_and_half_only_reordered() -> None:
     [
         "def other(a, b, c):\n    kernel[(1,)](a, b, c, 1.0, 64, BM=16, BN=16, BK=16)\n",
         "run = kernel\n",
+        "def first(a, b):\n    return launch(a, b, 1.0)\n\ndef second(a, b):\n    return launch(a.half(), b.half(), 1.0)\n",
         "@triton.jit\ndef twice(a, b, c):\n    kernel(a, b, c, 1.0, 64, 16, 16, 16)\n\ndef other(a, b, c):\n    twice[(1,)](a, b, c)\n",
     ],
 )

@@ -6,6 +6,7 @@ import textwrap
 
 import libcst as cst
 import pytest
+from support.fixes import fixed, refusal
 
 from kernlint.rewrite.readers import read_elsewhere
 from kernlint.rewrite.source import Source
@@ -74,6 +75,8 @@ def test_a_number_for_launches_alone(code):
         (f"BLOCK, GROUP = 64, 3\ndef forward(x, n):\n    {MADE}\n    return (1, BLOCK)", "return (1, BLOCK)"),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    mm[(n,)](x, n, BLOCK=BLOCK)", "mm[(n,)]"),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    print('%d' % BLOCK)", "print("),
+        ("def f(x, n):\n    b = 3\n    kk[(b,)](x, n, BLOCK=3)\n    return lambda y, b=64: y.view(-1, b)", "lambda y"),
+        (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return BLOCK\nprint(super.forward)", "return BLOCK"),
         (f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n    return globals()['BLOCK']", "BLOCK = 64"),
         (f"def f(x, n, BLOCK=64):\n    {MADE}\nprint(f.__defaults__)", "def f"),
         (
@@ -106,6 +109,7 @@ def test_a_number_that_others_read(code, line):
         ("from kernel import kk, BLOCK\n", True),
         ("from kernel import (\n    kk,\n    BLOCK,\n)\n", True),
         ("import kernel\nprint(kernel.BLOCK)\n", True),
+        ("import kernel\nprint(kernel.Model().BLOCK)\n", True),
         ("from kernel import *\nprint(BLOCK)\n", True),
         ("from kernel import kk\nBLOCK = 3\n", False),
         ("BLOCK = 3\n", False),
@@ -122,3 +126,35 @@ def test_another_file_that_imports_it(tmp_path, other, reads, project):
     number = next(one for one in module.of(cst.Integer) if one.value == "64")
     made = {module.span(one) for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)}
     assert read_elsewhere(Source(module), number, made) == ("other.py reads it" if reads else "")
+
+
+STREAM = """
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 64
+
+@triton.jit
+def kk(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n, other=0.0) * 2.0, mask=i < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, sums=False):
+        n = x.numel()
+        y = torch.empty_like(x)
+        kk[(triton.cdiv(n, BLOCK),)](x, y, n, BLOCK=BLOCK)
+        return y
+
+def get_inputs():
+    return [torch.randn(1 << 24)]
+"""
+
+
+def test_the_fix_asks_where_a_branch_that_is_not_taken_reads_the_tile():
+    assert fixed(STREAM, "KL202", unsafe=False).applied
+    branch = "if sums:\n            return x.view(-1, BLOCK).sum(1)\n        return y"
+    source = STREAM.replace("return y", branch)
+    assert "`64` at line 6 is not for the launch alone: line 19 reads it" in refusal(source, "KL202", unsafe=False)
+    assert fixed(source, "KL202").applied

@@ -15,7 +15,7 @@ HALVED = """
     @triton.jit
     def halve(x, y, n, B: tl.constexpr):
         i = tl.program_id(0) * B + tl.arange(0, B)
-        tl.store(y + i, tl.load(x + i, mask=i < n) * 0.5)
+        tl.store(y + i, tl.load(x + i) * 0.5)
 
     def run(x):
         y = torch.empty_like(x)
@@ -58,6 +58,10 @@ CALL = "import torch\nfrom p.kernels import run\nrun(torch.randn({size}, device=
 )
 def test_sizes_that_a_call_of_the_project_has(tmp_path: Path, calls: dict[str, str], expected: str) -> None:
     assert set(levels(tmp_path, HALVED, "KL736", **calls)) == {expected}
+
+
+def test_a_kernel_that_masks_the_index_elsewhere_expects_any_size(tmp_path: Path) -> None:
+    assert levels(tmp_path, HALVED.replace("tl.load(x + i)", "tl.load(x + i, mask=i < n)"), "KL736") == ["warning"]
 
 
 def test_a_file_alone_has_no_calls_to_ask() -> None:

@@ -292,7 +292,9 @@ def test_sentinels():
     assert findings("KL742", source.format(view="[1:]")) == []
 
 
-@pytest.mark.parametrize("mask", ["a >= lo & a < n", "a < n & inside", "inside & a < n", "a < n | a > lo"])
+@pytest.mark.parametrize(
+    "mask", ["a >= lo & a < n", "a >= 0 & a < n", "a < n & inside", "inside & a < n", "a < n | a > lo"]
+)
 def test_missing_parentheses(mask):
     source = f"""
     @triton.jit
@@ -305,7 +307,16 @@ def test_missing_parentheses(mask):
 
 
 @pytest.mark.parametrize(
-    "mask", ["(a >= lo) & (a < n)", "(a & 3) == 0", "a & 1 == 0", "(a < n) & inside", "a < (n & -16)", "lo <= a"]
+    "mask",
+    [
+        "(a >= lo) & (a < n)",
+        "(a & 3) == 0",
+        "a & 1 == 0",
+        "(a < n) & inside",
+        "a < (n & -16)",
+        "lo <= a",
+        "0 <= a & 15 < 8",
+    ],
 )
 def test_parentheses_where_needed(mask):
     source = f"""

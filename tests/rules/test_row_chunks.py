@@ -85,6 +85,9 @@ LOG_SUM = kernel(
         pytest.param(LOG_SUM, id="online softmax in a while"),
         pytest.param(SQUARES.replace("total +=", "total = total +"), id="written out"),
         pytest.param(SQUARES.replace("WIDTH", "K"), id="another name"),
+        pytest.param(
+            SQUARES.replace("C, B = 4096, 32768,", "C, B = 4096, 32896,"), id="rows that chunks do not divide"
+        ),
         pytest.param(LOG_SUM.replace("col += WIDTH", "col = col + WIDTH"), id="counter written out"),
         pytest.param(SQUARES.replace(", mask=at < columns, other=0.0", ""), id="rows that chunks divide"),
     ],
@@ -127,6 +130,14 @@ def quantised(store: str) -> str:
         pytest.param(SQUARES.replace("v * v", "v * v * (first + 1)"), id="weighted by the chunk"),
         pytest.param(SQUARES.replace("v * v", "v * v * tl.arange(0, WIDTH)"), id="weighted by the lane in the chunk"),
         pytest.param(SQUARES.replace("total += tl.sum(v * v", "total += tl.max(v * v"), id="the sum of maxima"),
+        pytest.param(
+            SQUARES.replace("v * v", "tl.full((WIDTH,), 1.0, tl.float32)").replace("32768,", "32896,"), id="a count of lanes"
+        ),
+        pytest.param(EXTREMA.replace("C, B = 4096, 32768,", "C, B = 4096, 32896,"), id="lanes that are filled up with zeros"),
+        pytest.param(
+            SQUARES.replace("v * v, axis=0)", "v * v, axis=0)\n        tl.store(sums + row, total)"), id="looked at on the way"
+        ),
+        pytest.param(SQUARES.replace("tl.sum(v * v, axis=0)", "tl.sum(v * v * total, axis=0)"), id="relative to the sum so far"),
         pytest.param(SQUARES.replace("+ at, mask", "+ tl.arange(0, WIDTH), mask"), id="the same lanes each time"),
         pytest.param(SQUARES.replace("range(0, columns, WIDTH)", "range(0, columns, 2 * WIDTH)"), id="every other chunk"),
         pytest.param(SQUARES.replace("B = 4096, 32768, 128", "B = 4096, 32768, 2048"), id="wide chunks"),

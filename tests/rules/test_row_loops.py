@@ -42,7 +42,6 @@ def scalar(step: str = "total += tl.sum(value, axis=0)", end: str = "total") -> 
     ("source", "sizes"),
     [
         pytest.param(vector(), {}, id="eight rows"),
-        pytest.param(vector(), {"R": 64, "C": 131072}, id="64 rows"),
         pytest.param(vector(step="acc = tl.maximum(acc, tl.abs(value))"), {}, id="maximum"),
     ],
 )

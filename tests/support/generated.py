@@ -934,6 +934,84 @@ CASES = {
         },
         6,
     ),
+    "classes of places": (
+        {
+            "forward": (
+                "a = F.cross_entropy(x.float(), t, ignore_index=3, reduction='none')\n"
+                "return a, F.cross_entropy(x.float(), t, ignore_index=3, label_smoothing=0.1), F.nll_loss(x.float(), t, reduction='sum')"
+            ),
+            "inputs": "torch.randn(2, 7, 9, B).half(), torch.randint(0, 7, (2, 9, B))",
+            "constants": "B = 48",
+            "arguments": "x, t",
+        },
+        2,
+    ),
+    "put from the end of a part": (
+        {
+            "forward": (
+                "x[5:20][i] = w\ny = torch.relu(v)\ny[j] = y[k] + 1.0\nz = y.t()[:, 2:] > 0\nz[i[:3]] = True\n"
+                "return x, y, z, v[5:20][i], v[:, 3:][:9].reshape(-1)[i]"
+            ),
+            "inputs": (
+                "torch.randn(B, 16), torch.randn(40, 16), torch.randperm(15)[:7] - 15, torch.randn(7, 16), torch.randperm(40)[:9] - 40, "
+                "torch.randperm(40)[:9]"
+            ),
+            "constants": "B = 48",
+            "arguments": "x, v, i, w, j, k",
+        },
+        9,
+    ),
+    "diagonals": (
+        {
+            "forward": (
+                "y = x @ x.t()\ny.fill_diagonal_(2.5)\n"
+                "return torch.diag(x @ x.t(), 3) + 1, torch.diag(y, -2), z.diagonal(-1, 1, 2) * 2, "
+                "torch.diagonal(z, dim1=1, dim2=2).sum(-1), y.trace()"
+            ),
+            "inputs": "torch.randn(B, B), torch.randn(5, B, B)",
+            "constants": "B = 48",
+            "arguments": "x, z",
+        },
+        5,
+    ),
+    "one place under the mask of a tile": (
+        {
+            "forward": (
+                "a, b, c = d.unbind(-1)\nb = torch.stack([torch.ones_like(a) * 0.28, -0.48 * b, 0.48 * c, -0.48 * a], -1)\n"
+                "m = F.avg_pool2d(x * x, 3, 1, 1) / (F.avg_pool2d(x, 3, 1, 1) + 9.0)\nreturn (b[:, :, None] * s).sum(1), m.mean()"
+            ),
+            "inputs": "torch.randn(B, 3), torch.randn(B, 4, 3), torch.randn(2, 3, 20, B)",
+            "constants": "B = 48",
+            "arguments": "d, s, x",
+        },
+        2,
+    ),
+    "cells with gates": (
+        {
+            "forward": (
+                "h, c, o = g, g, []\nfor t in range(x.shape[1]):\n    p = x[:, t] @ u + h @ w\n    i, f, a, e = p.chunk(4, 1)\n"
+                "    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(a)\n    h = torch.sigmoid(e) * torch.tanh(c)\n"
+                "    o.append(h)\nk = g\nfor t in range(x.shape[1]):\n    p, q = x[:, t] @ v, k @ r\n"
+                "    z = torch.sigmoid(p[:, :20] + q[:, :20])\n    k = (1 - z) * torch.tanh(p[:, 20:] + z * q[:, 20:]) + z * k\n"
+                "return torch.stack(o, 1), h, c, k"
+            ),
+            "inputs": "torch.randn(3, K, 9), torch.randn(3, 20), *(torch.randn(n, m) / 6 for n in (9, 20) for m in (80, 40))",
+            "constants": "K = 37",
+            "arguments": "x, g, u, v, w, r",
+        },
+        4,
+    ),
+    "powers": (
+        {
+            "forward": "return 2 ** i, x ** y, 1.0 ** y, (2 ** torch.arange(8, dtype=torch.uint8))[i % 8]",
+            "inputs": (
+                "torch.randint(0, 31, (B,)), torch.where(torch.rand(B) < 0.3, 1.0, torch.rand(B) * 3), "
+                "torch.where(torch.rand(B) < 0.4, float('nan'), torch.randn(B))"
+            ),
+            "arguments": "i, x, y",
+        },
+        1,
+    ),
     "put one in each row": (
         {
             "forward": (

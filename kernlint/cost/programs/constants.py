@@ -46,6 +46,7 @@ class Constants:
     step_least: float = 0.18
     step: float = 0.5
     step_exponent: float = 1.3
+    vector_exponent: float = 0.75
     step_most: float = 4.0
     stored_step: float = 0.7
     pipelined_iteration_ns: float = 100.0

@@ -8,6 +8,8 @@ from kernlint.cost.programs.paths import Paths, levels
 from kernlint.workload import Atomic, Branch, Compute, Dot, Expr, Load, Loop, Node, ProgramId, Reduce, Scan, Store
 
 _COPY_NS = 2.95
+#: Bytes of a thread's widest fetch.
+_WIDEST = 16
 #: Turns of a streaming loop whose loads ptxas issues together.
 _UNROLLED_LOADS = 4.0
 
@@ -118,13 +120,16 @@ class Loops(Paths):
 
         Measured, not derived: ptxas unrolls a loop with one or two loads a thread about four times, and keeps the
         fewer loads in flight the more registers one iteration fills, down to one after the other (``row_loop_masked``,
-        ``col_reduce``). The measure is elements a thread x sqrt(bytes / 4).
+        ``col_reduce``). The measure is elements a thread x sqrt(bytes / 4). Whole vectors of a line of elements wait for less: a
+        thread has few fetches of them (``row_loop_stages``, ``deep_sum``).
         """
         filled = sum(
             max(1.0, self._asked(load) / load.dtype.bytes / self.threads) * math.sqrt(load.dtype.bytes / 4)
             for load in loads
         )
-        share = self.c.step * (filled / 8) ** self.c.step_exponent
+        vectors = all(len(load.shape) == 1 and self._vector(load) == _WIDEST for load in loads)
+        exponent = self.c.vector_exponent if vectors and filled > 8 else self.c.step_exponent
+        share = self.c.step * (filled / 8) ** exponent
         return min(max(self.c.step_least, share), self.c.step_most, sum(self._vectors(load) for load in loads))
 
 

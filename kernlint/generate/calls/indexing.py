@@ -66,7 +66,12 @@ def indexed_axes(key: Any, shape: Sequence[Size]) -> tuple[list[Any], list[int],
     parts += [slice(None)] * (len(shape) - len(parts))
     at = [d for d, part in enumerate(parts) if isinstance(part, Tensor)]
     plain = all(isinstance(part, Tensor) or part == slice(None) for part in parts)
-    if not plain or any(parts[d].dtype == dt.BOOL for d in at) or not at or at != list(range(at[0], at[-1] + 1)):
+    if (
+        not plain
+        or any(parts[d].dtype in (dt.BOOL, dt.UINT8) for d in at)
+        or not at
+        or at != list(range(at[0], at[-1] + 1))
+    ):
         raise CannotGenerate("indexing by masks, or by tensors and numbers")
     return parts, at, at[0]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernlint.generate.calls.table import PAIRS
-from kernlint.generate.layouts import index_of
+from kernlint.generate.layouts import axes_of, index_of, rectangle
 from kernlint.generate.scans import Along, State, after_the_loop, carried, is_held, last_of
 from kernlint.generate.values import (
     CannotGenerate,
@@ -20,7 +20,7 @@ from kernlint.generate.values import (
 )
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import dataclass, replace
-from kernlint.workload import Call, Collected, Expr, Lane, Repeat, Size, Tensor, TorchOp
+from kernlint.workload import Call, Collected, Expr, Repeat, Size, Tensor, TorchOp
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -291,29 +291,16 @@ class LoopReader:
     def _put(self, held: tuple[Value, Tensor], out: Tensor, every: Value) -> tuple[Value, Tensor]:
         """A tensor with what each round has put into it."""
         old, base = held
-        places = index_of(base, out, self.reader.sizes)
         rank = len(out.shape or ())
-        back: dict[int, Expr] = {}
-        bounds: list[tuple[Expr, Expr, Expr | None]] = []
-        for axis, place in enumerate(places):
-            lanes = [atom.dim for atom in place.atoms() if isinstance(atom, Lane)]
-            moves = self.place in place.atoms()
-            own: Any = self.place if moves else Lane(lanes[0]) if lanes else None
-            if len(lanes) + moves > 1 or (own is not None and place.coefficient(own) != 1):
-                raise CannotGenerate("a Python loop that puts its results at places that overlap")
-            begin = place.substitute({own: 0}) if own is not None else place
-            extent = self.count if moves else (out.shape or ())[lanes[0]] if lanes else 1
-            if own is not None:
-                back[rank if moves else lanes[0]] = lane(axis) - begin
-            if begin.value != 0 or lift(extent) != lift((base.shape or ())[axis]):
-                bounds.append((begin, lane(axis), begin + extent))
+        moving = {**axes_of(out), self.place: (rank, self.count)}
+        bounds, back = rectangle(base, index_of(base, out, self.reader.sizes), moving)
         if rank not in back:
             raise CannotGenerate("a Python loop that puts its results at places that overlap")
         index = looked_through(identity(every.shape), [back.get(d, lift(0)) for d in range(rank + 1)])
         if not bounds:
             return Value("cast", old.shape, old.dtype, (View(every, index),), name=old.name), base
         views = View(every, index), View(old, identity(old.shape))
-        return Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())}, old.name), base
+        return Value("choose", old.shape, old.dtype, views, {"cases": (bounds, ())}, old.name), base
 
 
 def _at(given: Any, places: Mapping[Atom, Size]) -> Any:

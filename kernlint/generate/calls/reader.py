@@ -8,19 +8,18 @@ from typing import Any
 from kernlint.generate.calls.loops import Filled, LoopReader, stacked
 from kernlint.generate.calls.table import FUNCTIONS, PAIRS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
-from kernlint.generate.layouts import conditions, index_of
+from kernlint.generate.layouts import axes_of, conditions, index_of, rectangle
 from kernlint.generate.values import (
     CannotGenerate,
     TooManyKernels,
     Value,
     View,
     identity,
-    lane,
     looked_through,
 )
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import replace
-from kernlint.workload import Call, Collected, Expr, HostSync, Lane, Repeat, Step, Tensor, TorchOp, Workload
+from kernlint.workload import Call, Collected, Expr, HostSync, Repeat, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 #: Torch's names for one operation.
@@ -213,22 +212,10 @@ class Reader:
         if out.storage.id not in self.holds:
             raise CannotGenerate("an assignment to a part of a tensor that is not known")
         old, base = self.holds[out.storage.id]
-        places = index_of(base, out, self.sizes)
-        bounds: list[tuple[Expr, Expr, Expr | None]] = []
-        back: dict[int, Expr] = {}
-        for axis, place in enumerate(places):
-            dims = [atom.dim for atom in place.atoms() if isinstance(atom, Lane)]
-            if len(dims) > 1 or (dims and place.coefficient(Lane(dims[0])) != 1):
-                raise CannotGenerate("an assignment to a part of a tensor that is no rectangle")
-            first = place.substitute({Lane(dims[0]): 0}) if dims else place
-            extent = (out.shape or ())[dims[0]] if dims else 1
-            if dims:
-                back[dims[0]] = lane(axis) - first
-            if first.value != 0 or lift(extent) != lift((base.shape or ())[axis]):
-                bounds.append((first, lane(axis), first + extent))
+        bounds, back = rectangle(base, index_of(base, out, self.sizes), axes_of(out))
         index = looked_through(given.index, [back.get(d, lift(0)) for d in range(len(out.shape or ()))])
         views = View(given.value, index), View(old, identity(old.shape))
-        made = Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())})
+        made = Value("choose", old.shape, old.dtype, views, {"cases": (bounds, ())})
         self.holds[out.storage.id] = made, base
 
 

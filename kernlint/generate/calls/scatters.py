@@ -253,6 +253,8 @@ def _index_put(w: Writer) -> Value:
     kind = "sum" if w.argument(3, "accumulate", False) else "put"
     parts, at, first = indexed_axes(w.argument(1, "indices"), w.shape)
     value = w.argument(2, "values")
+    if isinstance(value, Tensor) and value.dtype != w.dtype:
+        raise CannotGenerate(f"an assignment of {value.dtype} to elements of {w.dtype}")
     common = tuple(broadcast_shape([parts[d].shape or () for d in at]))
     rank = len(common)
     space = (*w.shape[:first], *common, *w.shape[first + len(at) :])

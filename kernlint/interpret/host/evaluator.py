@@ -31,6 +31,7 @@ from kernlint.interpret.host.objects import (
     super_attribute,
 )
 from kernlint.interpret.host.operators import HostOperators
+from kernlint.interpret.host.optimizers import KeptOfEach, gradient
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, Tuner, computed_from_read
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
@@ -220,7 +221,7 @@ class HostEvaluator(HostOperators):
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
         if isinstance(value, Tensor):
-            return tensor_attribute(self, value, name, node)
+            return gradient(self, value) if name == "grad" else tensor_attribute(self, value, name, node)
         if isinstance(value, Instance):
             return instance_attribute(self, value, name)
         if name == "value" and isinstance(value, (int, float, str)):
@@ -276,6 +277,8 @@ class HostEvaluator(HostOperators):
             return GridLauncher(value, index)
         if isinstance(value, ReadValue):
             return value  # one of those that tolist() gave
+        if isinstance(value, KeptOfEach):
+            return value.of(index)
         if isinstance(value, OpenItems):
             return Unknown("some items") if isinstance(index, slice) else value.item
         if isinstance(index, int) and sequences.is_item(self, value):

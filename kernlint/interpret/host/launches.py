@@ -16,7 +16,18 @@ from kernlint.interpret.host.values import HostDescriptor, ShapeOf
 from kernlint.interpret.jit_source import may_be_constexpr
 from kernlint.interpret.python.evaluator import spread
 from kernlint.interpret.swapped_kernels import KernelCall
-from kernlint.interpret.values import Builtin, Condition, Config, Function, Guess, Jit, Presumed, Rest, Unknown
+from kernlint.interpret.values import (
+    Builtin,
+    Condition,
+    Config,
+    Function,
+    Guess,
+    Instance,
+    Jit,
+    Presumed,
+    Rest,
+    Unknown,
+)
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import parameters
@@ -226,7 +237,24 @@ def _passed(
             values[param.name.value] = h.default(param, function)
     presumed = frozenset(name for name, value in values.items() if isinstance(value, Presumed))
     values.update({name: bool(values[name]) for name in presumed})
+    if config.hook is not None:
+        values.update(_hooked(h, config.hook, values, node))
     return _Passed(values, options, explicit, presumed)
+
+
+def _hooked(h: HostEvaluator, hook: Any, values: Mapping[str, Any], node: cst.CSTNode) -> dict[str, Any]:
+    """The descriptors among ``values`` with the blocks that the ``hook`` of a configuration sets before it is launched."""
+    descriptors = {name: value for name, value in values.items() if isinstance(value, HostDescriptor)}
+    if not descriptors:
+        return {}
+    seen = {name: Instance(None, "TensorDescriptor", {"block_shape": Unknown("block")}) for name in descriptors}
+    with h.silent():
+        h.call(hook, [{**values, **seen}], {}, node)  # type: ignore[arg-type]
+    blocks = {name: one.attrs["block_shape"] for name, one in seen.items()}
+    return {
+        name: replace(one, block=tuple(blocks[name])) if isinstance(blocks[name], (list, tuple)) else one
+        for name, one in descriptors.items()
+    }
 
 
 def _told_constants(function: cst.FunctionDef, launch: cst.CSTNode) -> frozenset[str]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.host import command_lines, releases
+from kernlint.interpret.host import command_lines, registered, releases
 from kernlint.interpret.host.autograd import gradients
 from kernlint.interpret.host.builtins import builtin, math_function
 from kernlint.interpret.host.device import OF_THE_GPU, current_target, device_properties
 from kernlint.interpret.host.releases import demand
 from kernlint.interpret.host.tuners import decorator
 from kernlint.interpret.host.values import HostDescriptor
+from kernlint.interpret.python.arguments import argument
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch import layers
@@ -112,7 +113,7 @@ def _triton_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str,
             meta if isinstance(meta, dict) else {},
             kwargs.get("num_warps", args[1] if len(args) > 1 else 4),
             kwargs.get("num_stages", args[2] if len(args) > 2 else 3),
-            kwargs.get("pre_hook") is not None,
+            kwargs.get("pre_hook"),
         )
     if ours and name in ("jit", "autotune", "heuristics"):
         return decorator(h, name, args, kwargs, node)
@@ -161,6 +162,13 @@ def _call_torch(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, 
     if path in ("torch.finfo", "torch.iinfo"):
         known = limits(args[0]) if args and isinstance(args[0], Dtype) else {}
         return Instance(None, path, known) if known else Unknown(path)
+    if path == "torch.library.Library":
+        return registered.library(h, args)
+    if path in ("torch.library.custom_op", "torch.library.triton_op", "torch.library.impl"):
+        return registered.register(h, path, args, kwargs)
+    function = registered.operator(h, path)
+    if function is not None:
+        return h.invoke(function, args, kwargs)
     tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
     if tool and name != "synchronize":
         return gradients(h, args, kwargs) if path == "torch.autograd.grad" else _torch_tool(path, args)
@@ -178,23 +186,17 @@ def _torch_tool(path: str, args: list[Any]) -> Any:
 
 
 def _descriptor(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    base = args[0] if args else kwargs.get("base")
+    made = name == "from_tensor"
+    base = argument(args, kwargs, 0, "tensor" if made else "base")
     if not isinstance(base, Tensor):
         return Unknown("descriptor")
-    shape: Any
-    strides: Any
-    if name == "from_tensor":
-        shape, strides = base.shape or (), base.strides or ()
-        block = args[1] if len(args) > 1 else kwargs.get("block_shape")
-    else:
-        shape, strides, block = (
-            kwargs.get(n, args[i] if len(args) > i else None)
-            for i, n in ((1, "shape"), (2, "strides"), (3, "block_shape"))
-        )
+    block = argument(args, kwargs, 1 if made else 3, "block_shape")
     if not isinstance(block, (tuple, list)) or not is_concrete(block):
         return Unknown("descriptor")
-    # The shape of a tensor of unknown rank has no extents that could be told.
-    shape, strides = (tuple(h.iterate(v) or ()) if v is not None else () for v in (shape, strides))
+    base = h.rank(base, len(block))
+    shape = h.shape(base) if made else argument(args, kwargs, 1, "shape")
+    strides = h.strides(base) if made else argument(args, kwargs, 2, "strides")
+    shape, strides = (tuple(h.iterate(value) or ()) if value is not None else () for value in (shape, strides))
     return HostDescriptor(base, shape, strides, tuple(block))
 
 

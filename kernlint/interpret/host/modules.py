@@ -45,7 +45,9 @@ def import_names(h: HostEvaluator, node: cst.ImportFrom, scope: Scope) -> None:
             alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
         )
         if found is None:
-            scope.assign(bound, _not_found(h, package, name))
+            # Folders are packages without an `__init__.py` too.
+            below = _in_view(h, h.module, ".".join(part for part in (package, name) if part), level) if level else None
+            scope.assign(bound, below or _not_found(h, package, name))
             continue
         scope.assign(bound, Deferred(partial(module_attribute, h, found, name)))
         if scope.parent is not None:

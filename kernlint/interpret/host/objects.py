@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.host import optimizers
 from kernlint.interpret.host.autograd import applied
 from kernlint.interpret.jit_source import binding_problem
 from kernlint.interpret.torch import layers
@@ -23,6 +24,8 @@ def instance_attribute(h: HostEvaluator, value: Instance, name: str) -> Any:
         found = value.attrs[name]
         return h.current(found) if isinstance(found, Tensor) else found
     if value.cls is not None:
+        if name == "param_groups" and optimizers.is_optimizer([*lineage(value.cls)]):
+            return optimizers.param_groups(h, value)
         found = class_attribute(h, value.cls, name, value)
         if not isinstance(found, Unknown):
             return found
@@ -69,6 +72,8 @@ def construct(h: HostEvaluator, cls: Class, args: list[Any], kwargs: dict[str, A
     if isinstance(init, Function):
         with h.making():
             h.invoke(init, [instance, *args], kwargs)
+        if optimizers.is_optimizer([*lineage(cls)]):
+            optimizers.set_up(h, instance, init, args, kwargs)
     else:
         names = list(fields(cls))
         names = names or [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]

@@ -22,7 +22,7 @@ from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
-from kernlint.interpret.values import Class, Deferred, Instance, Rest, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Instance, Rest, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
@@ -133,6 +133,12 @@ class HostState(Recording):
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
+        #: Functions that are operators of torch, by namespace and name, those of other modules apart, and what looks for those.
+        self.operators: dict[str, Function] = {}
+        self.operators_elsewhere: dict[str, Function | None] = {}
+        self.find_operator: Callable[[str], None] | None = None
+        #: The parameters that optimizers train, by their storage, with their gradients once these are asked for.
+        self.trained: dict[int, Tensor | None] = {}
         #: Forward passes of autograd functions: the class, its context, the arguments and the result.
         self.passes: list[tuple[Class, Instance, tuple[Any, ...], Any]] = []
         #: Whether what is followed is a forward pass that a backward pass comes after.

@@ -75,7 +75,9 @@ def _safeguards(h: HostEvaluator, configs: tuple[Config, ...], kwargs: dict[str,
     restored, zeroed = (
         names(kwargs[n]) if kwargs.get(n) is not None else frozenset[str]() for n in ("restore_value", "reset_to_zero")
     )
-    hooked = any(kwargs.get(n) is not None for n in ("pre_hook", "post_hook")) or any(c.hooked for c in configs)
+    hooked = any(kwargs.get(n) is not None for n in ("pre_hook", "post_hook")) or any(
+        c.hook is not None for c in configs
+    )
     return {
         "parameters": frozenset[str]().union(*(c.kwargs for c in configs)),
         "restored": restored or frozenset(),

@@ -66,7 +66,19 @@ class Expressions(Environment):
         return bounded(left + right) if isinstance(left, str) and isinstance(right, str) else Unknown("string")
 
     def eval_FormattedString(self, node: cst.FormattedString, scope: Scope) -> Any:
-        return Unknown("formatted string")
+        """One of texts and plain names of them; what others compute for it is not followed."""
+        parts: list[str] = []
+        for part in node.parts:
+            value: Any = None
+            if isinstance(part, cst.FormattedStringText) and not set(part.value) & set("\\{}"):
+                value = part.value
+            elif isinstance(part, cst.FormattedStringExpression) and isinstance(part.expression, cst.Name):
+                plain = part.format_spec is None and part.conversion is None
+                value = self.eval(part.expression, scope) if plain else None
+            if not isinstance(value, str):
+                return Unknown("formatted string")
+            parts.append(value)
+        return "".join(parts)
 
     def eval_Ellipsis(self, node: cst.Ellipsis, scope: Scope) -> Any:
         return ...

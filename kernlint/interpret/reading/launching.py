@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from kernlint.interpret.host.registered import registered_names
 from kernlint.syntax.tree import Module
 
 
@@ -20,7 +21,8 @@ def _may_launch(module: Module) -> frozenset[str]:
     decorated: set[str] = set()
     for statement in _statements(module.tree.body):
         if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
-            definitions.append((statement.name.value, statement))
+            names = {statement.name.value, *registered_names(statement.decorators)}
+            definitions += [(name, statement) for name in names]
             if statement.decorators:
                 decorated.add(statement.name.value)
         elif isinstance(statement, cst.SimpleStatementLine):

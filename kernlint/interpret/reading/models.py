@@ -10,7 +10,8 @@ import libcst as cst
 
 from kernlint.errors import AnalysisError
 from kernlint.interpret.host.autograd import before_arguments, forward_pass
-from kernlint.interpret.host.objects import class_attribute, construct
+from kernlint.interpret.host.objects import class_attribute, construct, lineage
+from kernlint.interpret.host.optimizers import is_optimizer
 from kernlint.interpret.python.control import OutOfBudget
 from kernlint.interpret.reading.calls import CallReading
 from kernlint.interpret.reading.launching import may_launch
@@ -84,6 +85,9 @@ class ModelReading(CallReading):
             made = self._arguments(init, None, skip=1) if isinstance(init, Function) else []
             first = [self._guard(lambda: construct(self.host, cls, made, {}), Unknown("layer"))]
         given = self._arguments(forward, None, skip=len(first))
+        if is_optimizer([*lineage(cls)]):
+            with self.host.recording():  # what the first step makes, the others have
+                self._guard(partial(self.host.invoke, forward, [*first, *given], {}), None)
         return self._follow(forward, [*first, *given], f"{cls.name}.{method}", given)
 
     def _of_backward(self, cls: Class, inputs: list[Any] | None = None) -> Workload:

@@ -64,7 +64,8 @@ class ModuleReading:
         self.only = only
         #: Where the values that are met when ``only`` is followed are kept, if they are.
         self.trace: Trace | None = None
-        self.host.finder = self._find
+        self.host.finder, self.host.find_operator = self._find, self._find_operator
+        self.host.operators_elsewhere = program._operators
         program._reading = self
         self.reference_scope = self._module_scope(reference) if reference is not None else None
         self.scope = self._module_scope(kernel)
@@ -119,6 +120,14 @@ class ModuleReading:
         path = found[asked] if asked in found else found.setdefault(asked, imported_file(*asked))
         program = self.program  # and not this reading, which may be over when the name is looked up
         return None if path is None else lambda name: program._reading.imported(path, name)
+
+    def _find_operator(self, name: str) -> None:
+        """Follow what the imported files that were looked into define that may register an operator of torch called ``name``."""
+        for path, scope in [*self.program._imported.items()]:
+            file = load_file(path, self.follows_any) if scope is not None else None
+            for part in file.parts if file is not None else ():
+                if part.names and name in part.text and ("_op(" in part.text or "impl(" in part.text):
+                    scope.get(next(iter(part.names)))  # type: ignore[union-attr]
 
     def imported(self, path: Path, name: str) -> Any:
         """The value of ``name`` in the module at ``path``. Raises ``KeyError`` where it is not known there. What is once

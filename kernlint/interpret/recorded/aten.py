@@ -73,7 +73,8 @@ _CHANGED: Mapping[str, Callable[[Args, dict[str, Any]], Call]] = {
     "_batch_norm_with_update": _named("batch_norm", 0, 3, 4, 1, 2),
     "_softmax": _named("softmax", 0, 1),
     "_log_softmax": _named("log_softmax", 0, 1),
-    "nll_loss_forward": _named("gather", 0, 1),
+    **{name: _named("gather", 0, 1) for name in ("nll_loss_forward", "nll_loss2d_forward")},
+    **{f"upsample_{way}": _named("interpolate", 0, 1) for way in ("nearest2d", "bilinear2d", "bicubic2d", "linear1d")},
     "constant_pad_nd": _named("pad", 0, 1),
     "index": _indexed,
     "index_put_": _written,
@@ -97,7 +98,6 @@ _RENAMED: Mapping[str, str] = {
     "im2col": "unfold",
     "linalg_cross": "cross",
     "_prelu_kernel": "prelu",
-    "reflection_pad1d": "pad",
-    "reflection_pad2d": "pad",
+    **{f"{kind}_pad{rank}d": "pad" for kind in ("reflection", "replication") for rank in (1, 2, 3)},
     "copy": "clone",
 }

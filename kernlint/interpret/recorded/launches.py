@@ -12,7 +12,7 @@ from kernlint.interpret.host.launches import launch_one
 from kernlint.interpret.host.tuners import repeating, swept
 from kernlint.interpret.recorded.places import HERE, NotTold, Place
 from kernlint.interpret.recorded.tensors import Tensors
-from kernlint.interpret.values import Config, Jit
+from kernlint.interpret.values import Config, Jit, Unknown
 from kernlint.records import replace
 from kernlint.workload import Launch, Span, Tuning
 
@@ -69,7 +69,7 @@ class Launches(Tensors):
 
     def _tuning(self, tuner: Mapping[str, Any], jit: Jit, span: Span) -> Tuning:
         found = tuple(
-            Config(dict(one["kwargs"]), one["num_warps"], one["num_stages"], bool(one["hooked"]))
+            Config(dict(one["kwargs"]), one["num_warps"], one["num_stages"], Unknown("hook") if one["hooked"] else None)
             for one in tuner["configurations"]
         )
         known = jit.tuning
@@ -84,5 +84,5 @@ class Launches(Tensors):
             frozenset(str(name) for one in found for name in one.kwargs),
             frozenset(map(str, tuner["restored"])),
             frozenset(map(str, tuner["zeroed"])),
-            any(one.hooked for one in found),
+            any(one.hook is not None for one in found),
         )

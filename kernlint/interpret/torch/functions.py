@@ -86,8 +86,8 @@ def tensor_attribute(h: HostState, x: Tensor, name: str, node: cst.CSTNode) -> A
         return len(x.shape) if x.shape is not None else Unknown("rank")
     if name == "is_cuda" and h.is_hosted(x):
         return False
-    if name in ("is_cuda", "requires_grad", "is_sparse", "is_quantized", "is_leaf", "grad"):
-        return {"is_cuda": True, "requires_grad": h.differentiated, "grad": None}.get(name, False)
+    if name in ("is_cuda", "requires_grad", "is_sparse", "is_quantized", "is_leaf"):
+        return {"is_cuda": True, "requires_grad": h.differentiated}.get(name, False)
     if name == "data":
         return x
     if name == "itemsize":

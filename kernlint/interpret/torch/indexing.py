@@ -129,15 +129,17 @@ def assign(h: HostState, x: Tensor, key: Any, value: Any, node: cst.CSTNode) -> 
         with h.inside("masked_fill_", [x, key, value], {}):
             h.torch_op("masked_fill_", "elementwise", (x, key), (x,), node, x.numel)
         return
-    target = index(h, x, key, node)
+    with h.silent():  # what is written is not read before
+        target = index(h, x, key, node)
     if not isinstance(target, Tensor):
         return
     if isinstance(value, Unknown):
         h.unknown(f"line {h.span(node).line}: what `{h.code(node)}` is set to")
     reads = (value,) if isinstance(value, Tensor) else ()
     is_view = target.storage.id == x.storage.id
+    places = () if is_view else tensors_in([key])
     with h.inside(*(("setitem", [target, value]) if is_view else ("index_put", [x, key, value])), {}):
-        h.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
+        h.torch_op("setitem", "copy" if reads else "fill", (*reads, *places), (target,), node)
 
 
 def run_of(x: Tensor) -> dict[str, int]:

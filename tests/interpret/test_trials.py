@@ -1,0 +1,209 @@
+"""What tests, benchmarks and scripts give the functions that they try."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.callers import call_sites
+from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
+from kernlint.interpret.reading.launching import may_launch
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Repeat
+from kernlint.workload import dtype as dt
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) * 2, mask=offs < n)
+
+def launch(x):
+    y = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return y
+"""
+LAYERS = """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return launch(x)
+    @staticmethod
+    def backward(ctx, dy):
+        return launch_backward(dy)
+
+def launch_backward(dy):
+    dx = torch.empty_like(dy)
+    scale_kernel[(triton.cdiv(dy.numel(), 1024),)](dy, dx, dy.numel(), BLOCK=1024)
+    return dx
+
+scale = Scale.apply
+"""
+OPERATOR = """
+_SPACE = "mine"
+
+@torch.library.custom_op(f"{_SPACE}::scaled", mutates_args=())
+def _scaled(x: torch.Tensor) -> torch.Tensor:
+    return launch(x)
+
+@_scaled.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+def scale(x):
+    return torch.ops.mine.scaled(x)
+"""
+LIBRARY = """
+lib = torch.library.Library("mine", "FRAGMENT")
+lib.define("scaled(Tensor x) -> Tensor")
+
+@torch.library.impl(lib, "scaled", "Meta")
+def _(x):
+    return torch.empty_like(x, dtype=torch.int8)
+
+@torch.library.impl(lib, "scaled", "CUDA")
+def scaled_cuda(x):
+    return launch(x)
+
+def scale(x):
+    return torch.ops.mine.scaled.default(x)
+"""
+
+
+def arguments(folder: Path, module: str, caller: str, *functions: str) -> list[dict[str, object]]:
+    """What ``caller``, a test beside ``pkg/scaling.py``, gives each of ``functions``."""
+    for name, text in {
+        "pyproject.toml": "",
+        "pkg/__init__.py": "from .scaling import *\n",
+        "pkg/scaling.py": KERNEL + module,
+        "tests/test_scale.py": "import pytest, torch\nfrom pkg.scaling import scale\n" + textwrap.dedent(caller),
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    path = folder / "pkg/scaling.py"
+    read = parse_module(path.read_text(), str(path))
+    return [dict(site.arguments) for site in call_sites(read, functions, may_launch(read), HostFacts())]
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        "@pytest.mark.parametrize('n, d', [pytest.param(3, 5, id='small')])\ndef test(n, d):\n    scale(torch.ones(n, d))",
+        "@pytest.mark.parametrize('n', [pytest.param(3)])\ndef test(n):\n    scale(torch.ones(n, 5))",
+        "@pytest.fixture\ndef x():\n    return torch.ones(3, 5)\ndef test(x):\n    scale(x)",
+        "@pytest.fixture(params=[1, 3])\ndef n(request):\n    yield request.param\n"
+        "@pytest.fixture\ndef x(n):\n    return torch.ones(n, 5)\ndef test(x):\n    scale(x)",
+        "class TestScale:\n    def setup_method(self):\n        self.n = 3\n    def test(self):\n        scale(torch.ones(self.n, 5))",
+        "from absl.testing import parameterized\nclass TestScale:\n    @parameterized.parameters((1, 2), (3, 5))\n"
+        "    def test(self, n, d):\n        scale(torch.ones(n, d))",
+        "import argparse\ndef main():\n    parser = argparse.ArgumentParser()\n    parser.add_argument('--n', '-n', type=int, default=3)\n"
+        "    parser.add_argument('--row-size', type=int, default=5)\n    args = parser.parse_args()\n"
+        "    scale(torch.ones(args.n, args.row_size))\nmain()",
+        "from pkg import scaling\ndef test():\n    scaling.scale(torch.ones(3, 5))",
+    ],
+)
+def test_ways_to_say_what_is_tried(tmp_path, caller):
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found[0] == {"x": (dt.FLOAT32, (3, 5))}
+
+
+def test_fixtures_of_a_conftest(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/conftest.py").write_text(
+        "import pytest, torch\n@pytest.fixture\ndef x():\n    return torch.ones(3, 5).half()\n"
+    )
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", "def test(x):\n    scale(x)", "scale")
+    assert found == [{"x": (dt.FLOAT16, (3, 5))}]
+
+
+def test_a_fixture_that_asks_for_itself(tmp_path):
+    caller = "@pytest.fixture\ndef x(x):\n    return x\ndef test(x):\n    scale(x)"
+    assert arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale") == []
+
+
+@pytest.mark.parametrize("module", [LAYERS, OPERATOR, LIBRARY])
+def test_helpers_get_what_comes_through_what_is_called(tmp_path, module):
+    caller = "def test():\n    y = scale(torch.ones(3, 5).bfloat16())\n    assert scale(y).dtype == torch.bfloat16"
+    assert arguments(tmp_path, module, caller, "launch") == [{"x": (dt.BFLOAT16, (3, 5))}]
+
+
+def test_backward_passes_follow_their_forward_passes(tmp_path):
+    caller = "def test():\n    scale(torch.ones(3, 5, requires_grad=True)).sum().backward()"
+    assert arguments(tmp_path, LAYERS, caller, "launch_backward") == [{"dy": (dt.FLOAT32, (3, 5))}]
+
+
+def test_functions_of_the_same_name_elsewhere_are_no_callers(tmp_path):
+    caller = "def softmax(x):\n    return torch.softmax(x, -1)\ndef test():\n    softmax(torch.ones(3, 5))"
+    assert arguments(tmp_path, "def softmax(x):\n    return launch(x)\n", caller, "softmax") == []
+
+
+def test_hooks_of_configurations_set_the_blocks_of_descriptors():
+    source = """
+    import torch, triton
+    import triton.language as tl
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    def set_blocks(nargs):
+        nargs["a"].block_shape = [nargs["B"], 64]
+
+    @triton.autotune([triton.Config({"B": 32}, pre_hook=set_blocks)], key=[])
+    @triton.jit
+    def k(a, y, B: tl.constexpr):
+        tile = a.load([tl.program_id(0) * B, 0])
+        tl.store(y + tl.arange(0, B), tl.sum(tile, 1))
+
+    def rows(x: torch.Tensor):
+        y = torch.empty(x.shape[0], device=x.device)
+        k[(x.shape[0] // 32,)](TensorDescriptor.from_tensor(tensor=x, block_shape=[1, 1]), y)
+        return y
+    """
+    (workload,) = Program(parse_module(textwrap.dedent(source), "k.py"), None, Question()).workloads()
+    (load,) = workload.launches()[0].kernel.loads()
+    assert load.shape == (32, 64) and load.base == "a" and workload.inputs[0].shape is not None
+
+
+OPTIMIZER = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def step_kernel(p, g, m, n, lr, decay, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(m + i, tl.load(m + i) * 0.9 + tl.load(g + i))
+    tl.store(p + i, tl.load(p + i) * decay - lr * tl.load(m + i))
+
+class Momentum(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, decay=0.99):
+        super().__init__(params, dict(lr=lr, decay=decay))
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if len(state) == 0:
+                    state["m"] = torch.zeros_like(p)
+                n = p.numel()
+                step_kernel[(triton.cdiv(n, 64),)](p, p.grad, state["m"], n, group["lr"], group["decay"], B=64)
+"""
+
+
+def test_a_step_of_an_optimizer_goes_through_its_parameters():
+    facts = [parse_fact("params[]:fp16[4096]"), parse_fact("len(params)=3")]
+    (workload,) = Program(parse_module(OPTIMIZER, "k.py"), None, Question(facts=facts)).workloads()
+    (repeat,) = workload.steps
+    (launch,) = workload.launches()
+    assert isinstance(repeat, Repeat) and repeat.count == 3 and workload.entry == "Momentum.step"
+    tensors = [launch.tensor(name) for name in "pgm"]
+    assert [(x.dtype, x.shape) for x in tensors if x is not None] == [(dt.FLOAT16, (4096,))] * 3
+    assert launch.arguments["lr"] == 1e-3 and not workload.unknowns
+    assert len({x.storage.id for x in tensors if x is not None}) == 3
