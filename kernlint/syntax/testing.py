@@ -48,6 +48,12 @@ def is_benchmark(node: cst.FunctionDef, module: Module) -> bool:
     return any(origin_of(one.decorator, module.imports) == "triton.testing.perf_report" for one in node.decorators)
 
 
+def expects_errors(manager: cst.BaseExpression) -> bool:
+    """Whether the body of ``with manager`` is there to raise: ``pytest.raises(...)``, ``self.assertRaises(...)``."""
+    name = dotted_name(manager.func) if isinstance(manager, cst.Call) else None
+    return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")
+
+
 def returns_answers(node: cst.FunctionDef, module: Module) -> bool:
     """Whether a function of ``module`` returns nothing but None, constants and the results of tests."""
     returned = module.own(node.body, cst.Return)

@@ -47,7 +47,7 @@ def of_tensors(workload: Workload, of_numbers: Callable[[TorchOp], bool]) -> Wor
         told = False
         for step in doubtful:
             storages = {tensor.storage.id for tensor in (*step.reads, *step.writes)}
-            told = told or not certain.isdisjoint(storages) and not storages <= certain
+            told = told or (not certain.isdisjoint(storages) and not storages <= certain)
             certain |= storages if not certain.isdisjoint(storages) else set()
     numbers = {id(step) for step in doubtful if certain.isdisjoint(t.storage.id for t in step.writes)}
     if not numbers:
