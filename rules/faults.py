@@ -23,7 +23,8 @@ class MendedFault(Repair):
 
 
 class FaultRule(Rule, abstract=True):
-    """Reports each fault of some ``kinds``; those that rest on something open are at info level."""
+    """Reports each fault of some ``kinds``. Not said at all for those in ``if_certain``, a remark for others, of code that only a
+    compile-time condition of unknown value lets in."""
 
     bare = True
     at_any_size = True
@@ -45,19 +46,27 @@ class FaultRule(Rule, abstract=True):
                 fault.span,
                 fault.function or kernel,
                 kernel,
-                tuple(self.evidence_of(launch, fault, context)),
+                tuple(self._launched(launch, fault, context)),
                 self.change_of(launch, fault, context),
                 doubts=tuple(self.doubts_of(fault, context)),
             )
 
     def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:
         """What speaks against ``fault`` being one."""
-        if not fault.certain:
-            yield Doubt("no source settles whether the condition of it holds")
+        if fault.switch:
+            yield Doubt(
+                f"it is compiled only where `{fault.switch}`, which is False by default, is set; nothing in view sets it"
+            )
+        elif not fault.certain:
+            yield Doubt("it is compiled only under a compile-time condition whose value is not known here")
 
-    def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
-        """The proof: the values that the message tells, unless a rule has more to say."""
-        yield Evidence(fault.text, fault.span)
+    def _launched(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
+        """The launch that is meant, where one is in view and the fault stands elsewhere."""
+        if context.workload.bare or fault.span.line == launch.span.line:
+            return
+        values = ", ".join(f"{n}={v}" for n, v in launch.constexprs.items() if isinstance(v, (int, float, str)))
+        text = f"`{launch.kernel.name}` is launched here" + (f" with {values}" if values else "")
+        yield Evidence(f"{text}: the launch fails" if self.refused and fault.certain else text, launch.span)
 
     def change_of(self, launch: Launch, fault: Fault, context: Context) -> Change | None:
         """What mends the fault, where the rule knows."""

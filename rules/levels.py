@@ -13,6 +13,7 @@ from dataclasses import replace
 from kernlint.interpret.project import is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
+from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
 
@@ -35,6 +36,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     yield from finding.doubts
     if rule.refused and (why := _other_compiler(context)):
         yield Doubt(f"{why}, whose compiler may take it")
+    if rule.category not in NOT_ABOUT_SPEED and is_test_file(context.program.kernel.path):
+        yield Doubt("the file is a test, and nobody waits for its speed")
     launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")

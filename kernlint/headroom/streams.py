@@ -143,8 +143,10 @@ def second_pass(group: Group) -> Launch:
     load = Load(1, "parts", dt.FLOAT32, (1024,), lane(0), None, span)
     store = Store(2, "parts", dt.FLOAT32, (1,), lane(0), None, span)
     reduce = Reduce("sum", (1024,), 0, True, frozenset({1}), span)
-    tensor = group.writes[0].tensor if group.writes else group.nodes[-1].writes[0].tensor
-    return launch("finish", (load, reduce, store), (1,), {"parts": tensor}, span, function, 4)
+    # Where it is not followed what the group writes, what it reads stands in for that.
+    uses = (*group.writes, *group.nodes[-1].writes, *group.reads)
+    parts = {"parts": uses[0].tensor} if uses else {}
+    return launch("finish", (load, reduce, store), (1,), parts, span, function, 4)
 
 
 def work_of(node: Node, group: Group, tile: tuple[int, ...], block: int, span: Span) -> list[KernelNode]:

@@ -105,7 +105,7 @@ def call_sites(
     for tensors_given in (False, True):
         for other, called in callers:
             untold = wanted - {site.function for site in found if site.tells}
-            if not untold or budget < 0 or (telling >= _ENOUGH and tensors_given):
+            if budget < 0 or (not untold and (tensors_given or telling >= _ENOUGH)):
                 break
             if tensors_given != any(starts(node) for node in statements_using(other, called)):
                 more, spent = _calls_in(other, path, wanted, called, host)

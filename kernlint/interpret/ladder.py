@@ -84,8 +84,13 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
     roles = {name: _role(name, called.get(name, ()), ranks) for name in names if not _STRIDE.fullmatch(name)}
     flat = max(ranks.values(), default=0) <= 2
     paged = {name.partition(".")[0] for name, role in roles.items() if role == "page"}
+    headed = {name.removesuffix(".shape[1]") for name, role in roles.items() if role in ("heads", "few heads")}
     for name, role in roles.items():
-        if role == "batch" and flat:
+        tensor = name.removesuffix(".shape[0]")
+        tokens = (
+            tensor in headed and ranks.get(tensor) == 3 and roles.get(f"{tensor}.shape[2]") in ("head dim", "features")
+        )
+        if role == "batch" and (flat or (tokens and not _spelt(called.get(name, ())))):
             roles[name] = "rows"  # each of them is one
         elif name.removesuffix(".shape[0]") in paged:
             roles[name] = "pages"

@@ -14,7 +14,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
-from kernlint.workload import Expr, Size, Span, Tuning
+from kernlint.workload import Expr, Size, Span, Tensor, Tuning
 from kernlint.workload import expr as ex
 
 
@@ -31,6 +31,13 @@ class Rest(Unknown):
     it and what follows reach."""
 
     of: Any = None
+
+
+@dataclass(frozen=True)
+class DtypeOf(Unknown):
+    """The element type of ``tensor``, where that is not known."""
+
+    tensor: Tensor | None = None
 
 
 class Yielded(list[Any]):
@@ -96,6 +103,11 @@ class Namespace:
     """An external module or something inside one, by its canonical dotted path (``torch.nn.functional``)."""
 
     path: str
+
+
+@dataclass(frozen=True)
+class Reexported(Namespace):
+    """What a package that is not in view calls ``tl`` or ``triton``: Triton, as far as its names go; others are the package's own."""
 
 
 @dataclass(frozen=True)

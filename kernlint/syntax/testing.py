@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import PurePath
+
 import libcst as cst
 
 from kernlint.syntax.names import dotted_name, origin_of
@@ -14,6 +17,7 @@ _AGREEMENTS = frozenset("allclose array_equal equal isclose".split())
 _ASSERTING = ("pytest.", "torch.testing.assert", "triton.testing.assert", "numpy.testing.assert")
 #: The modules whose classes call the methods of those derived from them as tests.
 _CASES = ("unittest.", "torch.testing.")
+_COLLECTED = re.compile(r"test_.*\.py|.*_test\.py")
 
 
 def is_test(node: cst.FunctionDef, module: Module) -> bool:
@@ -33,9 +37,21 @@ def is_test_case(node: cst.ClassDef, module: Module) -> bool:
     return any((origin_of(base.value, module.imports) or "").startswith(_CASES) for base in node.bases)
 
 
+def is_test_file(path: str) -> bool:
+    """Whether pytest collects the file at ``path`` by its name, and that does not say that it measures."""
+    name = PurePath(path).name.lower()
+    return (name == "conftest.py" or bool(_COLLECTED.fullmatch(name))) and "bench" not in name and "perf" not in name
+
+
 def is_benchmark(node: cst.FunctionDef, module: Module) -> bool:
     """Whether Triton's benchmarking calls the function."""
     return any(origin_of(one.decorator, module.imports) == "triton.testing.perf_report" for one in node.decorators)
+
+
+def expects_errors(manager: cst.BaseExpression) -> bool:
+    """Whether the body of ``with manager`` is there to raise: ``pytest.raises(...)``, ``self.assertRaises(...)``."""
+    name = dotted_name(manager.func) if isinstance(manager, cst.Call) else None
+    return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")
 
 
 def returns_answers(node: cst.FunctionDef, module: Module) -> bool:

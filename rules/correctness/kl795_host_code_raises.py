@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Finding
 
 
 class HostCodeRaises(Rule):
@@ -68,5 +68,4 @@ class HostCodeRaises(Rule):
                 fault.span,
                 fault.function,
                 fault.function,
-                (Evidence(fault.text, fault.span),),
             )

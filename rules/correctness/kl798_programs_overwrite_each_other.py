@@ -11,6 +11,7 @@ from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed, versions
 from kernlint.rules.proofs.indices import addresses
 from kernlint.rules.proofs.iteration_domain import Site, open_symbols, sites, told
+from kernlint.rules.proofs.like_launches import found_in
 from kernlint.rules.proofs.touched_elements import Touched
 from kernlint.workload import Launch, concrete
 from kernlint.workload.expr import Atom, Lane, ProgramId
@@ -73,11 +74,11 @@ class ProgramsOverwriteEachOther(Rule):
     use_instead = "tl.store(y + row, tl.sum(v, axis=1))"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for first in context.workload.distinct_launches():
-            found = [(launch, collision) for launch in versions(first) if (collision := _collision(launch)) is not None]
-            if not found:
-                continue
-            launch, hit = found[0]
+        def colliding(first: Launch) -> list[tuple[Launch, Launch, _Collision]]:
+            found = ((launch, _collision(launch)) for launch in versions(first))
+            return [(first, launch, hit) for launch, hit in found if hit is not None][:1]
+
+        for first, launch, hit in found_in(context.workload.distinct_launches(), colliding):
             some = launch is not first
             settings = ", ".join(f"{name}={value}" for name, value in launch.constexprs.items()) if some else ""
             yield Finding(

@@ -17,6 +17,7 @@ from kernlint.rules.proofs.iteration_domain import (
     symbols_of,
     told,
 )
+from kernlint.rules.proofs.like_launches import found_in
 from kernlint.rules.proofs.source_text import text_at
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span, Workload
@@ -59,19 +60,15 @@ def overflows(workload: Workload) -> list[Overflow]:
 
 
 def _overflows(workload: Workload) -> list[Overflow]:
-    overflowing: list[Overflow] = []
-    seen: set[tuple[str, Span]] = set()
-    for launch in workload.distinct_launches():
+    def overflowing(launch: Launch) -> Iterator[Overflow]:
         for site in sites(launch.kernel):
-            for narrow in site.access.narrow:
-                key = (launch.kernel.name, narrow.span)
-                if key in seen:
-                    continue
-                found = _judged(workload, launch, narrow, site)
-                if found is not None:
-                    seen.add(key)
-                    overflowing.append(found)
-    return overflowing
+            judged = (_judged(workload, launch, narrow, site) for narrow in site.access.narrow)
+            yield from (one for one in judged if one is not None)
+
+    first: dict[tuple[str, Span], Overflow] = {}
+    for one in found_in(workload.distinct_launches(), overflowing):
+        first.setdefault((one.launch.kernel.name, one.narrow.span), one)
+    return list(first.values())
 
 
 def random_overflows(workload: Workload) -> Iterator[Overflow]:

@@ -20,6 +20,7 @@ from kernlint.rules.proofs.iteration_domain import (
     symbols_of,
     told,
 )
+from kernlint.rules.proofs.like_launches import found_in
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
@@ -87,14 +88,18 @@ def overruns(workload: Workload, kind: type[Access]) -> list[Overrun]:
 
 def _overruns(workload: Workload) -> list[Overrun]:
     views = extents(workload)
-    asked = (
-        (launch, site)
-        for first in workload.launches()
-        for launch in versions(first)
-        for site in sites(launch.kernel, Load, Store)
-    )
-    found = (_overrun(workload, launch, site, views) for launch, site in asked)
-    return [one for one in found if one is not None]
+
+    def leaving(first: Launch) -> Iterator[Overrun]:
+        asked = ((launch, site) for launch in versions(first) for site in sites(launch.kernel, Load, Store))
+        found = (_overrun(workload, launch, site, views) for launch, site in asked)
+        yield from (one for one in found if one is not None)
+
+    def seen_as(launch: Launch) -> tuple[object, ...]:
+        tensors = (value for value in launch.arguments.values() if isinstance(value, Tensor))
+        shown = (views.get(tensor.storage.id, ()) for tensor in tensors)
+        return tuple(frozenset((view.shape, view.strides, view.offset) for view in seen) for seen in shown)
+
+    return list(found_in(workload.launches(), leaving, seen_as))
 
 
 def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
@@ -163,15 +168,15 @@ def shortfalls(workload: Workload) -> list[Shortfall]:
 
 
 def _shortfalls(workload: Workload) -> list[Shortfall]:
-    stopping: list[Shortfall] = []
-    for first in workload.distinct_launches():
+    def stopping(first: Launch) -> list[Shortfall]:
         by_version = [[*_of_version(workload, launch)] for launch in versions(first)]
         if all(by_version):
             by_version += [[*_of_version(workload, launch)] for launch in first.alternatives[len(by_version) - 1 :]]
         constant = set.intersection(*({short.place for short in each} for each in by_version))
         found = [replace(short, always=short.place in constant) for each in by_version for short in each]
-        stopping += sorted(found, key=lambda short: not short.always)
-    return stopping
+        return sorted(found, key=lambda short: not short.always)
+
+    return list(found_in(workload.distinct_launches(), stopping))
 
 
 def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:

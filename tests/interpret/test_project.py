@@ -250,3 +250,17 @@ def test_a_pipe_in_the_project_is_not_waited_for(project):
         return
     os.mkfifo(project / "tests" / "scaling_scale.py")
     assert len(sites(project)) == 2
+
+
+def test_a_benchmark_that_tells_little_does_not_end_the_search(project):
+    (project / "bench").mkdir()
+    write(project, "bench/bench_scale.py", """
+        import torch
+        from pkg.ops import scale
+        def main(x=None):
+            scale(x, torch.ones(()))
+        main()
+    """)  # fmt: skip
+    found = sites(project)
+    assert (dt.BFLOAT16, (512, 2048)) in [site.arguments.get("x") for site in found]
+    assert any(site.path.endswith("bench_scale.py") for site in found)

@@ -139,3 +139,54 @@ def test_what_is_no_kernels_is_not_asked_who_launches_it(tmp_path: Path) -> None
     source = "import triton.ops\n" + textwrap.dedent(REFUSED)
     assert alone("KL803", source) == ["error"]
     assert levels(tmp_path, source, "KL803") == ["error"]
+
+
+def test_names_of_a_package_out_of_view_that_calls_something_triton() -> None:
+    assert alone("KL701", ROUNDED) == []
+    assert alone("KL701", ROUNDED.replace("from p.ops import triton as ops", "from p.ops import tl as ops")) == []
+    assert alone("KL701", ROUNDED.replace("from p.ops import triton as ops", "import triton.language as ops")) == [
+        "error"
+    ]
+
+
+SYNCED = """
+    @triton.jit
+    def fill(x, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(x + i, 1.0, mask=i < n)
+
+    def run(a: torch.Tensor, b: torch.Tensor):
+        x = torch.empty(4096, device="cuda")
+        fill[(64,)](x, 4096, B=64)
+        torch.cuda.synchronize()
+        return torch.add(x, 1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [("fill.py", ["warning"]), ("test_fill.py", ["info"]), ("fill_test.py", ["info"]), ("test_perf.py", ["warning"])],
+)
+def test_nobody_waits_for_the_speed_of_a_test(file: str, expected: list[str]) -> None:
+    assert told(file, (HEADER + textwrap.dedent(SYNCED)).encode(), "KL602") == expected
+
+
+NUMBERS = """
+    @triton.jit
+    def fill(x, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(x + i, 1.0, mask=i < n)
+
+    def run(x, rank, ranks):
+        fill[(64,)](x, 4096, B=64)
+        source = (rank + 1) % ranks
+        expected = source * 100 + 42
+        assert x.item() == expected
+"""
+
+
+def test_arithmetic_on_what_may_be_a_number() -> None:
+    assert alone("KL404", NUMBERS) == []
+    assert alone("KL602", NUMBERS) == []
+    given = NUMBERS.replace("assert x.item() == expected", "return torch.add(expected, source)")
+    assert alone("KL404", given) != []

@@ -934,6 +934,18 @@ CASES = {
         },
         6,
     ),
+    "classes of places": (
+        {
+            "forward": (
+                "a = F.cross_entropy(x.float(), t, ignore_index=3, reduction='none')\n"
+                "return a, F.cross_entropy(x.float(), t, ignore_index=3, label_smoothing=0.1), F.nll_loss(x.float(), t, reduction='sum')"
+            ),
+            "inputs": "torch.randn(2, 7, 9, B).half(), torch.randint(0, 7, (2, 9, B))",
+            "constants": "B = 48",
+            "arguments": "x, t",
+        },
+        2,
+    ),
     "put from the end of a part": (
         {
             "forward": (

@@ -554,3 +554,31 @@ def test_nothing_is_decided_about_memory_that_was_not_followed():
     verdict = ask(source, "x:fp16[1048576]").verdict
     assert verdict.details.certainty == "unknown" and not verdict.worth_optimizing
     assert verdict.reason.startswith("Not decided: what `copy` gets as `x_ptr` was not followed")
+
+
+def test_numbers_that_only_reach_a_kernel_as_numbers_are_no_tensors():
+    source = (
+        STREAM.format(kernel="copy", value="x * n", annotation=", step", check="n = 0.9 ** step / 2")
+        .replace("        n = x.numel()\n", "")
+        .replace("offs < n", "offs < 4096")
+        .replace("triton.cdiv(n, 1024)", "triton.cdiv(x.numel(), 1024)")
+    )
+    found = ask(source, "x:fp16[4096]")
+    assert [step.name for step in found.reading.workloads[0].all_steps if hasattr(step, "kind")] == ["empty_like"]
+    assert found.verdict.details.certainty == "proven"
+
+
+@pytest.mark.parametrize(
+    ("axes", "expected"),
+    [
+        ("N, num_heads, head_dim", (4096, 32, 128)),
+        ("batch, num_heads, head_dim", (4, 32, 128)),
+        ("num_seqs, num_heads, head_dim", (64, 32, 128)),
+        ("B, V", (4096, 32768)),
+        ("B, T, C", (4, 2048, 256)),
+    ],
+)
+def test_plausible_sizes_of_what_axes_are_called(axes, expected):
+    source = STREAM.format(kernel="copy", value="x", annotation="", check=f"{axes} = x.shape")
+    facts = {f.name: f.value for f in ask(source).verdict.details.scenarios[0].facts if f.source == "ladder"}
+    assert tuple(facts[f"x.shape[{axis}]"] for axis in range(len(expected))) == expected

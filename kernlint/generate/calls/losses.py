@@ -50,14 +50,21 @@ def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -
     return make
 
 
-def _cross_entropy(w: Writer) -> Value:
-    """Of logits [n, classes] and class numbers [n]."""
+def _classified(w: Writer) -> tuple[Tensor, Tensor, tuple[Size, ...]]:
+    """What has an element for each class along its second axis, the class numbers, and the shape of these."""
     x, target = w.tensor(0, "input"), w.tensor(1, "target")
+    shape = x.shape or ()
+    rows = (*shape[:1], *shape[2:])
+    if len(shape) < 2 or target.shape != rows or not (target.dtype or dt.FLOAT32).is_integer:
+        raise CannotGenerate("a loss of other than class numbers")
+    return x, target, rows
+
+
+def _cross_entropy(w: Writer) -> Value:
+    """Of logits [n, classes, ...] and class numbers [n, ...]."""
+    x, target, rows = _classified(w)
     shape, given = x.shape or (), loss_settings(w)
     smoothing = given.get("label_smoothing", 0.0)
-    if len(shape) != 2 or len(target.shape or ()) != 1:
-        raise CannotGenerate("a cross entropy of other than class numbers")
-    rows = shape[:1]
     top, total = (w.reduce(kind, x, [1], False, dt.FLOAT32) for kind in ("max", "expsum"))
     level = w.map("add", top, w.map("log", total, shape=rows), shape=rows, dtype=dt.FLOAT32)
 
@@ -77,19 +84,20 @@ def _of_classes(
     w: Writer, x: Tensor, target: Tensor, given: Mapping[str, Any], losses: Callable[[Value], Value]
 ) -> Value:
     """What ``losses`` makes of the element of each row of ``x`` that ``target`` names, put together; some classes do not count."""
-    rows, reduction = (x.shape or ())[:1], given.get("reduction", "mean")
+    rows, reduction = target.shape or (), given.get("reduction", "mean")
+    every = list(range(len(rows)))
     counts = w.map("ne", target, given.get("ignore_index", -100), shape=rows)
     known = w.map("where", counts, target, 0, shape=rows, dtype=dt.INT64)
     view = w.operand(x)
-    places = looked_through(view.index, [lane(0), element(1)])
+    places = looked_through(view.index, [lane(0), element(1), *map(lane, every[1:])])
     own = Value("pick", rows, dt.FLOAT32, (View(view.value, places), View(known, identity(rows))), {"wraps": ()})
     lost = w.map("where", counts, losses(own), 0.0, shape=rows, dtype=dt.FLOAT32)
     if reduction == "none":
         return lost
-    whole = w.reduce("sum", lost, [0], False, dt.FLOAT32)
+    whole = w.reduce("sum", lost, every, False, dt.FLOAT32)
     if reduction == "sum":
         return whole
-    number = w.reduce("sum", w.map("cast", counts, shape=rows, dtype=dt.FLOAT32), [0], False, dt.FLOAT32)
+    number = w.reduce("sum", w.map("cast", counts, shape=rows, dtype=dt.FLOAT32), every, False, dt.FLOAT32)
     return w.map("div", whole, number)
 
 
@@ -133,12 +141,9 @@ def _kl_div(w: Writer) -> Value:
 
 
 def _picked_loss(w: Writer) -> Value:
-    """``nll_loss`` of logarithms [n, classes] and class numbers [n]."""
-    x, target = w.tensor(0, "input"), w.tensor(1, "target")
-    shape, given = x.shape or (), loss_settings(w)
-    if len(shape) != 2 or len(target.shape or ()) != 1:
-        raise CannotGenerate("a loss of other than class numbers")
-    return _of_classes(w, x, target, given, lambda own: w.map("neg", own, shape=shape[:1], dtype=dt.FLOAT32))
+    """``nll_loss`` of logarithms [n, classes, ...] and class numbers [n, ...]."""
+    x, target, rows = _classified(w)
+    return _of_classes(w, x, target, loss_settings(w), lambda own: w.map("neg", own, shape=rows, dtype=dt.FLOAT32))
 
 
 def _binary(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:

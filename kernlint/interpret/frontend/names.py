@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.interpret.frontend.language.functions import constant
 from kernlint.interpret.jit_source import assignment, plain_global, torch_dtype
-from kernlint.interpret.values import Function, Namespace, Scope, Unknown
+from kernlint.interpret.values import Function, Namespace, Reexported, Scope, Unknown
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
@@ -87,7 +87,8 @@ def external(f: FrontEnd, value: Namespace, name: str, node: cst.CSTNode) -> Any
             return float("nan") if name == "nan" else 3.14
         return Namespace(path)
     if f.target.has(path) is False:
-        return missing(f, path, node)
+        own = isinstance(value, Reexported) and not f.target.ever(path)
+        return Unknown("a name of another package") if own else missing(f, path, node)
     change = f.target.change(path)
     if change is not None and f.target.deprecated(change):
         shown = path.replace("triton.language", "tl", 1)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
+from kernlint.interpret.host.values import ContiguityTest, ShapeOf
 from kernlint.interpret.torch.shapes import contiguous_strides
-from kernlint.interpret.values import Scope, Unknown
+from kernlint.interpret.values import DtypeOf, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Dtype, Expr, Opaque, Symbol, Tensor

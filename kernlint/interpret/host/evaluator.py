@@ -56,6 +56,7 @@ from kernlint.interpret.values import (
 )
 from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
+from kernlint.syntax.testing import expects_errors
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
@@ -416,7 +417,7 @@ class HostEvaluator(HostOperators):
         saved, target = self.depth_once, self.target
         if any(self._captures(item.item, scope) for item in node.items):
             self.depth_once = 0
-        if any(_expects_errors(item.item) for item in node.items):
+        if any(expects_errors(item.item) for item in node.items):
             self.target = None  # what is refused there is meant to be
         try:
             super().exec_With(node, scope)
@@ -495,9 +496,3 @@ def _looked_up(node: cst.Call, module: Module, then: Scope, scope: Scope) -> tup
                 if isinstance(value, Function) and value.closure is scope:
                     left.append(value.node)
     return id(then.parent), found
-
-
-def _expects_errors(manager: cst.BaseExpression) -> bool:
-    """Whether the body of ``with manager`` is there to raise: ``pytest.raises(...)``, ``self.assertRaises(...)``."""
-    name = dotted_name(manager.func) if isinstance(manager, cst.Call) else None
-    return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")

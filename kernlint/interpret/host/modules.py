@@ -12,7 +12,7 @@ import libcst as cst
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.library import external_attribute
 from kernlint.interpret.host.releases import demand
-from kernlint.interpret.values import Deferred, ModuleInView, Namespace, Scope
+from kernlint.interpret.values import Deferred, ModuleInView, Namespace, Reexported, Scope
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 
@@ -74,7 +74,7 @@ def _not_found(h: HostEvaluator, package: str, name: str) -> Any:
     """What ``name`` of a package outside the tree stands for."""
     if name in ("tl", "triton") and not package.startswith("triton"):
         # A package's own re-export, such as `from vllm.triton_utils import tl, triton`.
-        return Namespace("triton.language" if name == "tl" else "triton")
+        return Reexported("triton.language" if name == "tl" else "triton")
     return external_attribute(h, Namespace(_canonical(package)), name)
 
 

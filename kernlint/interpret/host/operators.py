@@ -46,8 +46,8 @@ _OP_NAMES = {
 }
 
 
-#: Operators that make whole numbers of whole numbers.
-_WHOLE = frozenset({"+", "-", "*", "//", "%"})
+#: Operators that make numbers of numbers.
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "/", "**"})
 
 
 class HostOperators(HostState):
@@ -66,7 +66,7 @@ class HostOperators(HostState):
                 # torch divides a number by a tensor in two steps.
                 a, b, name = self._operator("reciprocal", [b], node), a, "*"
             result = self._operator(_OP_NAMES.get(name, name), [a, b], node)
-            if isinstance(result, Tensor) and name in _WHOLE:
+            if isinstance(result, Tensor) and name in _ARITHMETIC:
                 self.computed_from[result.storage.id] = tuple(x for x in (a, b) if isinstance(x, Tensor))
             return result
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
@@ -84,7 +84,10 @@ class HostOperators(HostState):
     ) -> Any:
         """One of Python's operators on tensors."""
         with self.inside(name, args, {}):
-            return elementwise(self, name, args, node, dtype, into=into)
+            result = elementwise(self, name, args, node, dtype, into=into)
+        if isinstance(result, Tensor) and into is None:
+            self.operated.add(result.storage.id)
+        return result
 
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if isinstance(a, Tensor):

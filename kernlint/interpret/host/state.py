@@ -16,13 +16,13 @@ from kernlint.interpret.host import checks
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
 from kernlint.interpret.host.recording import Recording, as_data
-from kernlint.interpret.host.values import ContiguityTest, DtypeOf, LongList, OpenItems, ShapeOf
+from kernlint.interpret.host.values import ContiguityTest, LongList, OpenItems, ShapeOf
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
-from kernlint.interpret.values import Class, Deferred, Function, Instance, Rest, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, DtypeOf, Function, Instance, Rest, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
@@ -94,8 +94,9 @@ class HostState(Recording):
         self.unplaced: set[int] = set()
         self.perhaps: set[int] = set()
         self.perhaps_truths: set[int] = set()
-        #: What Python's arithmetic has made results of, by their storage: numbers, where the results are.
+        #: What Python's arithmetic has made results of, by their storage: numbers, where the results are. All that its operators made.
         self.computed_from: dict[int, tuple[Tensor, ...]] = {}
+        self.operated: set[int] = set()
         #: Storages whose size the host has read from a tensor, with the places where it did.
         self.read_sizes: dict[int, frozenset[Span]] = {}
         #: Whether something of the call may be seen elsewhere although it is not returned.
@@ -303,6 +304,11 @@ class HostState(Recording):
             return True
         made = x.storage.id in self.perhaps or x.storage.origin == "input"
         return made and x.dtype is None and x.shape is None
+
+    def of_numbers(self, step: TorchOp) -> bool:
+        """Whether one of Python's operators makes ``step`` of what may as well be numbers."""
+        made = all(t.storage.id in self.operated for t in step.writes)
+        return made and bool(step.reads) and all(map(self.perhaps_number, step.reads))
 
     def torch_op(
         self,

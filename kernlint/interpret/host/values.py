@@ -7,7 +7,7 @@ from typing import Any
 
 from kernlint.interpret.triton.reading import argument_block
 from kernlint.interpret.triton.values import Block, Descriptor
-from kernlint.interpret.values import Builtin, Jit, ReadValue, Unknown
+from kernlint.interpret.values import Builtin, Jit, ReadValue
 from kernlint.records import dataclass
 from kernlint.workload import Size, Span, Tensor
 
@@ -18,13 +18,6 @@ class ShapeOf:
 
     tensor: Tensor
     what: str
-
-
-@dataclass(frozen=True)
-class DtypeOf(Unknown):
-    """The element type of ``tensor``, where that is not known."""
-
-    tensor: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import libcst as cst
 from kernlint.interpret.host.first_call import first_steps, later_steps
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised
 from kernlint.interpret.reading.arguments import ArgumentReading
+from kernlint.interpret.reading.effects import of_tensors
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.values import Function, Instance, Unknown
 from kernlint.records import replace
@@ -76,6 +77,7 @@ class CallReading(ArgumentReading):
             faults=tuple(host.host_faults.values()),
             made=first_steps(host.made),
         )
+        workload = of_tensors(workload, host.of_numbers)
         return replace(workload, symbols=open_symbols(workload.first_call()))
 
 

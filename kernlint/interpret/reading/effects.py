@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
 
 from kernlint.interpret.values import Unknown
+from kernlint.records import replace
 from kernlint.syntax.testing import returns_answers
 from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Access
+from kernlint.workload.steps import map_steps
 
 
 def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escapes: bool) -> bool:
@@ -25,6 +28,40 @@ def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escape
         own = made_up and any(_draws(step) for step in steps)
         return not own or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
     return not made_up and (escapes or any(_writes_to_others(step) for step in steps))
+
+
+def of_tensors(workload: Workload, of_numbers: Callable[[TorchOp], bool]) -> Workload:
+    """``workload`` without the steps that may as well be arithmetic ``of_numbers``, where nothing they get to is a tensor for certain:
+    no kernel and no other operation takes it, and it is not what the call gives."""
+    certain = {tensor.storage.id for tensor in workload.outputs}
+    doubtful: list[TorchOp] = []
+    for step in workload.first_call().all_steps:
+        if isinstance(step, TorchOp) and of_numbers(step):
+            doubtful.append(step)
+        elif isinstance(step, TorchOp):
+            certain.update(tensor.storage.id for tensor in (*step.reads, *step.writes))
+        elif isinstance(step, Launch):
+            certain.update(t.storage.id for t in step.arguments.values() if isinstance(t, Tensor))
+    told = True
+    while told:
+        told = False
+        for step in doubtful:
+            storages = {tensor.storage.id for tensor in (*step.reads, *step.writes)}
+            told = told or (not certain.isdisjoint(storages) and not storages <= certain)
+            certain |= storages if not certain.isdisjoint(storages) else set()
+    numbers = {id(step) for step in doubtful if certain.isdisjoint(t.storage.id for t in step.writes)}
+    if not numbers:
+        return workload
+
+    def kept(step: Step) -> Step | None:
+        return None if id(step) in numbers else step
+
+    first = workload.first_steps
+    return replace(
+        workload,
+        steps=map_steps(workload.steps, kept),
+        first_steps=map_steps(first, kept) if first is not None else None,
+    )
 
 
 def _draws(step: Step) -> bool:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.host.values import DtypeOf
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.torch.arguments import dtype_given, names_cpu, on_cpu, shape_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype
 from kernlint.interpret.torch.shapes import Shape, axis_of, channels_last, contiguous_strides, is_dense
-from kernlint.interpret.values import Unknown
+from kernlint.interpret.values import DtypeOf, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
