@@ -50,6 +50,13 @@ def streams(group: Group, device: Device) -> Iterator[Version]:
             first = one_pass(group, elements / (height * row), (height, width))
             yield ((first, second_pass(group)) if group.form in (TOTAL, COLUMN) else (first,)), "rows"
     split = row > 1 or group.form in (TOTAL, COLUMN)
+    if split and group.passes > 1 and elements / row < device.sm_count:
+        # Too few rows for a program each: all have to be done with their parts of a row before any goes over it again.
+        for block in _BLOCKS:
+            shares = math.ceil(elements / block)
+            sums, results = one_pass(replace(group, writes=()), shares, (block,)), one_pass(group, shares, (block,))
+            yield (sums, results), "partial results, then the rows again"
+        return
     group = replace(group, reads=tuple(replace(use, bytes=use.bytes * group.passes) for use in group.reads))
     if row <= 1 or row > 2048:
         for block in _BLOCKS:

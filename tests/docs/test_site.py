@@ -165,7 +165,7 @@ def test_the_tutorial_ends_in_a_proof(tmp_path):
     pytest.importorskip("triton")
     page = ROOT / "docs" / "tutorial.md"
     text = doc_outputs.rewritten(page.read_text(encoding="utf-8"), tmp_path)
-    assert "correct: before and after agree with the reference at 11 of 11 sizes" in text
+    assert re.search(r"correct: before and after agree with the reference at (\d+) of \1 sizes", text)
 
 
 def test_a_command_that_prints_something_else_is_noticed(tmp_path):

@@ -17,7 +17,7 @@ SLOW = {
     "02-token-quant-few-programs": (10.96, "programs"),
     "04-latent-expand-serial-chunks": (14.39, "programs"),
     "08-expert-fill-one-program": (16.28, "programs"),
-    "10-column-sum-strided": (3.42, "neighbouring"),
+    "10-column-sum-strided": (3.42, "neighbours"),
     "12-rmsnorm-two-pass": (6.95, "kernel"),
 }
 
