@@ -116,6 +116,54 @@ def test_ways_to_say_what_is_tried(tmp_path, caller):
     assert found[0] == {"x": (dt.FLOAT32, (3, 5))}
 
 
+@pytest.mark.parametrize(
+    ("option", "shape"),
+    [
+        ("'--n', type=int, default='3'", (3, 5)),
+        ("'--n', type=lambda text: 8, default='3'", None),
+        ("'--n', action=[1], default=3", (3, 5)),
+        ("'--n', dest=['n'], default=3", None),
+        ("'--n', type=int, default='three'", None),
+    ],
+)
+def test_options_of_a_script(tmp_path, option, shape):
+    caller = f"""
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument({option})
+    scale(torch.ones(parser.parse_args().n, 5))
+    """
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found == [{"x": (dt.FLOAT32, shape)}]
+
+
+def test_a_command_line_that_is_given_sets_options(tmp_path):
+    caller = """
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--n', type=int, default=3)
+    scale(torch.ones(parser.parse_args(['--n', '7']).n, 5))
+    """
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found == [{"x": (dt.FLOAT32, None)}]
+
+
+@pytest.mark.parametrize("odd", ["pick = lambda self: 1", "__init__ = lambda self: None", "setUp = lambda self, n: n"])
+def test_lambdas_of_a_class_are_no_tests(tmp_path, odd):
+    caller = f"class TestScale:\n    {odd}\n    def test(self):\n        scale(torch.ones(3, 5))"
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found == [{"x": (dt.FLOAT32, (3, 5))}]
+
+
+def test_lambdas_of_a_class_are_no_entries():
+    scale = "class Scale:\n    pick = lambda self: 1\n    def __call__(self, x):\n        return launch(x)\n"
+    workloads = Program(parse_module(KERNEL + scale, "k.py"), None, Question()).workloads()
+    assert "Scale.__call__" in [workload.entry for workload in workloads]
+    model = "class Scale:\n    forward = lambda self, x: launch(x)\n"
+    (workload,) = Program(parse_module(KERNEL + model, "k.py"), None, Question(entry="Scale.forward")).workloads()
+    assert len(workload.launches()) == 1
+
+
 def test_fixtures_of_a_conftest(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/conftest.py").write_text(
