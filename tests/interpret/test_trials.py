@@ -148,6 +148,40 @@ def test_a_command_line_that_is_given_sets_options(tmp_path):
     assert found == [{"x": (dt.FLOAT32, None)}]
 
 
+@pytest.mark.parametrize(
+    ("decorator", "takes", "shape"),
+    [
+        ("parameterized.named_parameters(('small', 1, 2), ('large', 3, 5))", "n, d", (3, 5)),
+        ("parameterized.named_parameters([('small', 1, 2), ('large', 3, 5)])", "n, d", (3, 5)),
+        ("parameterized.named_parameters(dict(testcase_name='one', n=3, d=5))", "n, d", (3, 5)),
+        ("parameterized.named_parameters(('one', 3))", "n, d=5", (3, 5)),
+        ("parameterized.parameters((1,), (3,))", "n, d=5", (3, 5)),
+        ("parameterized.parameters(1, 3)", "n, d=5", (3, 5)),
+        ("parameterized.parameters([(1, 2), (3, 5)])", "n, d", (3, 5)),
+        ("parameterized.parameters(*[(1, 2), (3, 5)])", "n, d", (3, 5)),
+        ("parameterized.parameters([1, 2], [3, 5])", "n, d", (3, 5)),
+        ("parameterized.parameters({'n': 3, 'd': 5})", "n, d", (3, 5)),
+        ("parameterized.parameters(unknown_case())", "n, d=5", None),
+        ("parameterized.expand([(3, 5)])", "n, d", (3, 5)),
+        ("parameterized.expand([[3], [3]])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize(['n'], [(128,), (3,)])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize(['n'], [pytest.param(3)])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize('n,', [3])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize('shape', [(3, 5)])", "shape, n=3, d=5", (3, 5)),
+        ("pytest.mark.parametrize('n', [4], indirect=True)", "n, d=5", None),
+        ("parameterized.parameters()", "n=3, d=5", (3, 5)),
+        ("parameterized.named_parameters(7)", "n=3, d=5", (3, 5)),
+    ],
+)
+def test_sets_of_values_as_their_decorators_take_them(tmp_path, decorator, takes, shape):
+    caller = (
+        "from absl.testing import parameterized\nfrom nowhere import unknown_case\n"
+        f"class TestScale:\n    @{decorator}\n    def test(self, {takes}):\n        scale(torch.ones(n, d))"
+    )
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found[0] == {"x": (dt.FLOAT32, shape)}
+
+
 @pytest.mark.parametrize("odd", ["pick = lambda self: 1", "__init__ = lambda self: None", "setUp = lambda self, n: n"])
 def test_lambdas_of_a_class_are_no_tests(tmp_path, odd):
     caller = f"class TestScale:\n    {odd}\n    def test(self):\n        scale(torch.ones(3, 5))"
