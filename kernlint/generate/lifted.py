@@ -22,6 +22,8 @@ class ProgramReader(Reader):
 
     def __init__(self, workload: Workload) -> None:
         self.graph = Graph()
+        #: The rounds of the Python loops around what is read.
+        self._around: list[Atom] = []
         super().__init__(workload, {})
 
     def _step(self, step: Step) -> None:
@@ -33,19 +35,28 @@ class ProgramReader(Reader):
             super()._step(step)
 
     def _launch(self, launch: Launch) -> None:
-        LaunchReader(launch, self.holds, self.graph).read()
+        LaunchReader(launch, self.holds, self.graph, self._around).read()
         changed = [name for name, tensor in self.workload.arguments.items() if self._is_changed(tensor)]
         if changed:
             raise CannotGenerate(f"`{launch.kernel.name}` changes the argument `{changed[0]}`")
 
     def _rounds(self, loop: Repeat) -> None:
         """Launches of Python loops that keep apart, each read once: the rounds are programs along one more axis of the grid."""
+        self._around.append(self._round(loop))
+        self._of_a_round(loop)
+        self._around.pop()
+
+    def _round(self, loop: Repeat) -> Atom:
+        """What counts the rounds of ``loop``, each of which does the same with what is its own."""
         rounds = lift(loop.count).value if loop.count is not None else None
         if loop.round is None or loop.before is None or rounds is None or rounds < 1:
             raise CannotGenerate("a Python loop of which it is not known how often it goes round")
         if not _same_round(loop.earlier, loop.body, {loop.before: Expr.atom(loop.round)}):
             raise CannotGenerate("a Python loop around launches that hands something on")
         self.graph.box[loop.round] = 0, rounds - 1
+        return loop.round
+
+    def _of_a_round(self, loop: Repeat) -> None:
         if len(loop.body) == 1 and isinstance(loop.body[0], Repeat):
             self._rounds(loop.body[0])
             return

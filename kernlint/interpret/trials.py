@@ -44,15 +44,16 @@ def call_methods(reading: Reading, cls: Class) -> None:
     init = class_attribute(host, cls, "__init__", None)
     if isinstance(init, Function):
         host.invoke(init, [instance, *reading._arguments(init, None, skip=1)], {})
-    methods = [one for one in cls.scope.vars.values() if isinstance(one, Function) and one.name != "__init__"]
+    called = [one for name, one in cls.scope.vars.items() if isinstance(one, Function) and name != "__init__"]
+    # Nobody calls a lambda of a class as a test.
+    methods = [one for one in called if isinstance(one.node, cst.FunctionDef)]
     for method in sorted(methods, key=lambda one: one.name not in _PREPARING):
         call_test(reading, method, (instance,))
 
 
 def _names(function: Function) -> list[str]:
-    node = function.node
-    assert isinstance(node, cst.FunctionDef)
-    return [p.name.value for p in (*node.params.posonly_params, *node.params.params)]
+    params = function.node.params
+    return [p.name.value for p in (*params.posonly_params, *params.params)]
 
 
 def _cases(reading: Reading, function: Function, names: list[str]) -> list[dict[str, Any]]:

@@ -253,3 +253,67 @@ def test_refused_or_read_round_by_round(forward: str, tmp_path: Path) -> None:
 def test_nothing_is_written_where_there_are_many_rounds(forward: str) -> None:
     made = attempt(program(forward, sizes="100, 4, 257"))
     assert made.rewriting is None or "for " in str(made.rewriting.edits), made.rewriting
+
+
+_IN_PLACE = """
+@triton.jit
+def add(src, dst, n, rounds, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for _ in range(rounds):
+        tl.store(dst + i, tl.load(dst + i, mask=i < n) + tl.load(src + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def backwards(src, dst, m, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    tl.store(dst + (m - 1 - row) * n + i, tl.load(src + row * n + i, mask=i < n) * 2.0, mask=i < n)
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "for b in range(40):\n    add[(2,)](x, y, N, 1, BLOCK=256)",
+        "for b in range(B):\n    for h in range(40):\n        add[(2,)](x[b], y[b], N, 1, BLOCK=256)",
+        "add[(2,)](x, y, N, 3, BLOCK=256)",
+    ],
+)
+def test_rounds_that_go_on_with_what_they_have_written_are_not_one(launch: str) -> None:
+    made = attempt(program(f"y = x * 1.0\n{launch}\nreturn y", body=_IN_PLACE))
+    assert made.rewriting is None and "go on with what" in made.reason
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "for b in range(B):\n    add[(2,)](x[b], y[b], N, 1, BLOCK=256)",
+        "for b in range(B):\n    double[(1,)](x[b], y[B - 1 - b], N, BLOCK=512)",
+        "for b in range(B - 5):\n    double[(1,)](x[b], y[B - 3 - b], N, BLOCK=512)",
+        "backwards[(B,)](x, y, B, N, BLOCK=512)",
+    ],
+)
+@needs_interpreter
+def test_rounds_in_place_and_backwards(launch: str, tmp_path: Path) -> None:
+    source = program(f"y = x * 1.0\n{launch}\nreturn y", body=_IN_PLACE, sizes="40, 4, 257")
+    made = attempt(source)
+    assert made.rewriting is not None, made.reason
+    assert_same_results(tmp_path, source, apply_edits(source, made.rewriting.edits), header=False)
+
+
+_TWO_STORES = """
+@triton.jit
+def two(src, dst, n, rounds, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(rounds):
+        v = tl.load(src + k * n + i, mask=i < n)
+        tl.store(dst + k * n + i, v, mask=i < n)
+        tl.store(dst + (k + 1) * n + i, v * 2.0, mask=i < n)
+"""
+
+
+@pytest.mark.parametrize("launch", ["two[(1,)](x, y, N, 9, BLOCK=512)",
+                                    "for b in range(39):\n    two[(1,)](x[b], y[b], N, 1, BLOCK=512)"])  # fmt: skip
+def test_two_stores_of_a_round_are_not_two_of_all_rounds(launch: str) -> None:
+    made = attempt(program(f"y = x * 1.0\n{launch}\nreturn y", body=_TWO_STORES, sizes="40, 4, 257"))
+    assert made.rewriting is None and "two stores to one tensor" in made.reason

@@ -427,6 +427,19 @@ def test_an_open_test_that_may_leave_the_loop_is_not_taken(way: str) -> None:
     assert workload.launches()
 
 
+def test_cdiv_of_tensors_is_three_operations() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                y = triton.cdiv(x, 4)
+                k[(1,)](y, y, 1, 0, 0)
+        def get_inputs():
+            return [torch.ones(4, 6, dtype=torch.int32)]
+    """)
+    names = [step.name for step in workload.steps if isinstance(step, TorchOp)]
+    assert names[-3:] == ["add", "sub", "floor_divide"]
+
+
 def test_batch_norm_has_its_statistics_as_buffers() -> None:
     launch = launch_of(
         read("""

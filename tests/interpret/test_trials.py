@@ -116,6 +116,54 @@ def test_ways_to_say_what_is_tried(tmp_path, caller):
     assert found[0] == {"x": (dt.FLOAT32, (3, 5))}
 
 
+@pytest.mark.parametrize(
+    ("option", "shape"),
+    [
+        ("'--n', type=int, default='3'", (3, 5)),
+        ("'--n', type=lambda text: 8, default='3'", None),
+        ("'--n', action=[1], default=3", (3, 5)),
+        ("'--n', dest=['n'], default=3", None),
+        ("'--n', type=int, default='three'", None),
+    ],
+)
+def test_options_of_a_script(tmp_path, option, shape):
+    caller = f"""
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument({option})
+    scale(torch.ones(parser.parse_args().n, 5))
+    """
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found == [{"x": (dt.FLOAT32, shape)}]
+
+
+def test_a_command_line_that_is_given_sets_options(tmp_path):
+    caller = """
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--n', type=int, default=3)
+    scale(torch.ones(parser.parse_args(['--n', '7']).n, 5))
+    """
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found == [{"x": (dt.FLOAT32, None)}]
+
+
+@pytest.mark.parametrize("odd", ["pick = lambda self: 1", "__init__ = lambda self: None", "setUp = lambda self, n: n"])
+def test_lambdas_of_a_class_are_no_tests(tmp_path, odd):
+    caller = f"class TestScale:\n    {odd}\n    def test(self):\n        scale(torch.ones(3, 5))"
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found == [{"x": (dt.FLOAT32, (3, 5))}]
+
+
+def test_lambdas_of_a_class_are_no_entries():
+    scale = "class Scale:\n    pick = lambda self: 1\n    def __call__(self, x):\n        return launch(x)\n"
+    workloads = Program(parse_module(KERNEL + scale, "k.py"), None, Question()).workloads()
+    assert "Scale.__call__" in [workload.entry for workload in workloads]
+    model = "class Scale:\n    forward = lambda self, x: launch(x)\n"
+    (workload,) = Program(parse_module(KERNEL + model, "k.py"), None, Question(entry="Scale.forward")).workloads()
+    assert len(workload.launches()) == 1
+
+
 def test_fixtures_of_a_conftest(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/conftest.py").write_text(
@@ -207,3 +255,59 @@ def test_a_step_of_an_optimizer_goes_through_its_parameters():
     assert [(x.dtype, x.shape) for x in tensors if x is not None] == [(dt.FLOAT16, (4096,))] * 3
     assert launch.arguments["lr"] == 1e-3 and not workload.unknowns
     assert len({x.storage.id for x in tensors if x is not None}) == 3
+
+
+#: What the class of ``OPTIMIZER`` is made with, to be read otherwise.
+MADE = OPTIMIZER[OPTIMIZER.index("    def __init__") : OPTIMIZER.index("    def step(")]
+
+
+@pytest.mark.parametrize(
+    ("made", "lr"),
+    [
+        (MADE + "        self.param_groups[0]['lr'] = 1e-3\n        del self.state[3]\n", 1e-3),
+        (MADE.replace("        super", "        self.eps = self.param_groups[0].get('eps')\n        super"), 1e-3),
+        (MADE + "        for group in self.param_groups:\n            group.setdefault('eps', 1e-8)\n", 1e-3),
+        ("    def __init__(self, *args, **kw):\n        super().__init__(*args, **kw)\n", None),
+        ("    def __init__(self, lr, *, params=None):\n        self.defaults = 3\n", None),
+        ("    def __init__(self):\n        super().__init__([], {})\n", None),
+        ("    __init__ = lambda self, params, lr=1e-3: None\n", 1e-3),
+        ("", None),
+    ],
+)
+def test_ways_to_make_an_optimizer(made, lr):
+    text = OPTIMIZER.replace(MADE, made)
+    (workload,) = Program(parse_module(text, "k.py"), None, Question()).workloads()
+    (launch,) = workload.launches()
+    assert launch.tensor("m") is not None and (launch.arguments.get("lr") == 1e-3) == (lr is not None)
+
+
+@pytest.mark.parametrize("base", ["Optimizer", "SGD"])
+def test_an_optimizer_of_parameters_that_are_told(base):
+    text = OPTIMIZER.replace(MADE, "").replace("optim.Optimizer", f"optim.{base}")
+    text += "def run():\n    w = torch.randn(32, 128).half()\n    Momentum([{'params': [w], 'lr': 0.5}]).step()\n"
+    (workload,) = Program(parse_module(text, "k.py"), None, Question(entry="run")).workloads()
+    launch = workload.launches()[0]
+    shapes = [(x.dtype, x.shape) for x in map(launch.tensor, "pgm") if x is not None]
+    assert shapes == [(dt.FLOAT16, (32, 128))] * 3 and launch.arguments["lr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "if p not in self.state:\n{}self.state[p] = dict(m=torch.zeros_like(p))",
+        "if self.state.get(p) is None:\n{}self.state[p] = dict(m=torch.zeros_like(p))",
+        "if 'm' not in self.state[p]:\n{}self.state.setdefault(p, {{}})['m'] = torch.zeros_like(p)",
+        "if len(self.state[p]) == 0:\n{}self.state[p] = dict(m=torch.zeros_like(p))",
+    ],
+)
+def test_what_an_optimizer_keeps_is_read_back(kept):
+    before, after = OPTIMIZER.index("                state = "), OPTIMIZER.index("                n = p")
+    lines = " " * 16 + kept.format(" " * 20) + "\n" + " " * 16 + "state = self.state[p]\n"
+    text = OPTIMIZER[:before] + lines + OPTIMIZER[after:]
+    facts = [parse_fact("params[]:fp16[4096]"), parse_fact("len(params)=3")]
+    (workload,) = Program(parse_module(text, "k.py"), None, Question(facts=facts)).workloads()
+    (launch,) = workload.launches()
+    made = launch.tensor("m")
+    assert made is not None and (made.dtype, made.shape) == (dt.FLOAT16, (4096,))
+    (repeat,) = workload.steps
+    assert isinstance(repeat, Repeat) and len(repeat.body) == 1 and not workload.unknowns

@@ -39,10 +39,12 @@ _TILE = 500
 
 class LaunchReader:
     """Reads ``launch``; ``holds`` is what memory holds before and, afterwards, what the launch leaves there: by storage a value and
-    the tensor whose axes are those of the value."""
+    the tensor whose axes are those of the value. ``rounds`` are those of the Python loops around it."""
 
-    def __init__(self, launch: Launch, holds: dict[int, tuple[Value, Tensor]], graph: Graph) -> None:
-        self.launch, self.graph = launch, graph
+    def __init__(
+        self, launch: Launch, holds: dict[int, tuple[Value, Tensor]], graph: Graph, rounds: Sequence[Atom] = ()
+    ) -> None:
+        self.launch, self.graph, self.rounds = launch, graph, rounds
         self.before, self.holds = dict(holds), holds
         kernel = launch.kernel
         values = kernel.values
@@ -59,8 +61,12 @@ class LaunchReader:
                 )
             self.stores.append((node, tensor))
         self.written = {tensor.storage.id for _, tensor in self.stores}
-        #: Where the store at hand writes, over atoms of the program.
+        #: Where the store at hand writes, over atoms of the program, and the rounds of all loops around it.
         self._own: tuple[int, Expr, int] | None = None
+        self._around: set[Atom] = set()
+        #: The first store to each storage, and the rounds of all loops around stores to it.
+        self._first: dict[int, int] = {}
+        self._every: dict[int, set[Atom]] = {}
         #: What was written to parts of a storage, by the first place along an axis: the axis, the last place, and what it is.
         self._pieces: dict[int, dict[int, tuple[int, int, View]]] = {}
 
@@ -82,11 +88,17 @@ class LaunchReader:
             raise CannotGenerate("bits looked at as another type")
         graph, lanes = self.graph, Lanes(self.launch, self.values, self.graph, self._load)
         tile = tuple(self._tile_lane(d, extent) for d, extent in enumerate(self._shape(store)))
+        self._around = {atom for atom in self.rounds if graph.box[atom] != (0, 0)}
         for region in store.region.around():
             if region.loop:
                 atom = LoopIndex(region.loop)
                 graph.box[atom] = (0, lanes.trip(region.loop) - 1)
                 lanes.rounds[region.loop] = Expr.atom(atom)
+                self._around |= {atom} if graph.box[atom] != (0, 0) else set()
+        if self._around & self._every.get(tensor.storage.id, set()):
+            # The first store of a round may write over what the second one of the round before has written.
+            raise CannotGenerate("a loop with two stores to one tensor")
+        self._every[tensor.storage.id] = self._every.get(tensor.storage.id, set()) | self._around
         pointer = address(lanes, store, tile)
         flat = with_rests(pointer.offset + tensor.offset, graph.box)
         mask = lanes.values.optional(store, "mask")
@@ -96,6 +108,7 @@ class LaunchReader:
         shape = numbers(whole.shape)
         graph.box |= {Lane(axis): (0, extent - 1) for axis, extent in enumerate(shape)}
         self._own = tensor.storage.id, pointer.offset + tensor.offset, store.id
+        self._first.setdefault(tensor.storage.id, store.id)
         solution = self._solved(flat, whole, bounds)
         lanes.solved = solution.by
         bounds = [changed(bound, lanes.final) for bound in bounds]
@@ -260,8 +273,11 @@ class LaunchReader:
         address = pointer.offset + tensor.offset
         if tensor.storage.id in self.written:
             own = self._own
-            if own is None or own[:2] != (tensor.storage.id, address) or load.id > own[2]:
+            if own is None or own[:2] != (tensor.storage.id, address) or load.id > self._first[tensor.storage.id]:
                 raise CannotGenerate("a kernel that reads what it writes itself")
+            if not self._around <= address.atoms():
+                # Each round goes on with what the one before has left at this place.
+                raise CannotGenerate("a loop whose rounds go on with what they have written")
         address = lanes.final(address)
         picks = [atom for atom in address.atoms() if isinstance(atom, Opaque) and atom.op == "load"]
         if picks:

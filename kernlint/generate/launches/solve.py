@@ -62,17 +62,17 @@ class Solution:
             if extent != 1 or constant:
                 self.bounds.append((lift(constant), target, lift(constant + 1)))
             return
-        rest = target - constant
-        if constant > 0:
+        # What is counted from the end begins where that stops: the first place of all is there.
+        first = constant + sum(min(count, 0) * self._span(atom)[1] for count, atom in terms)
+        rest = target - first
+        if first > 0:
             self.bounds.append((lift(0), rest, None))
-        for count, atom in terms:
-            rest = rest - min(count, 0) * self._span(atom)[1]  # counted from the end
         terms.sort(key=lambda one: abs(one[0]))
         unit = abs(terms[0][0])
         if unit > 1:
             self.bounds.append((lift(0), remainder(rest, unit, self._lanes), lift(1)))
             rest = quotient(rest, unit, self._lanes)
-            extent = None if extent is None else -(-(extent - constant) // unit)
+            extent = None if extent is None else -(-(extent - first) // unit)
         steps = [abs(count) // unit for count, _ in terms]
         if any(abs(count) % unit for count, _ in terms) or any(b % a for a, b in pairwise(steps)):
             raise CannotGenerate("addresses in steps that do not divide one another")

@@ -31,7 +31,7 @@ from kernlint.interpret.host.objects import (
     super_attribute,
 )
 from kernlint.interpret.host.operators import HostOperators
-from kernlint.interpret.host.optimizers import KeptOfEach, gradient
+from kernlint.interpret.host.optimizers import GROUP, KeptOfEach, gradient, keep
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, Tuner, computed_from_read
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
@@ -242,11 +242,7 @@ class HostEvaluator(HostOperators):
         if isinstance(value, tuple) and name == "numel" and all(isinstance(extent, (int, Expr)) for extent in value):
             return Builtin(name, lambda a, k, n: product(value))
         if isinstance(value, (Dtype,)):
-            if name in ("itemsize",):
-                return value.bytes
-            if name in ("is_floating_point",):
-                return value.is_float
-            return Unknown(name)
+            return {"itemsize": value.bytes, "is_floating_point": value.is_float}.get(name, Unknown(name))
         if isinstance(value, Jit) and name in ("fn", "kernel"):
             return value.within if name == "fn" else value
         if isinstance(value, Jit) and name in ("run", "warmup"):
@@ -256,7 +252,7 @@ class HostEvaluator(HostOperators):
             return self._config_attribute(value, name, node)
         if isinstance(value, Builtin) and value.name == "super":
             return super_attribute(value, name)
-        if isinstance(value, releases.Version):
+        if isinstance(value, (releases.Version, KeptOfEach)):
             return value.attribute(name)
         if isinstance(value, (list, dict)) and name not in _READING:
             self.changes()
@@ -296,8 +292,8 @@ class HostEvaluator(HostOperators):
             return self.part_of_shape(value, index)
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
-        if isinstance(value, Instance) and value.kind == "device properties":
-            return value.attrs.get(index, Unknown("device property"))  # the driver's are a dictionary
+        if isinstance(value, Instance) and value.kind in ("device properties", GROUP) and isinstance(index, str):
+            return value.attrs.get(index, Unknown(value.kind))  # the driver's are a dictionary
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
         return super().subscript(value, index, node)
@@ -310,6 +306,8 @@ class HostEvaluator(HostOperators):
         if self.rounds:
             self.unknown(f"line {self.span(node).line}: what all rounds of a loop set `{self.code(node)}` to")
         self.escape(value, local=isinstance(container, list))
+        if isinstance(container, (KeptOfEach, Instance)):
+            keep(container, index, value)
         super().setitem(container, index, value, node)
 
     def setattr(self, owner: Instance, name: str, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -19,7 +20,6 @@ from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.arguments import tensors_in
-from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.limits import limits
 from kernlint.interpret.values import Builtin, Config, Function, Instance, Namespace, Unknown, is_concrete
@@ -96,7 +96,10 @@ def _triton_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str,
     ours = head.startswith("triton")
     if name == "cdiv":
         if tensors_in(args):
-            return elementwise(h, "floor_divide", [elementwise(h, "add", args, node), *args[1:]], node)
+            if not ours or len(args) != 2:
+                return _ELSEWHERE  # in how many steps others do it, nobody knows
+            less = h.binary("-", operator.sub, h.binary("+", operator.add, args[0], args[1], node), 1, node)
+            return h.binary("//", operator.floordiv, less, args[1], node)
         if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
             return bounded(ex.ceildiv(*args)) if args[1] != 0 else Unknown("division by zero")
         h.used_as_integers(args)

@@ -69,12 +69,13 @@ def construct(h: HostEvaluator, cls: Class, args: list[Any], kwargs: dict[str, A
     """An instance of ``cls`` with its ``__init__`` run; parameters it creates are not part of a call."""
     instance = Instance(cls)
     init = class_attribute(h, cls, "__init__", None)
+    trains = optimizers.is_optimizer([*lineage(cls)])
+    if trains:
+        optimizers.set_up(h, instance, init, args, kwargs)
     if isinstance(init, Function):
         with h.making():
             h.invoke(init, [instance, *args], kwargs)
-        if optimizers.is_optimizer([*lineage(cls)]):
-            optimizers.set_up(h, instance, init, args, kwargs)
-    else:
+    elif not trains:
         names = list(fields(cls))
         names = names or [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
         instance.attrs.update(zip(names, args))

@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint import work
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.python.control import OutOfBudget, Raised
-from kernlint.interpret.python.methods import dict_method, list_method, lose, set_slice, string_method
+from kernlint.interpret.python.methods import dict_method, list_method, lose, remove_at, set_slice, string_method
 from kernlint.interpret.python.operators import python_binary, python_compare, same
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
@@ -137,6 +137,10 @@ class Environment:
                 container[index] = value
         elif isinstance(container, list):
             lose(container)
+
+    def delitem(self, container: Any, index: Any) -> None:
+        if isinstance(container, (list, dict)):
+            remove_at(container, index)
 
     def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:
         return self.iterate(value)

@@ -14,7 +14,6 @@ import libcst as cst
 
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.python.expressions import Expressions
-from kernlint.interpret.python.methods import remove_at
 from kernlint.interpret.python.operators import AUGMENTED, BINARY
 from kernlint.interpret.values import YIELDED, Class, Function, Jit, Rest, Scope, Unknown, Yielded
 from kernlint.syntax.names import dotted_name
@@ -79,8 +78,7 @@ class Evaluator(Expressions):
             if isinstance(target, cst.Subscript):
                 held, keys = self.eval(target.value, scope), [one.slice for one in target.slice]
                 key = self.eval(keys[0].value, scope) if len(keys) == 1 and isinstance(keys[0], cst.Index) else None
-                if isinstance(held, (list, dict)):
-                    remove_at(held, key)
+                self.delitem(held, key)
 
     def exec_Break(self, node: cst.Break, scope: Scope) -> None:
         raise Break

@@ -47,7 +47,6 @@ class ArgumentReading(ModuleReading):
         host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
         host.axes, host.annotated, host.parts = {}, set(), {}
         node = function.node
-        assert isinstance(node, cst.FunctionDef)
         params = [*node.params.posonly_params, *node.params.params][skip:]
         facts: dict[str, Fact] = {}
         owners = ("", function.symbol, function.name, function.symbol.partition(".")[0])

@@ -224,6 +224,7 @@ def entry_names(value: Function | Class) -> tuple[str, ...]:
     """What the workloads of a function, or of the methods by which a class that is no ``ModelNew`` is entered, are called."""
     if isinstance(value, Function):
         return (value.symbol,)
-    methods = [name for name, one in value.scope.vars.items() if isinstance(one, Function)]
+    functions = ((name, one) for name, one in value.scope.vars.items() if isinstance(one, Function))
+    methods = [name for name, one in functions if isinstance(one.node, cst.FunctionDef)]  # a lambda is none
     called = [name for name in ("forward", "__call__") if name in methods][:1]
     return tuple(f"{value.name}.{name}" for name in called or methods if called or not name.startswith("_"))
