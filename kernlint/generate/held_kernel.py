@@ -383,6 +383,7 @@ class HeldWriter:
             if view.index[d] != lane(at) or at not in kept or at in order:
                 raise CannotGenerate("a recurrence in which places are moved")
             order.append(at)
+        self._refuse_moved(view, value, inner_time)
         if not order or (len(kept) == len(own) and order == list(kept)):
             return text
         ranked = sorted(order, key=list(kept).index)
@@ -391,6 +392,15 @@ class HeldWriter:
         return (
             text if len(ranked) == len(kept) else f"{text}[{', '.join(':' if d in ranked else 'None' for d in kept)}]"
         )
+
+    def _refuse_moved(self, view: View, value: Value, inner_time: int | None) -> None:
+        """Raise where ``view`` looks at another place along an axis of programs than that of the program: each knows its own alone."""
+        for d, (place, extent) in enumerate(zip(view.index, view.value.shape)):
+            if d == inner_time or lift(extent).value == 1:
+                continue
+            (at,) = lanes_of((place,)) if len(lanes_of((place,))) == 1 else (-1,)
+            if place != lane(at) or self.classes.of(value, at) != self.classes.of(view.value, d):
+                raise CannotGenerate("a recurrence in which places are moved")
 
     def _address(
         self, buffer: Buffer, index: Sequence[Expr], value: Value, time: int | None, kept: Sequence[int]

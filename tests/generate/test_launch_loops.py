@@ -299,3 +299,21 @@ def test_rounds_in_place_and_backwards(launch: str, tmp_path: Path) -> None:
     made = attempt(source)
     assert made.rewriting is not None, made.reason
     assert_same_results(tmp_path, source, apply_edits(source, made.rewriting.edits), header=False)
+
+
+_TWO_STORES = """
+@triton.jit
+def two(src, dst, n, rounds, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(rounds):
+        v = tl.load(src + k * n + i, mask=i < n)
+        tl.store(dst + k * n + i, v, mask=i < n)
+        tl.store(dst + (k + 1) * n + i, v * 2.0, mask=i < n)
+"""
+
+
+@pytest.mark.parametrize("launch", ["two[(1,)](x, y, N, 9, BLOCK=512)",
+                                    "for b in range(39):\n    two[(1,)](x[b], y[b], N, 1, BLOCK=512)"])  # fmt: skip
+def test_two_stores_of_a_round_are_not_two_of_all_rounds(launch: str) -> None:
+    made = attempt(program(f"y = x * 1.0\n{launch}\nreturn y", body=_TWO_STORES, sizes="40, 4, 257"))
+    assert made.rewriting is None and "two stores to one tensor" in made.reason

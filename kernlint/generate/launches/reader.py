@@ -64,8 +64,9 @@ class LaunchReader:
         #: Where the store at hand writes, over atoms of the program, and the rounds of all loops around it.
         self._own: tuple[int, Expr, int] | None = None
         self._around: set[Atom] = set()
-        #: The first store to each storage.
+        #: The first store to each storage, and the rounds of all loops around stores to it.
         self._first: dict[int, int] = {}
+        self._every: dict[int, set[Atom]] = {}
         #: What was written to parts of a storage, by the first place along an axis: the axis, the last place, and what it is.
         self._pieces: dict[int, dict[int, tuple[int, int, View]]] = {}
 
@@ -94,6 +95,10 @@ class LaunchReader:
                 graph.box[atom] = (0, lanes.trip(region.loop) - 1)
                 lanes.rounds[region.loop] = Expr.atom(atom)
                 self._around |= {atom} if graph.box[atom] != (0, 0) else set()
+        if self._around & self._every.get(tensor.storage.id, set()):
+            # The first store of a round may write over what the second one of the round before has written.
+            raise CannotGenerate("a loop with two stores to one tensor")
+        self._every[tensor.storage.id] = self._every.get(tensor.storage.id, set()) | self._around
         pointer = address(lanes, store, tile)
         flat = with_rests(pointer.offset + tensor.offset, graph.box)
         mask = lanes.values.optional(store, "mask")
