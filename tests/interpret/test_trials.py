@@ -298,6 +298,15 @@ MADE = OPTIMIZER[OPTIMIZER.index("    def __init__") : OPTIMIZER.index("    def 
 @pytest.mark.parametrize(
     ("made", "lr"),
     [
+        (
+            MADE
+            + "        self._groups = 3\n        self.param_groups.append(None)\n        self.param_groups.pop()\n",
+            1e-3,
+        ),
+        (
+            MADE + "        self.param_groups.append({'params': []})\n        self.param_groups.pop()\n",
+            1e-3,
+        ),
         (MADE + "        self.param_groups[0]['lr'] = 1e-3\n        del self.state[3]\n", 1e-3),
         (MADE.replace("        super", "        self.eps = self.param_groups[0].get('eps')\n        super"), 1e-3),
         (MADE + "        for group in self.param_groups:\n            group.setdefault('eps', 1e-8)\n", 1e-3),
