@@ -198,6 +198,12 @@ def test_lambdas_of_a_class_are_no_entries():
     assert len(workload.launches()) == 1
 
 
+def test_a_lambda_is_no_kernel():
+    text = "import triton\nk = triton.jit(lambda x: 1)\ndef run(x):\n    k[(1,)](x)\n    return launch(x)\n"
+    (workload,) = Program(parse_module(KERNEL + text, "k.py"), None, Question(entry="run")).workloads()
+    assert [launch.kernel.name for launch in workload.launches()] == ["scale_kernel"]
+
+
 def test_fixtures_of_a_conftest(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/conftest.py").write_text(
