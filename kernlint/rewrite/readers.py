@@ -64,13 +64,8 @@ class _Readers:
     def _followed(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Where the value of the expression ``node`` goes next. Raises :class:`_ReadElsewhere`."""
         parent = self.source.parent(node)
-        if (
-            isinstance(parent, cst.BinaryOperation)
-            and isinstance(parent.operator, cst.Modulo)
-            and not isinstance(parent.left, _TEXTS)
-            and self._in_launcher(node)
-        ):
-            return  # whether the tile divides a size: asked at other sizes
+        if self._asserted_to_divide(node, parent):
+            return  # asked at other sizes
         if isinstance(parent, cst.Arg):
             yield from self._argument(node, parent)
         elif isinstance(parent, cst.Call) and parent.func is node:
@@ -82,6 +77,7 @@ class _Readers:
         elif isinstance(parent, cst.DictElement) and parent.value is node:
             yield from self._entry(parent.key, self.source.parent(parent))
         elif isinstance(parent, cst.Param):
+            self._default(parent)
             yield from self._parameter(parent)
         elif isinstance(parent, (cst.Assign, cst.AnnAssign, cst.NamedExpr)) and parent.value is node:
             yield from self._assigned(node, parent)
@@ -120,6 +116,28 @@ class _Readers:
 
     def _is_launch(self, call: cst.Call) -> bool:
         return isinstance(call.func, cst.Subscript) and self.source.module.span(call) in self.launches
+
+    def _asserted_to_divide(self, node: cst.CSTNode, parent: cst.CSTNode | None) -> bool:
+        """Whether ``node`` is what a launcher asserts to divide something, and nothing else becomes of the remainder."""
+        if not isinstance(parent, cst.BinaryOperation) or not isinstance(parent.operator, cst.Modulo):
+            return False
+        if parent.right is not node or isinstance(parent.left, _TEXTS) or not self._in_launcher(node):
+            return False
+        test = self.source.parent(parent)
+        if isinstance(test, cst.ComparisonTarget):
+            test = self.source.parent(test)
+        if isinstance(test, cst.Comparison):
+            against = [test.left, *(one.comparator for one in test.comparisons)]
+            equal = all(isinstance(one.operator, cst.Equal) for one in test.comparisons)
+            zero = [isinstance(one, cst.Integer) and one.evaluated_value == 0 for one in against]
+            if len(against) != 2 or not equal or not any(zero):
+                return False
+        elif not (isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)):
+            return False
+        above = self.source.parent(test)
+        while isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And):
+            test, above = above, self.source.parent(above)
+        return isinstance(above, cst.Assert) and above.test is test
 
     def _in_launcher(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a function with a launch that was followed, outside its branches."""
@@ -188,6 +206,12 @@ class _Readers:
             raise _ReadElsewhere(parameter)
         yield from self._variables(parameter.name, function)
 
+    def _default(self, parameter: cst.Param) -> None:
+        """A kernel's default is read by launches in other files too, whose grids may count on it."""
+        function = self.source.around(parameter, _SCOPES)
+        if isinstance(function, cst.FunctionDef) and self._read_as_kernel(function):
+            self._no_file_reads(function.name)
+
     def _read_as_kernel(self, function: cst.FunctionDef) -> bool:
         """Whether ``function`` is a kernel, or a helper of kernels, of which no launch was left out."""
         if not any(is_triton_jit(one.decorator, self.source.imports) for one in function.decorators):
@@ -222,7 +246,10 @@ class _Readers:
         if isinstance(target, cst.Attribute):
             self._nothing_reflects(target)
             self._no_file_reads(target.attr)
-            yield from _attributes(module, target.attr.value, target)
+            reads = [*_attributes(module, target.attr.value, target)]
+            if not reads:
+                raise _ReadElsewhere(target)  # kept for those who hold the object
+            yield from reads
             return
         if not isinstance(target, cst.Name):
             raise _ReadElsewhere(target)
@@ -236,6 +263,8 @@ class _Readers:
                 raise _ReadElsewhere(target)
             self._nothing_reflects(target)
             yield from _attributes(module, target.value, target)
+        elif isinstance(scope, cst.FunctionDef) and not _binds(module, scope, target.value):
+            raise _ReadElsewhere(target)  # a variable of the module, or of a function around this one
         yield from self._variables(target, scope)
 
     def _variables(self, name: cst.Name, scope: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
@@ -248,8 +277,12 @@ class _Readers:
                 continue
             around = [node for node in above if isinstance(node, cst.FunctionDef)]
             inside = above if scope is None else above[: above.index(scope)]
-            own = any(_binds(module, function, name.value) for function in around if function in inside)
-            if not own and not any(map(self._read_as_kernel, around)):
+            if any(_binds(module, function, name.value) for function in around if function in inside):
+                continue
+            kernels = [function for function in around if self._read_as_kernel(function)]
+            for kernel in kernels:
+                self._no_file_reads(kernel.name)  # whose launches there were not followed
+            if not kernels:
                 yield one
 
     def _nothing_reflects(self, node: cst.CSTNode) -> None:
@@ -265,6 +298,7 @@ class _Readers:
         """The result of a function is read where that is called, or handed on."""
         function = self.source.function(statement)
         assert function is not None
+        self._no_file_reads(function.name)
         reads: list[cst.CSTNode] = [*_attributes(self.source.module, function.name.value, None)]
         reads += self._variables(function.name, self.source.function(function))
         if not reads or function.name.value in _CALLED_BY_OTHERS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import libcst as cst
 import pytest
@@ -35,6 +36,17 @@ def asked(code: str) -> str:
     return read_elsewhere(Source(module), number, launches)
 
 
+def beside(folder: Path, text: str, other: str) -> str:
+    """What is said of the first 64 of ``text``, whose launches are all followed, with the file ``other`` in the same folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "kernel.py").write_text(text)
+    (folder / "other.py").write_text(other)
+    module = parse_module(text, str(folder / "kernel.py"))
+    number = next(one for one in module.of(cst.Integer) if one.value == "64")
+    made = {module.span(one) for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)}
+    return read_elsewhere(Source(module), number, made)
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -57,6 +69,8 @@ def asked(code: str) -> str:
         "    m = blocks(n, 3)\n    kk[(blocks(n, BLOCK),)](x, n, BLOCK=BLOCK)\n    return m",
         f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\ndef other(BLOCK):\n    return BLOCK + 1",
         f"BLOCK = 64\ndef forward(x, n):\n    even = n % BLOCK == 0\n    {MADE}",
+        f"BLOCK = 64\ndef forward(x, n):\n    assert n > 0 and n % BLOCK == 0, 'whole blocks'\n    {MADE}",
+        f"BLOCK = 64\ndef forward(x, n):\n    assert not n % (2 * BLOCK)\n    {MADE}",
     ],
 )
 def test_a_number_for_launches_alone(code):
@@ -104,6 +118,43 @@ def test_a_number_that_others_read(code, line):
 
 
 @pytest.mark.parametrize(
+    "use",
+    [
+        "self.last = (n + 100) % BLOCK",
+        "print((n + 100) % BLOCK)",
+        "print(n % BLOCK == 0)",
+        "return x, n % BLOCK",
+        "return n % BLOCK == 0",
+        "assert n, n % BLOCK",
+        "assert check(n % BLOCK == 0)",
+        "assert n % BLOCK == 4",
+        "assert BLOCK % n == 0",
+        "global LAST; LAST = n % BLOCK",
+    ],
+)
+def test_what_becomes_of_a_remainder(use):
+    source = f"BLOCK = 64\ndef forward(self, x, n):\n    {MADE}\n    {use}\ndef last():\n    return LAST\n"
+    line = (KERNEL + source).splitlines().index(f"    {use}") + 1
+    assert asked(source) == f"line {line} reads it"
+
+
+@pytest.mark.parametrize("other", ["from kernel import block\n", "import kernel as k\nprint(k.block())\n"])
+def test_another_file_that_calls_the_function_which_returns_it(tmp_path, other):
+    text = KERNEL + f"SIZE = 64\ndef block():\n    return SIZE\ndef forward(x, n):\n    BLOCK = block()\n    {MADE}\n"
+    assert beside(tmp_path / "unread", text, "print('kernel')\n") == ""
+    assert beside(tmp_path, text, other) == "other.py reads it"
+
+
+def test_another_file_that_launches_a_kernel_with_its_default(tmp_path):
+    text = (
+        KERNEL.replace("constexpr)", "constexpr = 64)")
+        + "def forward(x, n):\n    kk[lambda m: (n // m['BLOCK'],)](x, n)\n"
+    )
+    assert beside(tmp_path / "unread", text, "print('kernel')\n") == ""
+    assert beside(tmp_path, text, "from kernel import kk\nkk[(n // 64,)](x, n)\n") == "other.py reads it"
+
+
+@pytest.mark.parametrize(
     ("other", "reads"),
     [
         ("from kernel import kk, BLOCK\n", True),
@@ -118,14 +169,9 @@ def test_a_number_that_others_read(code, line):
 @pytest.mark.parametrize("project", [True, False])
 def test_another_file_that_imports_it(tmp_path, other, reads, project):
     text = KERNEL + f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n"
-    (tmp_path / "kernel.py").write_text(text)
-    (tmp_path / "other.py").write_text(other)
     if project:
         (tmp_path / "pyproject.toml").touch()
-    module = parse_module(text, str(tmp_path / "kernel.py"))
-    number = next(one for one in module.of(cst.Integer) if one.value == "64")
-    made = {module.span(one) for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)}
-    assert read_elsewhere(Source(module), number, made) == ("other.py reads it" if reads else "")
+    assert beside(tmp_path, text, other) == ("other.py reads it" if reads else "")
 
 
 STREAM = """
