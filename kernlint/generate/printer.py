@@ -170,6 +170,8 @@ class Printer:
         if term.op in ("cast", "narrow"):
             text = wrapped(self.spell(term.operands[0]), 9)
             if term.op == "cast":
+                if text in ("True", "False"):
+                    return number(text == "True" if not term.dtype.is_float else float(text == "True"), term.dtype)
                 if text.replace(".", "").lstrip("-").isdigit():
                     return number(float(text) if term.dtype.is_float else int(float(text)), term.dtype)
                 return f"{text}.to(tl.{_triton(str(term.dtype))})", 9

@@ -299,3 +299,9 @@ def test_a_doubling_chain_ends() -> None:
 def test_slices_by_numbers_ask_for_axes_that_are_long_enough():
     text = written(forward="return x[:, :17] + x[3, 2], x[:, 1:] - x[:, :-1]")
     assert "assert T >= 17\n" in text and "assert B >= 4\n" in text and text.count("assert") == 3
+
+
+def test_a_truth_value_that_becomes_a_number_is_one():
+    forward = "y = x * 2\ny[i] = 1\ny[:, j] = True\nreturn y"
+    given = "torch.randn(B, T), torch.randperm(B)[:40], torch.randperm(T)[:10]"
+    assert "True" not in written(forward, given, arguments="x, i, j").split("class ModelNew")[0]
