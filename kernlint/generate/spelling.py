@@ -53,9 +53,7 @@ def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
         left, right = wrapped(operands[0], inner), wrapped(operands[1], inner + 1)
         return f"{left} {sign} {right}", binds
     if op in ("remainder", "floor_divide") and not dtype.is_float:
-        whole, part = (wrapped(one, _ATOM) for one in operands)
-        rest = f"({whole} % {part} + {part}) % {part}"  # which kernels leave with the sign of what is divided
-        return (rest, 6) if op == "remainder" else (f"({whole} - {rest}) // {part}", 6)
+        return _towards_below(op, *(wrapped(one, _ATOM) for one in operands), dtype)
     if op in ("maximum", "minimum"):
         return extreme(op, texts[0], texts[1], dtype), _ATOM
     if op == "relu":
@@ -66,6 +64,18 @@ def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
     if made is None:
         raise CannotGenerate(f"torch function {op}")
     return made(operands)
+
+
+def _towards_below(op: str, whole: str, part: str, dtype: Dtype) -> Spelled:
+    """A division of integers as torch rounds it, of what kernels round towards zero. Nothing that is chosen wraps around in a narrow
+    type, and both that are chosen between have that type."""
+    rest = f"{whole} % {part}"
+    made = rest if op == "remainder" else f"{whole} // {part}"
+    if dtype.kind == "uint":
+        return made, 6
+    apart = f"({rest} < 0)" if part.isdigit() else f"({rest} != 0) & (({rest} ^ {part}) < 0)"
+    moved = f"{made} + {part}" if op == "remainder" else f"{made} - 1"
+    return f"tl.where({apart}, {moved}, {made})", _ATOM
 
 
 def _one(template: str, binds: int = _ATOM, inside: int = 0) -> Callable[[list[Spelled]], Spelled]:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from kernlint.interpret.calling import tried_by
 from kernlint.interpret.host.objects import class_attribute
+from kernlint.interpret.host.values import ParameterSet
 from kernlint.interpret.python.control import Break, Continue, Raised
 from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.values import Class, Function, Instance, Unknown, Yielded
@@ -63,49 +64,86 @@ def _cases(reading: Reading, function: Function, names: list[str]) -> list[dict[
     for decorator in getattr(function.node, "decorators", ()):
         host.modules.append(function.module)
         try:
-            pairs = _columns(reading, decorator, names)
+            columns += [(told, rows) for told, rows in _columns(reading, decorator, names) if rows]
         finally:
             host.modules.pop()
-        for told, values in pairs:
-            listed = [name.strip() for name in told.split(",")] if isinstance(told, str) else told
-            taken = host.iterate(values)
-            if isinstance(listed, (list, tuple)) and taken:
-                columns.append(([str(name) for name in listed], taken))
     cases: list[dict[str, Any]] = []
-    for index in range(min(_MOST_CASES, max((len(values) for _, values in columns), default=1))):
+    for index in range(min(_MOST_CASES, max((len(rows) for _, rows in columns), default=1))):
         case: dict[str, Any] = {}
-        for told, values in columns:
+        for told, rows in columns:
             # The last sets are the larger ones, as people write them.
-            value = values[-1 - index % len(values)]
-            items = value if len(told) > 1 and isinstance(value, (tuple, list)) else (value,)
-            case.update(value if isinstance(value, dict) and len(told) > 1 else zip(told, items))
+            row = rows[-1 - index % len(rows)]
+            if not isinstance(row, (tuple, list, dict)):
+                row = [Unknown(name) for name in told]
+            case.update(row if isinstance(row, dict) else zip(told, row))
         cases.append(case)
     return cases
 
 
-def _columns(reading: Reading, decorator: cst.Decorator, parameters: list[str]) -> list[tuple[Any, Any]]:
-    """Names of parameters, and the values that ``decorator`` has them take."""
+def _columns(
+    reading: Reading, decorator: cst.Decorator, parameters: list[str]
+) -> Iterator[tuple[list[str], list[Any]]]:
+    """Names of parameters, and the sets of values that ``decorator`` has them take: a sequence or a dictionary each, or something
+    that is not known."""
     host, call, kind = reading.host, decorator.decorator, tried_by(decorator)
     if not kind or not isinstance(call, cst.Call):
-        return []
-    if kind != "perf_report":
-        given = [host.eval(argument.value, reading.scope) for argument in call.args if argument.keyword is None]
-        if kind == "parametrize":
-            return [(given[0], given[1])] if len(given) > 1 else []
-        return [(parameters, given if kind == "parameters" else given[0])] if given else []
+        return
+    if kind == "perf_report":
+        yield from _benchmarked(reading, call)
+        return
+    given: list[Any] = []
+    for argument in call.args:
+        value = host.eval(argument.value, reading.scope) if argument.keyword is None and argument.star != "**" else None
+        items = host.iterate(value) if argument.star == "*" else [value]
+        if items is None:
+            return
+        given += items if argument.keyword is None and argument.star != "**" else ()
+    if kind == "parametrize":
+        indirect = any(a.keyword is not None and a.keyword.value == "indirect" for a in call.args)
+        if len(given) > 1:
+            yield from _parametrized(given[0], [Unknown("indirect")] if indirect else host.iterate(given[1]) or [])
+        return
+    cases = given
+    if kind == "expand" or (len(given) == 1 and not isinstance(given[0], (tuple, dict))):
+        cases = host.iterate(given[0]) or [] if given else []
+    yield parameters, [_case(one, kind == "named_parameters") for one in cases]
+
+
+def _case(case: Any, named: bool) -> Any:
+    """The arguments of one case as absl's decorators take it, without its name where it has one."""
+    if isinstance(case, dict):
+        return {key: value for key, value in case.items() if not (named and key == "testcase_name")}
+    if isinstance(case, (tuple, list)):
+        return [*case[1:]] if named else case
+    return case if isinstance(case, Unknown) or named else (case,)
+
+
+def _parametrized(told: Any, values: list[Any]) -> Iterator[tuple[list[str], list[Any]]]:
+    """The sets of values of pytest's decorator; those of a single name that stands in a string are not sequences of them."""
+    names = [name.strip() for name in told.split(",") if name.strip()] if isinstance(told, str) else told
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        return
+    alone = isinstance(told, str) and len(names) == 1
+    yield [*names], [(one,) if alone and not isinstance(one, ParameterSet) else one for one in values]
+
+
+def _benchmarked(reading: Reading, call: cst.Call) -> Iterator[tuple[list[str], list[Any]]]:
+    """What ``triton.testing.perf_report`` tries, by the names of the parameters."""
+    host = reading.host
     benchmark = call.args[0].value if call.args else None
     for each in benchmark.elements if isinstance(benchmark, (cst.List, cst.Tuple)) else ():
         benchmark = each.value  # one of several
     if not isinstance(benchmark, cst.Call):
-        return []
+        return
     told = {a.keyword.value: host.eval(a.value, reading.scope) for a in benchmark.args if a.keyword is not None}
-    names, values = told.get("x_names"), host.iterate(told.get("x_vals")) or []
-    several = len(names) if isinstance(names, list) else 1
-    rows = [value if isinstance(value, (tuple, list)) else (value,) * several for value in values]
-    fixed = told.get("args")
-    swept = rows if several > 1 else [row[0] for row in rows if row]
-    constant = [(name, [value]) for name, value in fixed.items()] if isinstance(fixed, dict) else []
-    return [(names, swept), (told.get("line_arg"), told.get("line_vals")), *constant]
+    names, values, fixed = told.get("x_names"), host.iterate(told.get("x_vals")) or [], told.get("args")
+    if isinstance(names, (list, tuple, str)) and all(isinstance(name, str) for name in names):
+        yield [*names], [one if isinstance(one, (tuple, list)) else (one,) * len(names) for one in values]
+    line, lines = told.get("line_arg"), host.iterate(told.get("line_vals")) or []
+    if isinstance(line, str):
+        yield [line], [(one,) for one in lines]
+    if isinstance(fixed, dict):
+        yield [*fixed], [[*fixed.values()]]
 
 
 def _fixture(reading: Reading, name: str, depth: int) -> Iterator[Any]:
@@ -120,7 +158,9 @@ def _fixture(reading: Reading, name: str, depth: int) -> Iterator[Any]:
         a.keyword.value: a.value for m in marked if isinstance(m, cst.Call) for a in m.args if a.keyword is not None
     }
     tried = host.iterate(host.eval(told["params"], found.closure)) if "params" in told else None
-    request = Instance(None, "request", {"param": tried[-1]} if tried else {})
+    last = tried[-1] if tried else None
+    last = last[0] if isinstance(last, ParameterSet) and last else last
+    request = Instance(None, "request", {"param": last} if tried else {})
     given = [
         request if name == "request" else next(_fixture(reading, name, depth - 1), Unknown(name))
         for name in _names(found)

@@ -75,7 +75,8 @@ from triton.runtime.jit import JITFunction
 sys.path.insert(0, sys.argv[1])
 
 TYPES = {torch.float64: "*fp64",
-         torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.int8: "*i8", torch.int32: "*i32",
+         torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.int8: "*i8", torch.int16: "*i16",
+         torch.int32: "*i32",
          torch.int64: "*i64", torch.bool: "*i1", torch.uint8: "*u8"}
 
 

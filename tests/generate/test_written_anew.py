@@ -121,6 +121,8 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
     ("forward", "reason"),
     [
         ("return torch.sort(x).values", "sort"),
+        ("return float('inf') ** x", "a power"),
+        ("return x.to(torch.uint8) % 300", "that no uint8 holds"),
         ("return torch.topk(x, 20)[0]", "many"),
         (
             "h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 + x[:, t].flip(0) * h.flip(0)\nreturn h",

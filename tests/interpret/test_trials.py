@@ -148,6 +148,40 @@ def test_a_command_line_that_is_given_sets_options(tmp_path):
     assert found == [{"x": (dt.FLOAT32, None)}]
 
 
+@pytest.mark.parametrize(
+    ("decorator", "takes", "shape"),
+    [
+        ("parameterized.named_parameters(('small', 1, 2), ('large', 3, 5))", "n, d", (3, 5)),
+        ("parameterized.named_parameters([('small', 1, 2), ('large', 3, 5)])", "n, d", (3, 5)),
+        ("parameterized.named_parameters(dict(testcase_name='one', n=3, d=5))", "n, d", (3, 5)),
+        ("parameterized.named_parameters(('one', 3))", "n, d=5", (3, 5)),
+        ("parameterized.parameters((1,), (3,))", "n, d=5", (3, 5)),
+        ("parameterized.parameters(1, 3)", "n, d=5", (3, 5)),
+        ("parameterized.parameters([(1, 2), (3, 5)])", "n, d", (3, 5)),
+        ("parameterized.parameters(*[(1, 2), (3, 5)])", "n, d", (3, 5)),
+        ("parameterized.parameters([1, 2], [3, 5])", "n, d", (3, 5)),
+        ("parameterized.parameters({'n': 3, 'd': 5})", "n, d", (3, 5)),
+        ("parameterized.parameters(unknown_case())", "n, d=5", None),
+        ("parameterized.expand([(3, 5)])", "n, d", (3, 5)),
+        ("parameterized.expand([[3], [3]])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize(['n'], [(128,), (3,)])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize(['n'], [pytest.param(3)])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize('n,', [3])", "n, d=5", (3, 5)),
+        ("pytest.mark.parametrize('shape', [(3, 5)])", "shape, n=3, d=5", (3, 5)),
+        ("pytest.mark.parametrize('n', [4], indirect=True)", "n, d=5", None),
+        ("parameterized.parameters()", "n=3, d=5", (3, 5)),
+        ("parameterized.named_parameters(7)", "n=3, d=5", (3, 5)),
+    ],
+)
+def test_sets_of_values_as_their_decorators_take_them(tmp_path, decorator, takes, shape):
+    caller = (
+        "from absl.testing import parameterized\nfrom nowhere import unknown_case\n"
+        f"class TestScale:\n    @{decorator}\n    def test(self, {takes}):\n        scale(torch.ones(n, d))"
+    )
+    found = arguments(tmp_path, "def scale(x):\n    return launch(x)\n", caller, "scale")
+    assert found[0] == {"x": (dt.FLOAT32, shape)}
+
+
 @pytest.mark.parametrize("odd", ["pick = lambda self: 1", "__init__ = lambda self: None", "setUp = lambda self, n: n"])
 def test_lambdas_of_a_class_are_no_tests(tmp_path, odd):
     caller = f"class TestScale:\n    {odd}\n    def test(self):\n        scale(torch.ones(3, 5))"
@@ -162,6 +196,12 @@ def test_lambdas_of_a_class_are_no_entries():
     model = "class Scale:\n    forward = lambda self, x: launch(x)\n"
     (workload,) = Program(parse_module(KERNEL + model, "k.py"), None, Question(entry="Scale.forward")).workloads()
     assert len(workload.launches()) == 1
+
+
+def test_a_lambda_is_no_kernel():
+    text = "import triton\nk = triton.jit(lambda x: 1)\ndef run(x):\n    k[(1,)](x)\n    return launch(x)\n"
+    (workload,) = Program(parse_module(KERNEL + text, "k.py"), None, Question(entry="run")).workloads()
+    assert [launch.kernel.name for launch in workload.launches()] == ["scale_kernel"]
 
 
 def test_fixtures_of_a_conftest(tmp_path):
@@ -264,6 +304,15 @@ MADE = OPTIMIZER[OPTIMIZER.index("    def __init__") : OPTIMIZER.index("    def 
 @pytest.mark.parametrize(
     ("made", "lr"),
     [
+        (
+            MADE
+            + "        self._groups = 3\n        self.param_groups.append(None)\n        self.param_groups.pop()\n",
+            1e-3,
+        ),
+        (
+            MADE + "        self.param_groups.append({'params': []})\n        self.param_groups.pop()\n",
+            1e-3,
+        ),
         (MADE + "        self.param_groups[0]['lr'] = 1e-3\n        del self.state[3]\n", 1e-3),
         (MADE.replace("        super", "        self.eps = self.param_groups[0].get('eps')\n        super"), 1e-3),
         (MADE + "        for group in self.param_groups:\n            group.setdefault('eps', 1e-8)\n", 1e-3),

@@ -1057,6 +1057,34 @@ CASES = {
         },
         2,
     ),
+    "quotients at the ends of a type": (
+        {
+            "forward": (
+                "return b % c, b // c, torch.remainder(b, 100), torch.div(b, 100, rounding_mode='floor'), b // -77, u % v, u // v, "
+                "u % 255, b % c.to(torch.int16), u % c, i % 2147483646, i // 3, i // j, i % j, i // 2147483647"
+            ),
+            "inputs": (
+                "torch.arange(-128, 128).to(torch.int8), "
+                "(((torch.arange(256) * 37 + 11) % 126 + 2) * torch.where(torch.arange(256) % 3 == 0, -1, 1)).to(torch.int8), "
+                "torch.arange(256).to(torch.uint8), (255 - torch.arange(256) // 2).to(torch.uint8), "
+                "torch.linspace(-2147483648, 2147483647, 256, dtype=torch.float64).to(torch.int32), "
+                "torch.where(torch.arange(256) % 2 == 0, 2147483647, -2147483648).to(torch.int32)"
+            ),
+            "arguments": "b, c, u, v, i, j",
+        },
+        1,
+    ),
+    "powers of zeros with signs": (
+        {
+            "forward": "return x[:, None] ** y, x[:, None] ** -y",
+            "inputs": (
+                "torch.tensor([0.0, -0.0, -torch.inf, torch.inf, -1.0, -2.0, 1.0, 3.0, torch.nan]), "
+                "torch.tensor([-1.0, 0.5, -0.5, 2.0, 3.0, 0.0, -3.0, torch.inf, torch.nan])"
+            ),
+            "arguments": "x, y",
+        },
+        1,
+    ),
     "wide pools": ({"forward": "return F.max_pool2d(x, 9, 3, 4) - F.avg_pool2d(x, 9, 3, 4)", "inputs": "torch.randn(2, 3, 50, 31)"}, 1),
     "parameter": (
         {

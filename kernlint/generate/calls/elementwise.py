@@ -11,7 +11,7 @@ from kernlint.generate.values import (
     CannotGenerate,
     Value,
 )
-from kernlint.workload import Tensor
+from kernlint.workload import Expr, Tensor
 from kernlint.workload import dtype as dt
 
 
@@ -29,7 +29,7 @@ def _bounded(op: str, name: str) -> Callable[[Writer], Value]:
 
 def _power(w: Writer) -> Value:
     base, exponent = w.args[0], w.argument(1, "exponent")
-    if isinstance(base, (int, float)) and base > 0 and isinstance(exponent, Tensor):
+    if isinstance(base, (int, float)) and 0 < base < math.inf and isinstance(exponent, Tensor):
         if not w.dtype.is_float:
             if base != 2:
                 raise CannotGenerate("a power of integers")
@@ -54,13 +54,20 @@ def _power(w: Writer) -> Value:
 
 
 def _general_power(w: Writer, base: Tensor, exponent: Tensor) -> Value:
-    """Of a base that may be negative, or zero, by an exponent that may be a whole number."""
-    size = w.map("exp", w.map("mul", exponent, w.map("log", w.map("abs", base))))
+    """Of a base that may be negative, or a zero with a sign, by an exponent that may be a whole number."""
+    large = w.map("abs", base)
+    size = w.map("exp", w.map("mul", exponent, w.map("log", large)))
+    size = w.map("where", w.map("eq", large, 1.0), 1.0, size)
     whole = w.map("eq", w.map("floor", exponent), exponent)
     half = w.map("mul", exponent, 0.5)
     even = w.map("eq", w.map("floor", half), half)
-    signed = w.map("where", whole, w.map("where", even, size, w.map("neg", size)), math.nan)
-    made = w.map("where", w.map("lt", base, 0.0), signed, size)
+    below = w.map("lt", base, 0.0)
+    # One over a zero tells its sign; of minus infinity a power that is not whole is that of infinity.
+    signed = w.map("logical_or", below, w.map("lt", w.map("reciprocal", base), 0.0))
+    finite = w.map("logical_and", below, w.map("gt", base, -math.inf))
+    broken = w.map("where", finite, math.nan, size)
+    made = w.map("where", whole, w.map("where", even, size, w.map("neg", size)), broken)
+    made = w.map("where", signed, made, size)
     certain = w.map("logical_or", w.map("eq", exponent, 0.0), w.map("eq", base, 1.0))
     return w.map("where", certain, 1.0, made)
 
@@ -130,13 +137,32 @@ def _scaled_sum(op: str) -> Callable[[Writer], Value]:
     return make
 
 
+def _divided_below(op: str) -> Callable[[Writer], Value]:
+    """Divisions of integers, and what they leave: in the type of the result, in which the signs are those that torch sees."""
+
+    def own(w: Writer, given: Any) -> Any:
+        if isinstance(given, Tensor):
+            return given if given.dtype == w.dtype else w.map("cast", given)
+        low = 0 if w.dtype.kind == "uint" else -(2 ** (w.dtype.bits - 1))
+        number = given.value if isinstance(given, Expr) else given
+        if isinstance(number, int) and not low <= number < low + 2**w.dtype.bits:
+            raise CannotGenerate(f"a division by a number that no {w.dtype} holds")
+        return given
+
+    def make(w: Writer) -> Value:
+        first, second = w.args[0], w.argument(1, "other")
+        return w.map(op, own(w, first), own(w, second)) if w.dtype.is_integer else w.map(op, first, second)
+
+    return make
+
+
 def _divided(w: Writer) -> Value:
     mode = w.kwargs.get("rounding_mode")
     result = w.map("div", w.args[0], w.argument(1, "other"), dtype=None if mode is None else dt.FLOAT32)
     if mode is None:
         return result
     if mode == "floor" and w.dtype.is_integer:
-        return w.map("floor_divide", w.args[0], w.argument(1, "other"))
+        return _divided_below("floor_divide")(w)
     if not w.dtype.is_float:
         raise CannotGenerate("a division of integers")
     if mode != "trunc" or w.dtype == dt.FLOAT64:
@@ -288,6 +314,8 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "sub": _scaled_sum("sub"),
     "rsub": lambda w: w.map("sub", w.args[1], w.args[0]),
     "div": _divided,
+    "remainder": _divided_below("remainder"),
+    "floor_divide": _divided_below("floor_divide"),
     "silu": _chain(("sigmoid", "x"), ("mul", "x", ...)),
     "hardtanh": lambda w: w.map(
         "minimum", w.map("maximum", w.args[0], w.argument(1, "min_val", -1.0)), w.argument(2, "max_val", 1.0)

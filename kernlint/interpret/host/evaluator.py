@@ -450,7 +450,8 @@ class HostEvaluator(HostOperators):
         if isinstance(decorator, Namespace) and isinstance(value, (Function, Jit)):
             name = decorator.path.rsplit(".", 1)[-1]
             if name == "jit" and decorator.path.startswith("triton"):
-                return Jit(value) if isinstance(value, Function) else value
+                defined = isinstance(value, Function) and isinstance(value.node, cst.FunctionDef)
+                return Jit(value) if defined else value  # type: ignore[arg-type]
         return value
 
     exec_Nonlocal = exec_Global

@@ -14,7 +14,7 @@ from kernlint.interpret.host.builtins import builtin, math_function
 from kernlint.interpret.host.device import OF_THE_GPU, current_target, device_properties
 from kernlint.interpret.host.releases import demand
 from kernlint.interpret.host.tuners import decorator
-from kernlint.interpret.host.values import HostDescriptor
+from kernlint.interpret.host.values import HostDescriptor, ParameterSet
 from kernlint.interpret.python.arguments import argument
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.operators import bounded
@@ -146,7 +146,7 @@ def _library_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str
     if path in ("copy.deepcopy", "copy.copy"):
         return args[0] if args else None
     if path == "pytest.param":
-        return args[0] if len(args) == 1 else tuple(args)
+        return ParameterSet(args)
     if path == "argparse.ArgumentParser":
         return command_lines.parser()
     if path == "itertools.product":

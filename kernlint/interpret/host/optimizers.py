@@ -17,8 +17,8 @@ from kernlint.workload import Tensor
 if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator
 
-#: The groups of parameters of an object, as it is made with them.
-_GROUPS = "_groups"
+#: The name, which no program has, of the groups of parameters that an object is made with.
+_GROUPS = "groups of parameters"
 #: The kind of what stands for a group.
 GROUP = "parameter group"
 #: The key under which nothing is kept, and that says that more may be kept than is known.
@@ -149,13 +149,15 @@ def _group(options: dict[str, Any], trained: Any) -> Instance:
     return group
 
 
-def param_groups(h: HostEvaluator, instance: Instance) -> list[Instance]:
+def param_groups(h: HostEvaluator, instance: Instance) -> list[Any]:
     """``self.param_groups``: usually one group of all parameters, with the options that the object is made with."""
     if _GROUPS not in instance.attrs:
         set_up(h, instance, None, [], {})  # made in a way that is not followed
-    groups: list[Instance] = instance.attrs[_GROUPS]
+    groups: list[Any] = instance.attrs[_GROUPS]
     for group in groups:
-        items = group.attrs.get("params")
+        # Programs put others into the list.
+        told = group.attrs if isinstance(group, Instance) else group
+        items = told.get("params") if isinstance(told, dict) else None
         for item in [items.item] if isinstance(items, OpenItems) else items if isinstance(items, (list, tuple)) else ():
             if isinstance(item, Tensor):
                 h.trained.setdefault(item.storage.id, None)

@@ -26,8 +26,8 @@ def decorator(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
 
         def made(a: list[Any], k: dict[str, Any], n: cst.CSTNode) -> Any:
             function = a[0] if a else None
-            if not isinstance(function, Function):
-                return Unknown("jit")
+            if not isinstance(function, Function) or not isinstance(function.node, cst.FunctionDef):
+                return Unknown("jit")  # a lambda, which Triton refuses, too
             return Jit(function, unspecialised=_unspecialised(function, kwargs))
 
         return made(args, {}, node) if args else Builtin("jit", made)

@@ -35,6 +35,10 @@ class LongList(list[Any]):
         self.length = length
 
 
+class ParameterSet(tuple[Any, ...]):
+    """``pytest.param(...)``: a value for each of the parameters that a decorator names."""
+
+
 @dataclass(frozen=True)
 class OpenItems:
     """What a loop over arguments of which nothing is known goes through: ``length`` times something like ``item``; ``name`` is that of
