@@ -11,6 +11,7 @@ import libcst as cst
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.rewrite.accumulators import accumulate_in_int32
 from kernlint.rewrite.bindings import keeps_value, reached, variable
+from kernlint.rewrite.callers import another_caller
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.hoisted_factors import hoist_factors, line_edits
@@ -57,8 +58,8 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
 
 
 def _of_these_types(site: Site, functions: list[cst.FunctionDef]) -> Effects:
-    """Unsafe where kernels among ``functions``, or kernels that call these, are used beside the launches that were followed, or their
-    launcher beside the calls that were: the operands may have other types there."""
+    """Unsafe where kernels among ``functions``, or kernels that call these, are used beside the launches that were followed, or who
+    comes to those launches beside the call that was: the operands may have other types there."""
     source = site.source
     followed = Counter(launch.span for launch in site.workload.launches())
     known = {function.name.value for function in functions}
@@ -69,17 +70,18 @@ def _of_these_types(site: Site, functions: list[cst.FunctionDef]) -> Effects:
             calls = (one for one in source.above(mention) if isinstance(one, cst.Call))
             span = next((site.module.span(call) for call in calls if site.module.span(call) in followed), None)
             around = source.function(mention)
+            other: cst.CSTNode = mention
             if span is not None:
-                uses = [] if around is None else [m for m in _mentioned(site, around.name.value) if source.function(m)]
-                if len(uses) <= followed[span]:
+                found = another_caller(site, source.at(span, cst.Call), followed[span])
+                if found is None:
                     continue
-                name, mention = around.name.value, uses[-1]  # type: ignore[union-attr]
+                name, other = found
             elif around is not None and any(is_triton_jit(one.decorator, source.imports) for one in around.decorators):
                 if around.name.value not in known:
                     known.add(around.name.value)
                     waiting.append(around.name.value)
                 continue
-            line = source.line_number(source.start(mention))
+            line = source.line_number(source.start(other))
             return Effects("unsafe", notes=(f"what `{name}` is given, for one at line {line}, was not followed",))
     return Effects()
 

@@ -220,6 +220,59 @@ def test_a_kernel_that_others_may_give_other_types(other: str) -> None:
     assert fixed(source, "KL101").after != source
 
 
+_PROGRAM = gemm(LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))", dtype="float16")
+_WRAPPED = (
+    _PROGRAM.replace(
+        "    assert a.dtype == torch.float16 and b.dtype == torch.float16 and s.dtype == torch.float32\n", ""
+    )
+    + """
+def wrap(a, b):
+    return launch(a, b, 1.0)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        return wrap(a, b)
+
+def get_inputs():
+    return [torch.randn(64, 4096).half(), torch.randn(64, 4096).half()]
+"""
+)
+_TWICE = _WRAPPED.replace("return wrap(a, b)", "return wrap(a, b) + wrap(b, a)")
+_OTHER = "\ndef other(a, b):\n    return wrap(a.float(), b.float())\n"
+
+
+_INIT = "    def __init__(self):\n        super(ModelNew, self).__init__()\n\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _WRAPPED,
+        _TWICE,
+        _WRAPPED.replace("    def forward", _INIT + "    def forward") + "\ndef make():\n    return ModelNew()\n",
+        _WRAPPED.replace("class", "run = wrap\n\nclass").replace("return wrap", "return run"),
+    ],
+)
+def test_a_launch_whose_every_caller_was_followed(source: str) -> None:
+    assert fixed(source, "KL103", unsafe=False).applied
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (_WRAPPED + _OTHER, "wrap"),
+        (_TWICE + _OTHER, "wrap"),
+        (_WRAPPED.replace("return wrap", "wrap(a, b)\n        return wrap") + _OTHER, "wrap"),
+        (_TWICE + _OTHER.replace("wrap(a.float(), b.float())", "launch(a.float(), b.float(), 1.0)"), "launch"),
+        (_WRAPPED + "\nrun = wrap\n" + _OTHER.replace("wrap", "run"), "wrap"),
+        (_WRAPPED.replace("def get", "    def other(self, a):\n        return self.forward(a.float(), a)\n\ndef get"), "ModelNew"),
+        (_WRAPPED.replace("return wrap(a, b)", "if a.is_sparse:\n            return wrap(b, a)\n        return wrap(a, b)"), "wrap"),
+    ],
+)  # fmt: skip
+def test_callers_above_the_launcher_that_were_not_followed(source: str, name: str) -> None:
+    assert f"what `{name}` is given" in refusal(source, "KL103", unsafe=False)
+
+
 def test_a_kernel_that_others_only_name() -> None:
     source = gemm(LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))") + '\n\n__all__ = ["kernel"]\n'
     assert fixed(source, "KL101", unsafe=False).applied
