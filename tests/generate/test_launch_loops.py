@@ -240,6 +240,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@needs_interpreter
 @pytest.mark.parametrize("forward", REFUSED)
 def test_refused_or_read_round_by_round(forward: str, tmp_path: Path) -> None:
     """Where rounds hang together what is written is right all the same, or nothing is."""
