@@ -53,7 +53,8 @@ def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
         left, right = wrapped(operands[0], inner), wrapped(operands[1], inner + 1)
         return f"{left} {sign} {right}", binds
     if op in ("remainder", "floor_divide") and not dtype.is_float:
-        return _towards_below(op, *(wrapped(one, _ATOM) for one in operands), dtype)
+        whole, part = (wrapped(one, _ATOM) for one in operands)
+        return _towards_below(op, whole, part, dtype)
     if op in ("maximum", "minimum"):
         return extreme(op, texts[0], texts[1], dtype), _ATOM
     if op == "relu":
