@@ -18,6 +18,7 @@ from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
 from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, TorchOp, Workload
 from kernlint.workload.kernel import Bounds
+from kernlint.workload.steps import walk_steps
 
 #: The category of the remedy of each facet of a kernel.
 _CATEGORY = {
@@ -108,7 +109,7 @@ def _loops(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]
     for step in workload.steps:
         if not isinstance(step, Repeat):
             continue
-        rows = [times[id(inner)] for inner in _inside(step) if id(inner) in times]
+        rows = [times[id(inner)] for inner, _ in walk_steps(step.body) if id(inner) in times]
         spent = sum(row.total_gpu_us for row in rows)
         once = 0.0
         for row in rows:
@@ -122,12 +123,6 @@ def _loops(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]
         if first_row is not None:
             text = f"{first_row.count:.0f} rounds of {spent / max(1.0, first_row.count):.1f} us"
             yield Cause("launches in a Python loop", "launch", spent - once, step.span, step.function, evidence=text)
-
-
-def _inside(loop: Repeat) -> Iterator[Step]:
-    """The steps of a round, those of loops in the loop too."""
-    for step in loop.body:
-        yield from _inside(step) if isinstance(step, Repeat) else (step,)
 
 
 def _round_trips(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]:

@@ -372,7 +372,7 @@ class Workload:
 
     def walk(self) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
         """Every step with the Python loops around it, in order."""
-        yield from _walk(self.steps, ())
+        yield from walk_steps(self.steps)
 
     @cached_property
     def all_steps(self) -> Sequence[Step]:
@@ -424,22 +424,15 @@ class Workload:
 
     @cached_property
     def _launches(self) -> list[Launch]:
-        return list(_launches_of(self.steps))
+        return [step for step, _ in walk_steps(self.steps) if isinstance(step, Launch)]
 
 
-def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
+def walk_steps(steps: tuple[Step, ...], loops: tuple[Repeat, ...] = ()) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
+    """``steps`` and those inside their loops, in order, each with the loops around it."""
     for step in steps:
         yield step, loops
         if isinstance(step, Repeat):
-            yield from _walk(step.body, (*loops, step))
-
-
-def _launches_of(steps: tuple[Step, ...]) -> Iterator[Launch]:
-    for step in steps:
-        if isinstance(step, Launch):
-            yield step
-        elif isinstance(step, Repeat):
-            yield from _launches_of(step.body)
+            yield from walk_steps(step.body, (*loops, step))
 
 
 def allocates(step: object) -> bool:
