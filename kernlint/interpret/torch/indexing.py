@@ -224,13 +224,13 @@ def _place_among(name: str, first: str, second: str) -> Handler:
     return handler
 
 
-@takes("input", "n", "dim", n=1, dim=-1, options=True)
-def _differences(h: HostState, node: cst.CSTNode, x: Tensor, times: Any, dim: Any, options: Kwargs) -> Any:
-    axis = axis_in(x, dim)
+@takes("input", "n", "dim", tensors=0, n=1, dim=-1, options=True)
+def _differences(h: HostState, node: cst.CSTNode, x: Any, times: Any, dim: Any, options: Kwargs) -> Any:
+    axis = axis_in(x, dim) if isinstance(x, Tensor) else None
     shape = None
     if axis is not None and x.shape is not None and times == 1 and not {"prepend", "append"} & options.keys():
         shape = with_extents(x.shape, axis, ex.simplify(ex.lift(x.shape[axis]) - 1))
-    return h.result_of("diff", "elementwise", (x,), x.dtype, shape, node)
+    return h.result_of("diff", "elementwise", tensors_in([x]), x.dtype if isinstance(x, Tensor) else None, shape, node)
 
 
 def _gather(name: str) -> Handler:
