@@ -85,4 +85,5 @@ def test_what_widened_int8_runs_on(precision: str, unit: str) -> None:
     """Nobody is told of tensor cores that ``ieee`` does not use."""
     program = PROGRAM.replace("float32 and", "int8 and").replace("b.dtype == torch.float32", "b.dtype == torch.int8")
     dot = f'tl.dot(x.to(tl.float32), y.to(tl.float32), acc, input_precision="{precision}")'
-    assert unit in run_rule("KL101", program.replace(DOT, dot)).only().bottleneck
+    change = run_rule("KL101", program.replace(DOT, dot)).only().change
+    assert change is not None and unit in change.bottleneck
