@@ -82,6 +82,8 @@ class Rule(ABC):
     silent_if_open: ClassVar[bool] = False
     #: Whether a finding keeps its severity whatever the sizes: its matter is slower, or wrong, at every size.
     at_any_size: ClassVar[bool] = False
+    #: Whether it happens, or matters, with certain values in memory only, of which source tells nothing.
+    of_values: ClassVar[bool] = False
     #: Whether it says that Triton's compiler or launcher refuses the code.
     refused: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.

@@ -13,6 +13,7 @@ from dataclasses import replace
 from kernlint.interpret.project import is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
+from kernlint.rules.proofs.compiled import never_compiled, run_otherwise
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -36,8 +37,15 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     yield from finding.doubts
     if rule.refused and (why := _other_compiler(context)):
         yield Doubt(f"{why}, whose compiler may take it")
-    if rule.category not in NOT_ABOUT_SPEED and is_test_file(context.program.kernel.path):
-        yield Doubt("the file is a test, and nobody waits for its speed")
+    if rule.of_values and not rule.refused:
+        yield Doubt("whether it happens, and matters, is for the values in memory to say")
+    if not (rule.refused or rule.lexical) and is_test_file(context.program.kernel.path):
+        yield Doubt("the file is a test: it checks itself what it computes, and nobody waits for its speed")
+    if finding.kernel and rule.category in NOT_ABOUT_SPEED:
+        if rule.lexical and (test := never_compiled(context, finding.kernel, finding.span)):
+            yield Doubt(f"it is compiled only where `{test}`, and nothing in view makes it so")
+        if rule.refused and (decorator := run_otherwise(context, finding.kernel)):
+            yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
     launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")

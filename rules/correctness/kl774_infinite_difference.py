@@ -10,6 +10,7 @@ class InfiniteDifference(FaultRule):
     name = "infinite-difference"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["infinite-difference"])
     summary = "an online softmax takes exp(-inf - -inf) where a row has no valid element yet"
     what_it_does = """

@@ -10,6 +10,7 @@ class ZeroDivisor(FaultRule):
     name = "zero-divisor"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["zero-divisor"])
     summary = "a tile is divided by its largest magnitude, which is zero for a tile of zeros"
     what_it_does = """

@@ -10,6 +10,7 @@ class RoundedProduct(FaultRule):
     name = "rounded-product"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["rounded-product"])
     methods = (("rounded-product", "Multiply in float32."),)
     summary = "products of half-precision values are rounded to half precision before they are added in float32"

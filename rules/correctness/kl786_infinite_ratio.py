@@ -10,6 +10,7 @@ class InfiniteRatio(FaultRule):
     name = "infinite-ratio"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["infinite-ratio"])
     if_certain = frozenset(["infinite-ratio"])
     summary = "a quotient of two exponentials of the data is NaN where both overflow"

@@ -10,6 +10,7 @@ class InfinityTimesZero(FaultRule):
     name = "infinity-times-zero"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["infinite-product"])
     if_certain = frozenset(["infinite-product"])
     summary = "an exponential that may overflow is multiplied by a mask, which makes it NaN where it should be 0"
