@@ -122,7 +122,9 @@ def _pair(step: Launch, first: Sum, total: Sum, term: Value) -> tuple[Load, Load
         return None
     if any(load.offset is None or not load.dtype.is_float or load.dtype.bits > 32 for load in made.loads):
         return None
-    same = {LoopIndex(own.id): Expr.atom(LoopIndex(other.id)) for own, other in zip(total.nest, first.nest)}
+    same: dict[Atom, Expr] = {
+        LoopIndex(own.id): Expr.atom(LoopIndex(other.id)) for own, other in zip(total.nest, first.nest)
+    }
     x, w = (_vector(load, same) for load in made.loads)
     return x, w
 

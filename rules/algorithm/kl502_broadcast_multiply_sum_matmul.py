@@ -112,13 +112,10 @@ class BroadcastMultiplySumMatmul(Rule):
         kernel, (loop,), x, w = launch.kernel.name, shape.loops, shape.x, shape.w
         source, weight = tensor_name(shape.source, x.base), tensor_name(shape.weight, w.base)
         each = f", for each of {shape.images}" if shape.images > 1 else ""
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` makes the product of `{weight}` [{shape.channels}, {shape.depth}] and `{source}` [{shape.depth}, {shape.plane}] "
             "of rows times scalars",
             shape.total.terms[0].span,
-            kernel,
             kernel,
             (
                 Evidence(f"`{weight}` is loaded as one value in each of {shape.depth} iterations", w.span),
@@ -152,12 +149,9 @@ class BroadcastMultiplySumMatmul(Rule):
         ]
         if len(found.times) > 1 and axis.loop is not None:
             proof.append(Evidence(f"this loop moves both loads at fixed steps, {axis.trip} times", axis.loop.span))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` sums up {times} outer products of a column and a row, one in each iteration",
             found.product.span,
-            kernel,
             kernel,
             tuple(proof),
             Change(
@@ -177,12 +171,9 @@ class BroadcastMultiplySumMatmul(Rule):
         kernel, loads, (m, n, k) = launch.kernel.name, found.tile.loads, found.extents
         dtype, depth = promote(loads[0].dtype, loads[1].dtype), max(k, _LEAST)
         names = [tensor_name(launch.tensor(load.base), load.base) for load in loads]
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` multiplies [{m}, {k}] and [{k}, {n}] tiles by a broadcast product and tl.sum",
             found.total.span,
-            kernel,
             kernel,
             (
                 Evidence(

@@ -87,12 +87,9 @@ class DirectConvolutionLoops(Rule):
         pixels = found.plane * found.images
         trips = [concrete(loop.trip) or 1 for loop in found.loops]
         extents = " x ".join(map(str, [*trips, found.unrolled] if found.unrolled > 1 else trips))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` convolves `{source}` with `{weight}` by one multiply-add per loaded value",
             found.loops[0].span,
-            kernel,
             kernel,
             (
                 Evidence(
