@@ -34,10 +34,6 @@ class LaunchArgumentsDoNotBind(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune(configs=[triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
@@ -55,10 +51,6 @@ class LaunchArgumentsDoNotBind(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune(configs=[triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):

@@ -37,10 +37,6 @@ class RunTimeValueAsShape(RefusalRule):
     references = ("https://github.com/triton-lang/triton/issues/3722",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             half = BLOCK // 2
@@ -57,10 +53,6 @@ class RunTimeValueAsShape(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             half: tl.constexpr = BLOCK // 2

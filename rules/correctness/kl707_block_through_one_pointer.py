@@ -32,10 +32,6 @@ class BlockThroughOnePointer(RefusalRule):
     references = ("https://github.com/triton-lang/triton/issues/1017",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
@@ -51,10 +47,6 @@ class BlockThroughOnePointer(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)

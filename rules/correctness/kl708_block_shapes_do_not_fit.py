@@ -32,10 +32,6 @@ class BlockShapesDoNotFit(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, M: tl.constexpr, N: tl.constexpr):
             m, n = tl.arange(0, M), tl.arange(0, N)
@@ -51,10 +47,6 @@ class BlockShapesDoNotFit(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, M: tl.constexpr, N: tl.constexpr):
             m, n = tl.arange(0, M), tl.arange(0, N)

@@ -37,10 +37,6 @@ class LoopCarriedTypeChange(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n):
             s = 0
@@ -58,10 +54,6 @@ class LoopCarriedTypeChange(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n):
             s = 0.0

@@ -44,10 +44,6 @@ class UnsupportedDot(RefusalRule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, M: tl.constexpr, K: tl.constexpr):
             m, k = tl.arange(0, M), tl.arange(0, K)
@@ -65,10 +61,6 @@ class UnsupportedDot(RefusalRule):
             return [torch.randn(64, 64, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, M: tl.constexpr, K: tl.constexpr):
             m, k = tl.arange(0, M), tl.arange(0, K)

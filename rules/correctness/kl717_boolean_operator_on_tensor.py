@@ -32,10 +32,6 @@ class BooleanOperatorOnTensor(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, flags, y, n, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
@@ -52,10 +48,6 @@ class BooleanOperatorOnTensor(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, flags, y, n, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)

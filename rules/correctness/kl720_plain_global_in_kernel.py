@@ -35,10 +35,6 @@ class PlainGlobalInKernel(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         SCALE: tl.constexpr = 2.0
 
         @triton.jit
@@ -57,10 +53,6 @@ class PlainGlobalInKernel(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         SCALE = tl.constexpr(2.0)
 
         @triton.jit

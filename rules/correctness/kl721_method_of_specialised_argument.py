@@ -31,10 +31,6 @@ class MethodOfSpecialisedArgument(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, stride, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
@@ -50,10 +46,6 @@ class MethodOfSpecialisedArgument(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, stride, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)

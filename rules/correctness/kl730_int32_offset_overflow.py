@@ -45,11 +45,6 @@ class Int32OffsetOverflow(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, stride, n, B: tl.constexpr):
             row = tl.program_id(0)
@@ -59,11 +54,6 @@ class Int32OffsetOverflow(Rule):
             tl.store(o + row * stride + c, v, mask=c < n)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, stride, n, B: tl.constexpr):
             row = tl.program_id(0).to(tl.int64)

@@ -40,11 +40,6 @@ class Int32LoadedIndexOverflow(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(table, kv, o, page_stride, B: tl.constexpr):
             i = tl.program_id(0)
@@ -53,11 +48,6 @@ class Int32LoadedIndexOverflow(Rule):
             tl.store(o + i * B + c, tl.load(kv + page * page_stride + c))
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(table, kv, o, page_stride, B: tl.constexpr):
             i = tl.program_id(0)

@@ -40,11 +40,6 @@ class Int32FlatIndexOverflow(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, numel, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)
@@ -52,11 +47,6 @@ class Int32FlatIndexOverflow(Rule):
             tl.store(o + off, tl.load(x + off, mask=m, other=0.0) * 2.0, mask=m)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, numel, B: tl.constexpr):
             off = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)

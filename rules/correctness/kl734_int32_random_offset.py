@@ -36,11 +36,6 @@ class Int32RandomOffset(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(o, seed, M, N, B: tl.constexpr):
             bh = tl.program_id(0)
@@ -49,11 +44,6 @@ class Int32RandomOffset(Rule):
             tl.store(o + n, tl.rand(seed, off))
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(o, seed, M, N, B: tl.constexpr):
             bh = tl.program_id(0).to(tl.int64)

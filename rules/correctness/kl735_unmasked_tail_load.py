@@ -40,11 +40,6 @@ class UnmaskedTailLoad(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)
@@ -54,11 +49,6 @@ class UnmaskedTailLoad(Rule):
             k[(triton.cdiv(n, 16),)](x, o, n, B=16)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)

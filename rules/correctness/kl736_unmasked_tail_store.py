@@ -43,11 +43,6 @@ class UnmaskedTailStore(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)
@@ -55,11 +50,6 @@ class UnmaskedTailStore(Rule):
             tl.store(o + off, v + 1.0)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)

@@ -42,11 +42,6 @@ class UndefinedMaskedLanes(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             c = tl.arange(0, B)
@@ -54,11 +49,6 @@ class UndefinedMaskedLanes(Rule):
             tl.store(o, tl.sum(v, axis=0))
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             c = tl.arange(0, B)

@@ -45,11 +45,6 @@ class WrongMaskedValue(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             c = tl.arange(0, B)
@@ -59,11 +54,6 @@ class WrongMaskedValue(Rule):
             tl.store(o + c, e / tl.sum(e, axis=0), mask=c < n)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             c = tl.arange(0, B)

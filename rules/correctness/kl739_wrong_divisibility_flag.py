@@ -38,11 +38,6 @@ class WrongDivisibilityFlag(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, K, EVEN: tl.constexpr, B: tl.constexpr):
             c = tl.arange(0, B)
@@ -56,11 +51,6 @@ class WrongDivisibilityFlag(Rule):
         def run(x, o, K): k[(1,)](x, o, K, EVEN=(K % 2 == 0), B=16)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, K, EVEN: tl.constexpr, B: tl.constexpr):
             c = tl.arange(0, B)

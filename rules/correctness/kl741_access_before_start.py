@@ -59,11 +59,6 @@ class AccessBeforeStart(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(cu, o, n, B: tl.constexpr):
             i = tl.arange(0, B)
@@ -72,11 +67,6 @@ class AccessBeforeStart(Rule):
             tl.store(o + i, cur - prev, mask=i < n)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(cu, o, n, B: tl.constexpr):
             i = tl.arange(0, B)

@@ -51,11 +51,6 @@ class UnguardedSentinelIndex(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(table, src, o, n, B: tl.constexpr):
             i = tl.arange(0, B)
@@ -64,11 +59,6 @@ class UnguardedSentinelIndex(Rule):
             tl.store(o + i, tl.load(src + idx, mask=m, other=0.0), mask=m)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(table, src, o, n, B: tl.constexpr):
             i = tl.arange(0, B)

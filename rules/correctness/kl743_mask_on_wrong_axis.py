@@ -49,11 +49,6 @@ class MaskOnWrongAxis(Rule):
     references = ("https://github.com/ByteDance-Seed/Triton-distributed/issues/202",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, M, BM: tl.constexpr, BN: tl.constexpr):
             m = tl.arange(0, BM)
@@ -63,11 +58,6 @@ class MaskOnWrongAxis(Rule):
             tl.store(o + p, tl.load(x + p, mask=rows, other=0.0), mask=rows)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, M, BM: tl.constexpr, BN: tl.constexpr):
             m = tl.arange(0, BM)

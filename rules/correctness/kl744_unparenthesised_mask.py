@@ -50,11 +50,6 @@ class UnparenthesisedMask(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, lo, B: tl.constexpr):
             a = tl.arange(0, B)
@@ -62,11 +57,6 @@ class UnparenthesisedMask(Rule):
             tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, lo, B: tl.constexpr):
             a = tl.arange(0, B)

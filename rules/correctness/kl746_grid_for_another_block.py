@@ -40,11 +40,6 @@ class GridForAnotherBlock(ShortfallRule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
@@ -54,11 +49,6 @@ class GridForAnotherBlock(ShortfallRule):
             k[(triton.cdiv(x.numel(), 64),)](x, o, x.numel())
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
         @triton.jit
         def k(x, o, n, B: tl.constexpr):

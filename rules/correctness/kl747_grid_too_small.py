@@ -32,11 +32,6 @@ class GridTooSmall(ShortfallRule):
     references = ("https://github.com/pytorch/pytorch/issues/195546",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -45,11 +40,6 @@ class GridTooSmall(ShortfallRule):
             k[(4,)](x, o, 128, B=16)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)

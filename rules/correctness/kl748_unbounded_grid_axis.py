@@ -36,11 +36,6 @@ class UnboundedGridAxis(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, H, D: tl.constexpr):
             bh = tl.program_id(2)
@@ -51,11 +46,6 @@ class UnboundedGridAxis(Rule):
             k[(1, 1, B * H)](x, o, H, D=D)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, H, D: tl.constexpr):
             bh = tl.program_id(0)

@@ -29,12 +29,6 @@ class GridAxisOverLimit(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-
         @triton.jit
         def k(x, o, D: tl.constexpr):
             bh = tl.program_id(1)
@@ -53,12 +47,6 @@ class GridAxisOverLimit(Rule):
             return [torch.randn(100000, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-
         @triton.jit
         def k(x, o, D: tl.constexpr):
             bh = tl.program_id(0)

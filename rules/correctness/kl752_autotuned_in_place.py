@@ -56,11 +56,6 @@ class AutotunedInPlace(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
         @triton.jit
         def k(x, n, B: tl.constexpr):
@@ -71,11 +66,6 @@ class AutotunedInPlace(Rule):
             k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, x.numel())
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], restore_value=["x"])
         @triton.jit
         def k(x, n, B: tl.constexpr):

@@ -39,11 +39,6 @@ class IncompleteAutotuneKey(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=[])
         @triton.jit
         def k(x, o, n, D: tl.constexpr, B: tl.constexpr):
@@ -52,11 +47,6 @@ class IncompleteAutotuneKey(Rule):
         def run(x, o, D): k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, o, x.numel(), D)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["D"])
         @triton.jit
         def k(x, o, n, D: tl.constexpr, B: tl.constexpr):

@@ -54,11 +54,6 @@ class AtomicIntoUninitialised(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, y, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -69,11 +64,6 @@ class AtomicIntoUninitialised(Rule):
             return y
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, y, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)

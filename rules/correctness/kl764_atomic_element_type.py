@@ -36,11 +36,6 @@ class AtomicElementType(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, B: tl.constexpr):
             a = tl.arange(0, B)
@@ -50,11 +45,6 @@ class AtomicElementType(Rule):
             k[(1,)](x, o, B=16)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, B: tl.constexpr):
             a = tl.arange(0, B)

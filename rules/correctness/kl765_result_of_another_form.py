@@ -30,10 +30,6 @@ class ResultOfAnotherForm(Rule):
     evidence = HOW_MEASURED
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return x.sum()
@@ -54,10 +50,6 @@ class ResultOfAnotherForm(Rule):
             return [torch.randn(1000, 1000)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return x.sum()

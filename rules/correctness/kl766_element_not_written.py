@@ -30,10 +30,6 @@ class ElementNotWritten(Rule):
     evidence = HOW_MEASURED
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.relu(x)
@@ -55,10 +51,6 @@ class ElementNotWritten(Rule):
             return [torch.randn(1000, 1000)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.relu(x)

@@ -39,10 +39,6 @@ class OtherArithmetic(Rule):
     evidence = HOW_MEASURED
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.nn.functional.leaky_relu(x, 0.2)
@@ -64,10 +60,6 @@ class OtherArithmetic(Rule):
             return [torch.randn(1000, 1000)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.nn.functional.leaky_relu(x, 0.2)

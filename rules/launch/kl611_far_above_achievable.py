@@ -38,10 +38,6 @@ class FarAboveAchievable(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         ROWS, COLS = 4096, 1024
 
         @triton.jit
@@ -60,10 +56,6 @@ class FarAboveAchievable(Rule):
             return [torch.rand(ROWS, COLS)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         ROWS, COLS = 4096, 1024
 
         @triton.jit

@@ -31,10 +31,6 @@ class UnavailableDotPrecision(RefusalRule):
 
     example_device = "mi250x-gcd"
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, D: tl.constexpr):
             i = tl.arange(0, D)
@@ -52,10 +48,6 @@ class UnavailableDotPrecision(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, D: tl.constexpr):
             i = tl.arange(0, D)
