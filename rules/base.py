@@ -39,6 +39,7 @@ WRITTEN_ANEW = """
 
 #: What every example begins with, unless it says itself what it imports.
 _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
+_IMPORTED = re.compile(r"\b(torch|triton|tl)\.")
 _IMPORTING = re.compile(r"^ *import (torch|triton)\b", re.MULTILINE)
 
 _CODE = re.compile(r"KL([1-8])\d\d")
@@ -177,8 +178,8 @@ def calls_for(workload: Workload, rules: Iterable[Rule]) -> Iterator[tuple[Workl
 
 
 def _with_imports(program: str) -> str:
-    """``program``, indented or not, behind the imports of torch and Triton, unless it has its own."""
-    if _IMPORTING.search(program):
+    """``program``, indented or not, behind the imports of torch and Triton, unless it has its own or needs none."""
+    if _IMPORTING.search(program) or not _IMPORTED.search(program):
         return program
     body = program.lstrip("\n")
     margin = body[: len(body) - len(body.lstrip(" "))]
