@@ -31,6 +31,17 @@ def levelled(finding: Finding, context: Context) -> Finding:
     return replace(finding, severity=severity, evidence=(*finding.evidence, *told)) if told else finding
 
 
+def priced(finding: Finding, open_to_doubt: bool, sure: bool | None) -> tuple[str, bool]:
+    """The level of ``finding`` once its change has a price, and whether it may be another one that somebody asks for. What rests on an
+    assumption, or gains nothing, is a remark, and so is what is only slow, unless the change is ``sure`` to gain at sizes that the
+    code tells (None where they are open), or gains at any."""
+    rule = finding.rule
+    if open_to_doubt:
+        return "info", False
+    slow = finding.severity == "warning" and rule.category not in NOT_ABOUT_SPEED
+    return ("info" if slow and not (rule.at_any_size if sure is None else sure) else finding.severity), True
+
+
 def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     """What speaks against ``finding``, what is soonest told first."""
     rule, bare = finding.rule, context.workload.bare
