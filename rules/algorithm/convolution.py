@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from kernlint.records import dataclass
+from kernlint.rules.proofs.sums_of_products import Sum, product, sums
 from kernlint.workload import (
     Atomic,
-    Compute,
-    Dot,
     Expr,
     Lane,
     Launch,
     Load,
     Loop,
     LoopIndex,
-    Node,
     Opaque,
     ProgramId,
     Reduce,
@@ -73,50 +70,32 @@ def direct_convolution(step: Launch) -> DirectConvolution | None:
     (or between unrolled loads), beside a scalar weight at an address that every loop moves; the sum goes around the loops;
     and the weight's output channel does not move the input, so that other programs read the same windows.
     """
-    kernel = step.kernel
-    if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk((Atomic, Reduce))):
-        return None
-    for loops, body in innermost(kernel.body, ()):
-        pairs = channel_pairs(loops, body)
-        if pairs and _shifts(loops, pairs):
-            return measured(step, loops, pairs)
+    around = {id(loop): loops for loop, loops in step.kernel.walk(Loop)}
+    for total in sums(step.kernel):
+        pairs = scalar_pairs(step, total) if total.nest and not around[id(total.nest[0])] else ()
+        if pairs and _shifts(total.nest, pairs):
+            return measured(step, total.nest, pairs)
     return None
 
 
-def innermost(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, ...], tuple[Node, ...]]]:
-    inner = [node for node in body if isinstance(node, Loop)]
-    if loops and not inner:
-        yield loops, body
-    for loop in inner:
-        yield from innermost(loop.body, (*loops, loop))
-
-
-def channel_pairs(loops: tuple[Loop, ...], body: tuple[Node, ...]) -> tuple[tuple[Load, Load], ...]:
-    """The tile and the scalar weight of each multiply-add in the innermost body, where all loops move both and the weight's
+def scalar_pairs(step: Launch, total: Sum) -> tuple[tuple[Load, Load], ...]:
+    """The tile and the scalar weight of each term of ``total``, a sum of their products, where all loops move both and the weight's
     output channel does not move the tile; empty where that is not so."""
-    loads = [node for node in body if isinstance(node, Load)]
-    tiles = [load for load in loads if load.elements >= _LEAST and sum(e > 1 for e in load.shape) == 1]
-    scalars = [load for load in loads if load.elements == 1]
-    if not tiles or len(tiles) != len(scalars) or not all(loop.carried for loop in loops):
+    if not step.kernel.complete or step.kernel.dots() or any(True for _ in step.kernel.walk((Atomic, Reduce))):
         return ()
-    if len({load.base for load in tiles}) != 1 or len({load.base for load in scalars}) != 1:
+    made = [product(step.kernel, term) for term in total.terms]
+    pairs = tuple(one.loads for one in made if one is not None and [f.axes for f in one.factors] == [(0,), ()])
+    if not pairs or len(pairs) < len(made) or len({(x.base, w.base) for x, w in pairs}) > 1:
         return ()
+    loads = [load for pair in pairs for load in pair]
     if any(load.offset is None or not load.dtype.is_float or load.dtype.bits > 32 for load in loads):
         return ()
-    pairs = tuple(zip(tiles, scalars))
     x, w = pairs[0]
     assert x.offset is not None and w.offset is not None
-    moved = w.offset.atoms()
-    if not all(LoopIndex(loop.id) in moved and LoopIndex(loop.id) in x.offset.atoms() for loop in loops):
-        return ()
-    adds = [n for n in body if isinstance(n, Compute) and n.kind == "arith" and n.elements == x.elements]
-    if len(adds) < 2 * len(pairs) or any(isinstance(n, (Store, Dot)) for n in body):
-        return ()
-    summed = {LoopIndex(loop.id) for loop in loops}
+    summed = {LoopIndex(loop.id) for loop in total.nest}
     channel = {atom for monomial in w.offset.terms for atom in monomial if atom not in summed}
-    if not channel or channel & x.offset.atoms():
-        return ()
-    return pairs
+    moved = summed <= w.offset.atoms() & x.offset.atoms()
+    return pairs if x.elements >= _LEAST and moved and channel and not channel & x.offset.atoms() else ()
 
 
 def _shifts(loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Load], ...]) -> bool:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.convolution import DirectConvolution, channel_pairs, innermost, measured
-from kernlint.rules.algorithm.outer_product import is_written_so
-from kernlint.rules.finding import Context
-from kernlint.rules.proofs.source_text import node_at
-from kernlint.workload import Atomic, Compute, Launch, LoopIndex, Reduce, concrete
+from kernlint.rules.algorithm.convolution import DirectConvolution, measured, scalar_pairs
+from kernlint.rules.proofs.sums_of_products import sums
+from kernlint.workload import Launch, LoopIndex, concrete
+from kernlint.workload.values import Value
 
 #: The least extent of a matrix that tensor cores take without padding.
 _LEAST = 16
@@ -24,32 +21,23 @@ class ScaledRows:
     """
 
     shape: DirectConvolution
-    product: Compute
-    total: Compute
+    product: Value
+    total: Value
 
 
 def scaled_rows(step: Launch) -> ScaledRows | None:
     """The matrix product that ``step`` makes of rows and scalars; None where that is not proven.
 
     The proof, from offsets: the innermost loop moves a tile and a scalar, from row to row without overlap; the output row moves the
-    scalar alone, so that other programs read the same rows. That the two are multiplied says only the source
-    (`is_multiplied`).
+    scalar alone, so that other programs read the same rows.
     """
-    kernel = step.kernel
-    if not kernel.complete or step.autotuned or kernel.dots() or any(True for _ in kernel.walk((Atomic, Reduce))):
-        return None
-    for loops, body in innermost(kernel.body, ()):
-        summed = loops[-1:]  # a loop around it that carries nothing may go through the output rows
-        pairs = channel_pairs(summed, body)
-        wide = [node for node in body if isinstance(node, Compute) and node.kind != "cast"]
-        if any(loop.carried for loop in loops[:-1]) or len(pairs) != 1 or len(wide) != 2:
-            continue
-        x, w = pairs[0]
-        if any(node.kind != "arith" or node.elements != x.elements for node in wide):
-            continue
-        found = measured(step, summed, pairs)
-        if found is not None and found.store.depends >= {x.id, w.id} and _is_matrix(found):
-            return ScaledRows(found, *wide)
+    for total in sums(step.kernel):
+        # What the sum goes on from in a loop around it may be of other rows.
+        alone = len(total.nest) == len(total.terms) == 1 and total.start.op != "phi"
+        pairs = scalar_pairs(step, total) if alone and not step.autotuned else ()
+        found = measured(step, total.nest, pairs) if pairs else None
+        if found is not None and found.store.depends >= {load.id for load in pairs[0]} and _is_matrix(found):
+            return ScaledRows(found, total.terms[0], total.total)
     return None
 
 
@@ -65,10 +53,3 @@ def _is_matrix(found: DirectConvolution) -> bool:
     if not step or not stride:
         return False
     return abs(step) >= found.plane * abs(stride) or abs(stride) >= found.depth * abs(step)
-
-
-def is_multiplied(context: Context, found: ScaledRows) -> bool:
-    """Whether the source multiplies the row by the weight and adds the product up."""
-    (loop,) = found.shape.loops
-    scope = node_at(context, loop.span, cst.For)
-    return scope is not None and is_written_so(context, scope, found.product, found.total)

@@ -7,6 +7,7 @@ out. It knows nothing of memory or time; :mod:`kernlint.interpret.triton` does t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,7 +28,6 @@ from kernlint.interpret.frontend.names import external, name_value
 from kernlint.interpret.frontend.values import BlockPointer, Constexpr, Typed, tensor
 from kernlint.interpret.jit_source import may_be_jit
 from kernlint.interpret.python.control import Raised
-from kernlint.interpret.python.operators import AUGMENTED, BINARY
 from kernlint.interpret.triton.values import dtype_attribute
 from kernlint.interpret.values import Builtin, Class, Config, Function, Instance, Jit, Namespace, Scope, Unknown
 from kernlint.records import replace
@@ -128,11 +128,8 @@ class FrontEnd(FrontEndArithmetic):
             return
         self.assign(node.target, self._sanitised(value), scope)
 
-    def exec_AugAssign(self, node: cst.AugAssign, scope: Scope) -> None:
-        name, function = BINARY[AUGMENTED[type(node.operator)]]
-        current = self.eval(node.target, scope)
-        value = self.binary(name, function, current, self.eval(node.value, scope), node)
-        self.assign(node.target, self._sanitised(value), scope)
+    def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        return self._sanitised(self.binary(name, function, a, b, node))
 
     def _sanitised(self, value: Any) -> Any:
         """What assignment keeps: a compile-time number becomes a run-time value."""
@@ -178,17 +175,6 @@ class FrontEnd(FrontEndArithmetic):
                 right = self.eval(node.right, scope)
             return right if truth == is_and else left
         return self.boolean("and" if is_and else "or", left, self.eval(node.right, scope), node)
-
-    def eval_UnaryOperation(self, node: cst.UnaryOperation, scope: Scope) -> Any:
-        value = self.eval(node.expression, scope)
-        if isinstance(node.operator, cst.Not):
-            truth = self.truth(value)
-            if truth is not None:
-                return not truth
-            return self.unary("not", value, node)
-        if isinstance(node.operator, cst.Plus):
-            return value
-        return self.unary("-" if isinstance(node.operator, cst.Minus) else "~", value, node)
 
     def eval_Comparison(self, node: cst.Comparison, scope: Scope) -> Any:
         if len(node.comparisons) > 1 and not self.target.speaks("chained comparison"):
