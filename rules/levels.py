@@ -13,7 +13,7 @@ from dataclasses import replace
 from kernlint.interpret.project import is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
-from kernlint.rules.proofs.compiled import never_compiled, run_otherwise
+from kernlint.rules.proofs.compiled import is_rewritten, never_compiled, run_otherwise
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -53,6 +53,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     if not (rule.refused or rule.lexical) and is_test_file(context.program.kernel.path):
         yield Doubt("the file is a test: it checks itself what it computes, and nobody waits for its speed")
     if finding.kernel and rule.category in NOT_ABOUT_SPEED:
+        if is_rewritten(context, finding.kernel):
+            yield Doubt(f"the source of `{finding.kernel}` is rewritten before it is compiled")
         if rule.lexical and (test := never_compiled(context, finding.kernel, finding.span)):
             yield Doubt(f"it is compiled only where `{test}`, and nothing in view makes it so")
         if rule.refused and (decorator := run_otherwise(context, finding.kernel)):

@@ -309,3 +309,33 @@ def test_a_name_that_another_file_has_too_mentions_no_kernel(tmp_path: Path) -> 
     other = "import triton\nimport triton.language as tl\n# kernels.py has one, too\n" + helper
     assert levels(tmp_path, helper, "KL719", other=other) == ["info"]
     assert levels(tmp_path, helper, "KL719", other="from p.kernels import shown\n") == ["warning"]
+
+
+TEMPLATE = """
+    def made(width):
+        @triton.jit
+        def fill(x, B: tl.constexpr):
+            BODY
+            tl.store(x + tl.arange(0, B), 0.0){comment}
+
+        {rewritten}
+        return fill
+"""
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "comment", "expected"),
+    [
+        ("pass", "", "error"),
+        ("fill.src = fill.src.replace('BODY', '...')", "", "info"),
+        ("fill._unsafe_update_src(fill.src.replace('BODY', '...'))", "", "info"),
+    ],
+)
+def test_a_kernel_whose_source_is_a_template(rewritten: str, comment: str, expected: str) -> None:
+    assert alone("KL702", TEMPLATE.format(rewritten=rewritten, comment=comment)) == [expected]
+
+
+def test_a_comment_for_other_linters_says_that_a_name_is_meant() -> None:
+    body = TEMPLATE.format(rewritten="pass", comment="")
+    assert alone("KL702", body.replace("BODY", "BODY  # noqa: F821")) == ["info"]
+    assert alone("KL702", body.replace("BODY", "BODY  # noqa: E501")) == ["error"]
