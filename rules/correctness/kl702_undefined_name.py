@@ -74,4 +74,4 @@ class UndefinedName(Rule):
             text = f"`{use.name}` is not defined"
             span = module.span(use.node)
             meant = doubted(_MEANT.search(" ".join(module.excerpt(span))), "a comment says that it is meant")
-            yield Finding(self, self.severity, text, span, function, kernel, doubts=meant)
+            yield self.finding(text, span, function, kernel=kernel, doubts=meant)
