@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
-    from kernlint.rules.finding import Context, Finding
-    from kernlint.workload import Workload
+    from kernlint.headroom.causes import Cause
+    from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding
+    from kernlint.workload import Span, Workload
 
 #: Category to the hundred that its codes begin with.
 CODE_BANDS = {
@@ -133,6 +134,27 @@ class Rule(ABC):
     def configurable(cls) -> tuple[Option, ...]:
         """All that the configuration can set for this rule."""
         return cls.options if cls.category in NOT_ABOUT_SPEED else (*cls.options, MIN_GAIN)
+
+    def finding(
+        self,
+        message: str,
+        span: Span,
+        symbol: str,
+        evidence: tuple[Evidence, ...] = (),
+        change: Change | None = None,
+        cause: Cause | None = None,
+        *,
+        kernel: str | None = None,
+        severity: str | None = None,
+        doubts: tuple[Doubt, ...] = (),
+        at_any_size: bool = False,
+    ) -> Finding:
+        """A finding of this rule at ``span``: ``symbol`` is the kernel to blame, or the host function, in which case ``kernel`` says which
+        kernel it concerns; as severe as its rule unless said otherwise."""
+        from kernlint.rules.finding import Finding
+
+        concerned, level = symbol if kernel is None else kernel, severity or self.severity
+        return Finding(self, level, message, span, symbol, concerned, evidence, change, cause, doubts, at_any_size)
 
     @abstractmethod
     def check(self, context: Context) -> Iterable[Finding]:

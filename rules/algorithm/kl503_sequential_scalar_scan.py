@@ -194,12 +194,9 @@ class SequentialScalarScan(Rule):
             method = f"Reduce a block of {block} elements at a time and combine the results of the blocks."
             plan = f"Load `{source}` in blocks of {block} (masked tail) and reduce each along the row: {iterations}"
         stored = f"stored {one} at consecutive addresses" if found.stores else "stored once the loop is done"
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` computes the {what} one element per iteration, {times}",
             found.loop.span,
-            kernel,
             kernel,
             (
                 Evidence(f"`{source}` is loaded {one} at consecutive addresses", found.loads[0].span),

@@ -155,12 +155,9 @@ class RepeatedRowPass(Rule):
         lines = [str(loop.span.line) for loop in found.loops]
         listed = ", ".join(lines[:-1]) + " and " + lines[-1]
         count = len(found.loops)
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` sweeps the same {found} of `{name}` in {count} loops",
             load.span,
-            kernel,
             kernel,
             (
                 Evidence(

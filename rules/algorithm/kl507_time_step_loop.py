@@ -138,13 +138,10 @@ class TimeStepLoop(Rule):
             f"launch overhead and latency and loads {weights} anew in every step."
         )
         variant, method, plan = remedy
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches `{kernel}` for each of {found.steps} time steps",
             repeat.span,
             repeat.function,
-            kernel,
             (
                 Evidence(
                     f"each iteration reads the state `{tensor_name(found.state[0], 'the state')}` that the one before it wrote",
@@ -161,6 +158,7 @@ class TimeStepLoop(Rule):
                 ),
             ),
             Change(variant, bottleneck, method, plan),
+            kernel=kernel,
         )
 
 

@@ -94,12 +94,9 @@ class MaskedKeyBlocks(Rule):
                     continue
                 seen.add(found.loop.span)
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the loop of `{kernel}` goes through key blocks that its mask removes completely",
                     found.loop.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(f"every program runs {found.loop.trip} iterations", found.loop.span),

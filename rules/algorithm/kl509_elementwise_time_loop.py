@@ -117,13 +117,10 @@ class ElementwiseTimeLoop(Rule):
         what = "an elementwise" if found.elementwise else "a"
         fixed = [tensor_name(launch.tensor(load.base), load.base) for load in found.fixed]
         kept = " and ".join(f"`{name}`" for name in dict.fromkeys(fixed))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches {kernels} for each of {count} steps of {what} recurrence",
             repeat.span,
             repeat.function,
-            kernel,
             (
                 Evidence(f"{launches} of {programs} programs in each of {count} iterations", launch.span),
                 *(
@@ -136,6 +133,7 @@ class ElementwiseTimeLoop(Rule):
             ),
             _change(found, state, kept),
             cause,
+            kernel=kernel,
         )
 
 

@@ -116,12 +116,9 @@ class ProductsOfMaskedLanes(Rule):
         variant = context.variant.then(transform=SortedByPhase(launch.span, load.span)) if priced else None
         loops = [loop for loop in found.loops if loop.id in (fewer or {found.loops[-1].id: 1})]
         above = "" if share is not None else ": most of the work is lost once that is above 1"
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` multiplies tiles of which {live} is not masked out{above}",
             load.span,
-            kernel,
             kernel,
             (
                 Evidence(

@@ -103,15 +103,14 @@ class OneHotProductRule(Rule):
         last, reader = found.ops[-1], found.reader
         by = f"`{reader.kernel.name}`" if isinstance(reader, Launch) else f"torch `{reader.name}`"
         count, classes = found.rows.shape or ("?", "?")
-        return Finding(
-            self, self.severity,
+        return self.finding(
             f"{by} multiplies {count} one-hot rows of {classes} classes with `{tensor_name(found.table, 'a table')}`",
-            last.span, last.function, reader.kernel.name if isinstance(reader, Launch) else "",
+            last.span, last.function,
             (
                 Evidence(f"each row is zeros but for a one at `{tensor_name(found.ids, 'its class number')}`", found.ops[0].span),
                 Evidence(f"{by} alone reads the rows, as the left operand of its product", reader.span),
             ),
-            _change(found), cause,
+            _change(found), cause, kernel=reader.kernel.name if isinstance(reader, Launch) else "",
         )  # fmt: skip
 
 

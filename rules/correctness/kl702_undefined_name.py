@@ -66,4 +66,4 @@ class UndefinedName(Rule):
             function = use.function.name.value if use.function is not None else "<module>"
             kernel = function if use.function in kernels else ""
             text = f"`{use.name}` is not defined"
-            yield Finding(self, self.severity, text, module.span(use.node), function, kernel)
+            yield self.finding(text, module.span(use.node), function, kernel=kernel)

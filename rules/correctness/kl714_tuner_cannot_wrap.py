@@ -92,7 +92,7 @@ class TunerCannotWrap(Rule):
                 raises = Evidence(
                     f"Triton {target.release} raises where the module is imported or the kernel first launched"
                 )
-                yield Finding(self, self.severity, text, module.span(node), function.name, function.name, (raises,))
+                yield self.finding(text, module.span(node), function.name, (raises,))
 
 
 def _problems(function: Decorated, module: Module, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:

@@ -79,15 +79,13 @@ def _asymmetric(rule: Rule, context: Context, found: set[Span]) -> Iterable[Find
         for place, (store, twin) in found_however_read(context, launch, _masked_twins).items():
             if place in found:
                 continue
-            yield Finding(
-                rule,
-                "warning",
+            yield rule.finding(
                 f"the store to `{store.base}` has no mask, the load of `{twin.base}` at the same offsets has one",
                 place,
                 launch.kernel.name,
-                launch.kernel.name,
                 (Evidence(f"`{twin.base}` is read under a mask at the same offsets", twin.span),),
                 masking(context, launch, place, "the store has no mask"),
+                severity="warning",
             )
 
 

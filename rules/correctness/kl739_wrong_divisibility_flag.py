@@ -85,12 +85,9 @@ class WrongDivisibilityFlag(Rule):
                 if not _is_switched(context, launch, access):
                     continue
                 flags = ", ".join(f"`{name}`" for name in launch.premises)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"{flags} holds where {sizes_told(sizes)}, and this access without a mask then leaves the last tile",
                     access.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"the launch computes {flags} here", launch.span),),
                 )

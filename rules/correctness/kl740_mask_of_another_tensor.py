@@ -84,12 +84,9 @@ class MaskOfAnotherTensor(Rule):
                     if tensor.storage.origin != "input":
                         continue
                     seen.add((launch.kernel.name, access.span))
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the mask bounds the index into `{tensor.name or access.base}` by {right}, the size of another tensor",
                         access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence("launched here, with no check that the two sizes agree", launch.span),),
                     )

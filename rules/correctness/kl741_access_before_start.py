@@ -108,12 +108,9 @@ class AccessBeforeStart(Rule):
                         continue  # how constexprs that nobody has given relate to each other is not in view
                     seen.add((launch.kernel.name, access.span))
                     given = f" where {sizes_told(sizes)}" if sizes else ""
-                    yield Finding(
-                        self,
-                        self.severity if not sizes else "warning",
+                    yield self.finding(
                         f"the access to `{access.base}` reaches element {value}, before the start of the tensor",
                         access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"{told(point)} touches element {value}{given}", access.span),),
                         mending(
@@ -124,6 +121,7 @@ class AccessBeforeStart(Rule):
                             f"Add `& (index >= 0)` to the mask at line {access.span.line}.",
                         ),
                         at_any_size=not sizes,
+                        severity=self.severity if not sizes else "warning",
                     )
 
 

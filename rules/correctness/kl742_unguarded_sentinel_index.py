@@ -98,12 +98,9 @@ class UnguardedSentinelIndex(Rule):
                     if key in access.tested:
                         continue
                     covered = set(table.mask or ()) <= set(access.mask or ())
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the index from `{table.base}` is {table.other:g} where masked, and addresses `{access.base}` untested",
                         access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"`{table.base}` is loaded with `other` {table.other:g}", table.span),),
                         mending(

@@ -85,12 +85,9 @@ class MaskOnWrongAxis(Rule):
                 if (launch.kernel.name, place) in seen or not access.mask:
                     continue
                 seen.add((launch.kernel.name, place))
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the one-dimensional mask of this {access.shape[0]}x{access.shape[1]} tile is aligned with its columns",
                     place,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"the mask bounds the column by {access.mask[0][1]}, rows are {row} elements apart"),),
                     mending(

@@ -82,12 +82,9 @@ class UnparenthesisedMask(Rule):
             for node, wrong in _misread(function.node, module):
                 span, name = module.span(node), function.name
                 text = module.code(wrong)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{text}` is computed before the comparisons around it: they need parentheses",
                     span,
-                    name,
                     name,
                     (Evidence("`&` and `|` bind tighter than comparisons", module.span(wrong)),),
                     mending(

@@ -67,13 +67,10 @@ class MaskPastTheEnd(Rule):
                     continue
                 seen.add((kernel, access.span))
                 where = f" where {sizes_told(over.sizes)}, for example" if over.sizes else ""
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the mask lets through an access that {verb} element {over.reached} of `{access.base}`, which has "
                     f"{over.last + 1}{where}",
                     access.span,
-                    kernel,
                     kernel,
                     witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
                 )

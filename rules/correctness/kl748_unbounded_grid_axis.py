@@ -74,12 +74,10 @@ class UnboundedGridAxis(Rule):
                 unknown = any(isinstance(a, Symbol) and a.name.startswith("grid[") for a in atoms)
                 bounded = any(lift(extent) == left for left, _ in context.workload.bounds)
                 if atoms and not divided and not unknown and not bounded:
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"grid extent {axis} is {extent}, which nothing keeps below 65536",
                         launch.span,
                         launch.function,
-                        launch.kernel.name,
                         (Evidence("CUDA allows 65535 programs along this axis", launch.span),),
+                        kernel=launch.kernel.name,
                     )

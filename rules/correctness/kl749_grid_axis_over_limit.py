@@ -84,12 +84,10 @@ class GridAxisOverLimit(Rule):
             for axis, extent in enumerate(launch.grid[1:], 1):
                 number = concrete(extent)
                 if number is not None and number > 65535:
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"grid extent {axis} is {number} at these sizes, more than the 65535 that CUDA allows",
                         launch.span,
                         launch.function,
-                        launch.kernel.name,
                         (Evidence(f"the grid is ({', '.join(map(str, launch.grid))})", launch.span),),
+                        kernel=launch.kernel.name,
                     )

@@ -81,13 +81,11 @@ class EmptyInput(Rule):
                     if not any(right == a.args[1] for _, right in context.workload.bounds)
                 }
                 for divisor in sorted(divisors):
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the launch divides by {divisor}, which is zero for an empty input",
                         launch.span,
                         launch.function,
-                        launch.kernel.name,
                         (Evidence(f"computed with a division by {divisor}", launch.span),),
+                        kernel=launch.kernel.name,
                     )
                     return

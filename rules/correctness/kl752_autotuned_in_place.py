@@ -132,12 +132,9 @@ class AutotunedInPlace(Rule):
         first = (
             (Evidence(f"what is stored depends on this load of `{read.base}`", read.span),) if read is not None else ()
         )
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"autotuning runs this {what} `{write.base}` many times: {least} not in restore_value",
             write.span,
-            launch.kernel.name,
             launch.kernel.name,
             (*first, Evidence("the autotuner times several configurations on the real buffers", tuning.span)),
             mending(

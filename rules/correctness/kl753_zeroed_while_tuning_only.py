@@ -95,13 +95,10 @@ class ZeroedWhileTuningOnly(Rule):
                     continue
                 if tensor.storage.origin not in ("empty", "input"):
                     continue
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{tensor.name or base}` is only zeroed while tuning: later calls add to what it holds",
                     launch.span,
                     launch.function,
-                    launch.kernel.name,
                     (
                         Evidence(f"the kernel adds to `{base}` with atomics", site.access.span),
                         Evidence("reset_to_zero runs between the runs of the autotuner only", tuning.span),
@@ -113,5 +110,6 @@ class ZeroedWhileTuningOnly(Rule):
                         "Zero the buffer before each launch: allocate it with `torch.zeros`, or call `zero_()`.",
                     ),
                     doubts=doubted(tensor.storage.origin == "input", "callers may zero it"),
+                    kernel=launch.kernel.name,
                 )
                 break

@@ -78,12 +78,9 @@ class IncompleteAutotuneKey(Rule):
             ]
             if varying:
                 names = ", ".join(f"`{name}`" for name in varying)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the autotune key does not name {names}, which the launch takes from its caller",
                     tuning.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"{names} given here", launch.span),),
                 )

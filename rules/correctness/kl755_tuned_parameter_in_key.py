@@ -81,13 +81,10 @@ class TunedParameterInKey(Rule):
             names = ", ".join(f"`{name}`" for name in both)
             # With other names in the key only a part of it is void; a single configuration is not tuned for any key.
             constant = len(both) == len(tuning.key) and len(launch.configurations) > 1
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"the autotune key names {names}, which the configurations set: "
                 + ("it never changes" if len(both) == len(tuning.key) else "that part never changes"),
                 tuning.span,
-                launch.kernel.name,
                 launch.kernel.name,
                 (Evidence(f"the configurations set {', '.join(sorted(tuning.parameters))}", tuning.span),),
                 mending(

@@ -80,14 +80,12 @@ class FirstLaunchInGraphCapture(Rule):
                 for name in sorted(_launched_by(node, launchers) - launched):
                     launched.add(name)
                     if capture is not None and node in captured:
-                        yield Finding(
-                            self,
-                            self.severity,
+                        yield self.finding(
                             f"the first launch of `{name}` in this function is captured into a CUDA graph",
                             module.span(node),
                             function.name.value,
-                            name,
                             (Evidence("the capture begins here", module.span(capture.items[0])),),
+                            kernel=name,
                         )
 
 

@@ -67,12 +67,9 @@ class UnbucketedAutotuneKey(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch, tuning, name, value in sizes_in_keys(context):
             if len(value.atoms()) == 1 and extents_of(value):
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{name}` in the autotune key is {value}: each new value tunes again",
                     tuning.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"`{name}` is {value} here", launch.span),),
                 )

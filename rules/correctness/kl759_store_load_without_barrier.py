@@ -102,12 +102,9 @@ class StoreLoadWithoutBarrier(Rule):
                         continue  # a scalar atomic synchronises the threads of the program
                     if _overlap(context.workload, launch, site, later):
                         seen |= {load.span, (launch.kernel.name, load.base)}
-                        yield Finding(
-                            self,
-                            self.severity,
+                        yield self.finding(
                             f"`{load.base}` is read back in another order than it was stored, with no barrier between",
                             load.span,
-                            launch.kernel.name,
                             launch.kernel.name,
                             (
                                 Evidence("stored here", store.span),

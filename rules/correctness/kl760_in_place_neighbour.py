@@ -74,12 +74,9 @@ class InPlaceNeighbour(Rule):
                     continue
                 seen.add(place)
                 where = f"{abs(pair.shift)} elements {'before' if pair.shift < 0 else 'after'}"
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{pair.load.base}` is read {where} where it is written: other programs overwrite them",
                     place,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (
                         Evidence(

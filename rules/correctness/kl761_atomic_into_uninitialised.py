@@ -107,18 +107,16 @@ class AtomicIntoUninitialised(Rule):
                 if written_before(context.workload, launch, tensor):
                     continue
                 seen.add(tensor.storage.id)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{tensor.name or base}` is not initialised, and the kernel accumulates into it with atomic_{atomic.op}",
                     launch.span,
                     launch.function,
-                    launch.kernel.name,
                     (
                         Evidence("allocated here, without contents", tensor.storage.span),
                         Evidence("accumulated here", site.access.span),
                     ),
                     _initialising(context, tensor, atomic),
+                    kernel=launch.kernel.name,
                 )
 
 

@@ -99,13 +99,10 @@ class LockReleasedWithoutBarrier(Rule):
                 until = ", and Triton puts none there before 3.9" if releases else ""
                 stores = [s for s in after[: after.index(release)] if isinstance(s.node, Store)]
                 if stores and stores[-1].access.barriers == release.access.barriers:
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the lock `{spin.access.base}` is released with no barrier after the stores that it protects"
                         f"{until}",
                         release.access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (
                             Evidence("the lock is taken here", spin.access.span),

@@ -76,12 +76,9 @@ class NondeterministicFloatAtomics(Rule):
                 shared = program_axes(launch) - axes_in(atomic.offset)
                 if shared and atomic.span not in seen:
                     seen.add(atomic.span)
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"programs along axis {min(shared)} add floats to the same elements of `{atomic.base}` in any order",
                         atomic.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"the address is {str(atomic.offset)[:90]}", atomic.span),),
                     )

@@ -73,12 +73,9 @@ class AtomicElementType(Rule):
                     continue
                 if atomic.dtype == tensor.dtype and _refused(atomic.op, tensor.dtype):
                     seen.add(atomic.span)
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"`tl.atomic_{atomic.op}` does not support {tensor.dtype}, the type of `{tensor.name or atomic.base}`",
                         atomic.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"`{atomic.base}` is {tensor.dtype}", tensor.storage.span),),
                     )

@@ -72,12 +72,9 @@ class StrideOfAnotherTensor(Rule):
             if own or not others:
                 continue
             seen.add((use.launch.span, base))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{tensor.name or base}` is addressed with the stride of `{others[0]}`, and nothing makes their layouts equal",
                 use.access.span,
-                use.launch.kernel.name,
                 use.launch.kernel.name,
                 (Evidence(f"`{base}` is `{tensor.name or base}` in this launch", use.launch.span),),
             )

@@ -93,12 +93,10 @@ class KernelNeverLaunched(Rule):
         names = ", ".join(dict.fromkeys(op.name for op in ops[:3]))
         instead = f"PyTorch does the work ({names})" if ops else "nothing does the work"
         for kernel in jit_functions(module):
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"no call of `{workload.entry}` launches `{kernel.name}`: {instead}",
                 module.span(kernel.node.name),
                 workload.entry,
-                kernel.name,
                 tuple(Evidence(f"`{workload.entry}` calls `{op.name}`", op.span) for op in ops[:3]),
+                kernel=kernel.name,
             )

@@ -113,20 +113,17 @@ class LibraryDoesTheWork(Rule):
         step = same.step
         assert isinstance(step, TorchOp)
         share = kernels / here.gpu_us
-        yield Finding(
-            self,
-            self.severity,
+        yield self.finding(
             f"`{step.name}` does the work of the model, {same.total_gpu_us / here.gpu_us:.0%} of the predicted time; "
             f"the kernels take {share:.0%}",
             step.span,
             step.function,
-            "",
             (
                 Evidence(f"the model that `{workload.entry}` replaces spends "
                          f"{heaviest.total_gpu_us / (reference.gpu_us or 1):.0%} of its time in the same call",
                          heaviest.step.span),
                 *(Evidence(f"launches `{launch.kernel.name}`", launch.span) for launch in launches[:3]),
-            ),
+            ), kernel="",
         )  # fmt: skip
 
 

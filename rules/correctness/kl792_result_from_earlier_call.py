@@ -110,14 +110,12 @@ class ResultFromEarlierCall(Rule):
     def _finding(self, workload: Workload, output: Tensor) -> Finding:
         launches = workload.launches()
         span = output.storage.span or (launches[0].span if launches else Span(workload.file, 1, 1, 1, 1))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a second call of `{workload.entry}` returns `{tensor_name(output, 'the result')}` as the first call left it",
             span,
             workload.entry,
-            launches[0].kernel.name if launches else "",
             (Evidence("the second call, on other tensors, writes nothing that it returns", span),),
+            kernel=launches[0].kernel.name if launches else "",
         )
 
 

@@ -97,17 +97,15 @@ class ResultIgnoresInput(Rule):
         names = ", ".join(f"`{tensor_name(tensor, 'an argument')}`" for tensor in workload.inputs)
         launches = workload.launches()
         span = output.storage.span or (launches[0].span if launches else Span(workload.file, 1, 1, 1, 1))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"what `{workload.entry}` returns does not depend on {names}",
             span,
             workload.entry,
-            "",
             tuple(
                 Evidence(f"`{launch.kernel.name}` reads none of them on the way to the result", launch.span)
                 for launch in launches[:3]
             ),
+            kernel="",
         )
 
 

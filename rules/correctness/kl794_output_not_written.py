@@ -96,17 +96,16 @@ class OutputNotWritten(Rule):
         what = f"at most {written.least} of its {count} elements" if written.least else "none of it"
         always = written.most < count
         when = "" if always else " under some configurations of its autotuner"
-        return Finding(
-            self,
-            self.severity if always else "warning",
+        return self.finding(
             f"`{workload.entry}` returns `{name}` with memory that was never written: the stores reach {what}{when}",
             output.storage.span,
             workload.entry,
-            writers[0].kernel.name if writers else "",
             tuple(
                 Evidence(f"`{launch.kernel.name}` runs {launch.programs} programs", launch.span)
                 for launch in writers[:3]
             ),
+            kernel=writers[0].kernel.name if writers else "",
+            severity=self.severity if always else "warning",
         )
 
 

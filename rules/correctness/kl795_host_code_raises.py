@@ -61,11 +61,9 @@ class HostCodeRaises(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for fault in context.workload.faults:
-            yield Finding(
-                self,
-                self.severity if fault.certain else "warning",
+            yield self.finding(
                 fault.text,
                 fault.span,
                 fault.function,
-                fault.function,
+                severity=self.severity if fault.certain else "warning",
             )

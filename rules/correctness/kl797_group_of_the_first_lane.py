@@ -92,13 +92,10 @@ class GroupOfTheFirstLane(Rule):
                         if tile is None:
                             continue
                         seen.add(access.span)
-                        yield Finding(
-                            self,
-                            self.severity,
+                        yield self.finding(
                             f"a tile of {coarse.step} spans {coarse.step // coarse.divisor} groups of {coarse.divisor}; "
                             f"`{access.base}` is read for the first of them only",
                             access.span,
-                            one.kernel.name,
                             one.kernel.name,
                             (
                                 Evidence(

@@ -81,13 +81,10 @@ class ProgramsOverwriteEachOther(Rule):
         for first, launch, hit in found_in(context.workload.distinct_launches(), colliding):
             some = launch is not first
             settings = ", ".join(f"{name}={value}" for name, value in launch.constexprs.items()) if some else ""
-            yield Finding(
-                self,
-                "warning" if some else self.severity,
+            yield self.finding(
                 f"{told(hit.one)} and {told(hit.other)} both write element {hit.element} of `{hit.base}`, from different data"
                 + (", under some configurations of the autotuner" if some else ""),
                 hit.place.access.span,
-                launch.kernel.name,
                 launch.kernel.name,
                 (
                     Evidence("the other store", hit.first.access.span),
@@ -96,6 +93,7 @@ class ProgramsOverwriteEachOther(Rule):
                         launch.span,
                     ),
                 ),
+                severity="warning" if some else self.severity,
             )
 
 

@@ -110,13 +110,10 @@ class LaunchInPythonLoop(Rule):
         small = f" of {programs} programs" if programs is not None else ""
         axis = min(2, len(launches[0].grid))
         moving = [tensor_name(tensor, "a tensor") for tensor in loop.moving]
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches {kernels} {loop.count} times, once per independent iteration",
             repeat.span,
             repeat.function,
-            names[0],
             (
                 Evidence(
                     f"{len(launches)} launch{'es' * (len(launches) > 1)}{small} in each of {loop.count} iterations",
@@ -138,6 +135,7 @@ class LaunchInPythonLoop(Rule):
                 "the views and allocations inside it.",
             ),
             cause,
+            kernel=names[0],
         )
 
     def _accumulation(self, found: StateLoop, cause: Cause | None) -> Finding:
@@ -145,13 +143,10 @@ class LaunchInPythonLoop(Rule):
         (state,) = found.states
         launch, repeat, count = found.launch, found.repeat, concrete(found.repeat.count)
         kernel = launch.kernel.name
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches `{kernel}` {count} times to add one term each to `{state.name}`",
             repeat.span,
             repeat.function,
-            kernel,
             (
                 Evidence(f"one launch of {launch.programs} programs in each of {count} iterations", launch.span),
                 Evidence(
@@ -167,6 +162,7 @@ class LaunchInPythonLoop(Rule):
                 f"and store the sum after the loop; drop the Python loop at line {repeat.span.line}.",
             ),
             cause,
+            kernel=kernel,
         )
 
 

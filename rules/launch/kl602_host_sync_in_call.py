@@ -92,13 +92,10 @@ class HostSyncInCall(Rule):
         first = next((s for s in (waiting, *wait.before) if isinstance(s, Launch)), None)
         others = f" (and at {len(waits) - 1} more place{'s' if len(waits) > 2 else ''})" if len(waits) > 1 else ""
         places = _places(waits)
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}{others}",
             sync.span,
             sync.function,
-            first.kernel.name if first is not None else "",
             (
                 Evidence(f"{sync.what} at line {sync.span.line}", sync.span),
                 Evidence(f"{_name(waiting)} is issued only after it", waiting.span),
@@ -117,6 +114,7 @@ class HostSyncInCall(Rule):
                 "it there, compute shapes "
                 "from an upper bound with a mask, and move host-side checks behind a debug flag.",
             ),
+            kernel=first.kernel.name if first is not None else "",
         )
 
 

@@ -101,13 +101,10 @@ class JitCreatedPerCall(Rule):
             return
         for made in _made_per_call(module, context.workload.entry):
             span = module.span(made.place)
-            yield Finding(
-                self,
-                self.severity if _is_slow(made, context) else "warning",
+            yield self.finding(
                 f"`{made.function}` creates {made.what} anew on every call",
                 span,
                 made.function,
-                made.kernel,
                 (
                     Evidence(
                         f"{made.what} is made inside `{made.function}`, which each call of {context.workload.entry} "
@@ -124,6 +121,8 @@ class JitCreatedPerCall(Rule):
                     priced=False,
                     saves_us=_US,
                 ),
+                kernel=made.kernel,
+                severity=self.severity if _is_slow(made, context) else "warning",
             )
 
 

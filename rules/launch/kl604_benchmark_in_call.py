@@ -122,13 +122,10 @@ class BenchmarkInCall(Rule):
             span = context.program.kernel.span(timing.place)
             routine = timing.routine
             launch = context.workload.launches()[0]
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{routine.symbol}` times kernels with {timing.what} on every call",
                 span,
                 routine.symbol,
-                launch.kernel.name,
                 (
                     Evidence(f"{timing.what} in `{routine.symbol}`, behind no cache", span),
                     Evidence(
@@ -146,6 +143,7 @@ class BenchmarkInCall(Rule):
                     priced=False,
                     saves_us=_US,
                 ),
+                kernel=launch.kernel.name,
             )
 
 

@@ -74,13 +74,10 @@ class DescriptorPerCall(Rule):
         module = context.program.kernel
         for routine, call, kept in run_each_time(module, context.workload.entry, module.once(_kept_tensors)):
             span = module.span(call)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{routine.symbol}` builds a descriptor of `{kept}` on every call",
                 span,
                 routine.symbol,
-                launches[0].kernel.name,
                 (Evidence(f"`{kept}` belongs to the object and stays where it is", span),),
                 Change(
                     None,
@@ -89,6 +86,7 @@ class DescriptorPerCall(Rule):
                     f"Move the construction at line {span.line} to `__init__` (or to where the weight is loaded).",
                     priced=False,
                 ),
+                kernel=launches[0].kernel.name,
             )
 
 

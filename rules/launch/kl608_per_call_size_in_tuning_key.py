@@ -63,12 +63,9 @@ class PerCallSizeInTuningKey(Rule):
         for launch, tuning, name, value in sizes_in_keys(context):
             if exact(value) and symbols_of(value) & varying:
                 kernel = launch.kernel
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel.name}` is tuned again for each value of `{name}`, here {value}",
                     tuning.span,
-                    kernel.name,
                     kernel.name,
                     (
                         Evidence(f"the key of the tuner is {', '.join(tuning.key)}", tuning.span),

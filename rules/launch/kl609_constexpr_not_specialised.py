@@ -63,12 +63,9 @@ class ConstexprNotSpecialised(Rule):
             if not both:
                 continue
             names, kernel = ", ".join(f"`{name}`" for name in both), launch.kernel
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"{names} of `{kernel.name}`: tl.constexpr and do_not_specialize contradict each other",
                 kernel.name_span,
-                kernel.name,
                 kernel.name,
                 (Evidence(f"{names}: annotated tl.constexpr, and listed as not to specialise on", kernel.name_span),),
                 Change(

@@ -54,12 +54,9 @@ class UnusedConstexpr(Rule):
                 if value is None or not symbols_of(value) & varying or bucketed(value):
                     continue
                 kernel = launch.kernel
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel.name}` never reads its constexpr `{name}`, which gets {value}",
                     kernel.name_span,
-                    kernel.name,
                     kernel.name,
                     (Evidence(f"`{name}` gets {value}; the body does not mention it", launch.span),),
                     Change(

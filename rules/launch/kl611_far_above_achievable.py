@@ -94,4 +94,6 @@ class FarAboveAchievable(Rule):
             Evidence(cause.evidence or cause.name, cause.span),
         )
         change = Change(None, *advice(cause, found))
-        yield Finding(self, "info", message(cause), cause.span, cause.symbol, cause.kernel, evidence, change)
+        yield self.finding(
+            message(cause), cause.span, cause.symbol, evidence, change, kernel=cause.kernel, severity="info"
+        )

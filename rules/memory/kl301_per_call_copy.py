@@ -103,15 +103,13 @@ class PerCallCopy(Rule):
             if all(isinstance(proof, Unfilled) for proof in passes):
                 continue  # a fill without other passes beside it is KL302's business
             gone, change = _change(context, passes)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{function}` makes avoidable passes over whole tensors on every call: {_listed(gone)}",
                 gone[0].op.span,
                 function,
-                kernel,
                 tuple(Evidence(_proof(p.op), p.op.span) for p in gone),
                 change,
+                kernel=kernel,
             )
 
 

@@ -114,7 +114,7 @@ class CopiedBack(Rule):
                 )
                 for found, name in zip(copies, names)
             ]
-            yield Finding(
-                self, self.severity, f"`{function}` copies {listed} back from new tensors that `{kernel}` wrote",
-                copies[0].copy.span, function, kernel, tuple(evidence), change,
+            yield self.finding(
+                f"`{function}` copies {listed} back from new tensors that `{kernel}` wrote",
+                copies[0].copy.span, function, tuple(evidence), change, kernel=kernel,
             )  # fmt: skip

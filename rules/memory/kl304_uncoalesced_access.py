@@ -124,7 +124,7 @@ class UncoalescedAccess(Rule):
             )
             for one in found
         )
-        return Finding(self, self.severity, what, access.span, kernel, kernel, evidence, change, cause)
+        return self.finding(what, access.span, kernel, evidence, change, cause)
 
 
 #: What to do where the index is one that each program fixes, and where it is a digit of one flat index.

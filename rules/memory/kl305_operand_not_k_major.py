@@ -132,12 +132,9 @@ class OperandNotKMajor(Rule):
                         remedy.plan,
                     )
                     text = f"`{name}` has stride {operand.k_stride} along K and {operand.other_stride} along the other axis"
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"operand `{name}` of the {operand.dtype} tl.dot in `{launch.kernel.name}` is not K-contiguous",
                         dot.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(text, operand.span), *remedy.evidence),
                         change,

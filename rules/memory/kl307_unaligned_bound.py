@@ -88,12 +88,9 @@ class UnalignedBound(Rule):
             if len(slow) == 1
             else "bound or stride contiguous accesses but are"
         )
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"{names} of `{kernel.name}` {verbs} not specialised on",
             kernel.name_span,
-            kernel.name,
             kernel.name,
             (
                 Evidence(f"{names}: listed in do_not_specialize", kernel.name_span),

@@ -69,12 +69,9 @@ class InvariantLoadInStoringLoop(Rule):
                 seen.add(load.span)
                 kernel = launch.kernel.name
                 name = tensor_name(launch.tensor(load.base), load.base)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` loads the same tile of `{name}` in each iteration of a loop that stores",
                     load.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(f"the addresses {load.offset} do not depend on the loop", load.span),

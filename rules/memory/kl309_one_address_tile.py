@@ -60,12 +60,9 @@ class OneAddressTile(Rule):
                     continue
                 seen.add(load.span)
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` loads one value of `{load.base}` through {load.elements} equal pointers",
                     load.span,
-                    kernel,
                     kernel,
                     (Evidence(f"every lane reads {load.base} + {offset}", load.span),),
                     Change(

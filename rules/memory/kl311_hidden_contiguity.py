@@ -109,12 +109,9 @@ class HiddenContiguity(Rule):
                 name = tensor_name(launch.tensor(access.base), access.base)
                 apart = abs(concrete(access.stride(1)) or 0)
                 tile = " x ".join(map(str, access.shape))
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the {tile} tile of `{name}` in `{kernel}` is contiguous along an axis that a division by {divisor} hides",
                     access.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(

@@ -101,12 +101,9 @@ class ScatteredOperand(Rule):
         apart = sorted(abs(concrete(s) or 0) * size for s in (found.operand.k_stride, found.operand.other_stride))
         order = ", ".join(map(str, found.order))
         rows, columns = load.shape
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` loads tiles of `{name}` whose neighbours are {apart[0]} and {apart[1]} bytes apart",
             load.span,
-            kernel,
             kernel,
             (
                 Evidence(

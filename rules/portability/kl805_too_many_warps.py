@@ -74,5 +74,5 @@ class TooManyWarps(Rule):
                 else:
                     continue
                 proof = Evidence(f"num_warps={warps}", one.span)
-                yield Finding(self, self.severity, text, one.span, one.function, kernel, (proof,))
+                yield self.finding(text, one.span, one.function, (proof,), kernel=kernel)
                 break

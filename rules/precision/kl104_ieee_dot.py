@@ -125,12 +125,9 @@ class IeeeDot(Rule):
                     f'At line{"s" * ("," in lines)} {lines} set `input_precision="tf32"`, compare the error against the reference, '
                     'and take "tf32x3" where it is too large.',
                 )
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{launch.kernel.name}` runs its fp32 tl.dot in ieee precision",
                     dot.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"both operands are float32 in memory and the precision is {dot.precision}", dot.span),),
                     change,
@@ -154,12 +151,9 @@ class IeeeDot(Rule):
             if expected is None or expected < LEAST_GAIN:
                 continue
             lines = ", ".join(str(span.line) for span in sorted(spans))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{kernel}` runs {len(spans)} tl.dot of {narrow} data in ieee precision",
                 rounded.span,
-                kernel,
                 kernel,
                 (
                     Evidence(

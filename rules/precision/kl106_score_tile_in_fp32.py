@@ -88,12 +88,9 @@ class ScoreTileInFp32(Rule):
             span = wide.casts[0].span if wide.casts else wide.span
             stored = f"is {product.narrow} in memory" if wide.casts else "is loaded in the type of its tensor"
             narrow = product.narrow or dt.FLOAT16
-            yield Finding(
-                self,
-                self.severity if product.narrow is not None else "info",
+            yield self.finding(
                 f"`{kernel}` widens `{name}` to fp32 for its second tl.dot, at line {dot.span.line}",
                 span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"`{name}` {stored} and cast to fp32", span),
@@ -110,6 +107,7 @@ class ScoreTileInFp32(Rule):
                     f"At line {dot.span.line} write `tl.dot(p.to(v.dtype), v, acc)` for probabilities p and values v, and drop the "
                     f"cast at line {span.line}.",
                 ),
+                severity=self.severity if product.narrow is not None else "info",
             )
 
 

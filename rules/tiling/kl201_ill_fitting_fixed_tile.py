@@ -150,12 +150,9 @@ class IllFittingFixedTile(Rule):
             else:
                 change = Change(variant, why, *_words(launch, names, tile))
             grid = " x ".join(map(str, launch.grid))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{launch.kernel.name}` runs with the fixed tile {old}",
                 launch.span,
-                launch.kernel.name,
                 launch.kernel.name,
                 (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),),
                 change,

@@ -92,10 +92,9 @@ class SpillingAccumulator(Rule):
                 f"Launch with num_warps={warps}: {left:.0f} registers per thread for the accumulator.",
                 f"Set num_warps={warps} at line {launch.span.line}, or take a smaller tile.",
             )
-            yield Finding(
-                self, self.severity,
+            yield self.finding(
                 f"the accumulator of `{kernel}` needs {words / threads:.0f} registers per thread and spills",
-                launch.span, kernel, kernel,
+                launch.span, kernel,
                 (
                     Evidence(f"launched with num_warps={launch.num_warps}, {threads} threads", launch.span),
                     *(Evidence(f"{dot.m}x{dot.n} {dot.out} accumulator", dot.span) for dot in dots),

@@ -70,12 +70,9 @@ class DotInWhileLoop(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for proof in PIPELINE.proven(context):
             launch, loop, kernel = proof.launch, proof.loop, proof.kernel
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{kernel}` runs its tl.dot in a while loop, which is not pipelined",
                 loop.span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"a while loop that counts {loop.trip} iterations", loop.span),

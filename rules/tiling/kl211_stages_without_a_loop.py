@@ -65,12 +65,9 @@ class StagesWithoutALoop(Rule):
                 continue
             if "num_stages" in launch.constexprs or _pipelined(kernel):
                 continue
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"autotune varies num_stages of `{kernel.name}`, which has no loop to pipeline",
                 tuning.span,
-                kernel.name,
                 kernel.name,
                 (
                     Evidence(

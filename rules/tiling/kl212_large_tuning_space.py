@@ -74,12 +74,9 @@ class LargeTuningSpace(Rule):
             count = tuning.configurations if tuning is not None else None
             if tuning is None or count is None or count <= most or tuning.pruned or tuning.kept:
                 continue
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"autotune compiles and times {count} configurations of `{kernel.name}` for every new key",
                 tuning.span,
-                kernel.name,
                 kernel.name,
                 (Evidence(f"{count} configurations, no prune_configs_by, no cache_results", tuning.span),),
                 Change(

@@ -66,12 +66,9 @@ class TuningKeyLacksArgument(Rule):
             if not missing:
                 continue
             names = ", ".join(f"`{name}`" for name in missing)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"the autotune key of `{kernel.name}` leaves out {names}",
                 tuning.span,
-                kernel.name,
                 kernel.name,
                 (
                     Evidence(f"the key is {', '.join(tuning.key)}", tuning.span),

@@ -102,12 +102,9 @@ class SerialLoopOnFewPrograms(Rule):
         self, context: Context, launch: Launch, loop: Loop, best: Variant, parts: int, carried: _Carried
     ) -> Finding:
         kernel, sms = launch.kernel.name, context.device.sm_count
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` runs {launch.programs} programs on {sms} SMs, each a loop of {loop.trip} iterations {carried.message}",
             loop.span,
-            kernel,
             kernel,
             (
                 Evidence(f"a grid of {launch.programs} programs on {sms} SMs", launch.span),

@@ -102,12 +102,9 @@ class ManualPrefetch(Rule):
                 seen.add(dot.span)
                 kernel = launch.kernel.name
                 names = " and ".join(dict.fromkeys(f"`{load.base}`" for load in ahead.values()))
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` loads the next tile of {names} by hand, one iteration ahead of its tl.dot",
                     dot.span,
-                    kernel,
                     kernel,
                     (
                         *(

@@ -77,12 +77,9 @@ class OversizedTile(Rule):
             seen.add(launch.span)
             kernel, count = launch.kernel.name, variants[best]
             tile = "x".join(map(str, load.shape))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"the {tile} tile that `{kernel}` loads needs {needed:.0f} registers per thread and spills",
                 launch.span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"a {tile} tile of {load.dtype} from `{load.base}`", load.span),

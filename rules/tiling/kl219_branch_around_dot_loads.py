@@ -64,12 +64,9 @@ class BranchAroundDotLoads(Rule):
                     continue
                 seen.add(branch.span)
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"an if that does not change stands around the loads of the tl.dot loop of `{kernel}`",
                     branch.span,
-                    kernel,
                     kernel,
                     (
                         Evidence("the condition is a run-time value that nothing in the loop changes", branch.span),

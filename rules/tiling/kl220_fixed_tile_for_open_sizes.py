@@ -167,8 +167,8 @@ class FixedTileForOpenSizes(Rule):
             f"it is predicted to take {min(tuned.gains):.1f} to {max(tuned.gains):.1f} times as long as the best of "
             f"{len(tuned.tiles)}."
         )
-        return Finding(
-            self, self.severity, f"`{kernel}` runs with the fixed tile {old} at every size", launch.span, kernel, kernel,
+        return self.finding(
+            f"`{kernel}` runs with the fixed tile {old} at every size", launch.span, kernel,
             (Evidence(f"tile {dot.m}x{dot.n}x{dot.k}, grid {' x '.join(map(str, launch.grid))}", launch.span),),
             Change(tuned.variant, why, method, plan),
         )  # fmt: skip

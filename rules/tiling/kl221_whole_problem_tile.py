@@ -74,12 +74,9 @@ class WholeProblemTile(Rule):
             seen.add(launch.span)
             kernel = launch.kernel.name
             sizes = [f"{name} = {launch.open_constexprs[name]}" for name in whole]
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"one program of `{kernel}` multiplies whole matrices: its tile has their sizes",
                 launch.span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"tile extents are sizes of tensors: {', '.join(sizes)}", launch.span),

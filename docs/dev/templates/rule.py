@@ -54,12 +54,9 @@ class NameOfTheBadPattern(Rule):
             proven = launch.autotuned  # ask an operator or rules/proofs, not the spelling
             if proven:
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` does what it should not",
                     launch.span,
-                    kernel,
                     kernel,
                     (Evidence("the value that proves it", launch.span),),
                     Change(None, "What holds it back.", "What to do.", "The steps, with lines and names."),
