@@ -56,13 +56,7 @@ class UnparenthesisedMask(Rule):
             m = a >= lo & a < n
             tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
         """
-    good = """
-        @triton.jit
-        def k(x, o, n, lo, B: tl.constexpr):
-            a = tl.arange(0, B)
-            m = (a >= lo) & (a < n)
-            tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
-        """
+    good = bad.replace("a >= lo & a < n", "(a >= lo) & (a < n)")
 
     lexical = True
 
