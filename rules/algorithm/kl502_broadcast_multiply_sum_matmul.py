@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from kernlint.headroom.causes import Cause
+from kernlint.rules.algorithm.convolution import Convolution, convolution
 from kernlint.rules.algorithm.outer_product import OuterProduct, outer_products
-from kernlint.rules.algorithm.scaled_rows import ScaledRows, scaled_rows
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
@@ -49,10 +49,6 @@ class BroadcastMultiplySumMatmul(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scores(q, k, s, N, D, BM: tl.constexpr, BN: tl.constexpr, BD: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -101,25 +97,21 @@ class BroadcastMultiplySumMatmul(Rule):
                     yield from (
                         self._of_outer(launch, outer, cause) for cause in causes_at(context, launch.kernel.name)
                     )
-            rows = scaled_rows(launch)
-            if rows is not None and (launch.span, rows.product.span) not in seen:
-                seen.add((launch.span, rows.product.span))
+            rows = None if launch.autotuned else convolution(launch)
+            if rows is not None and rows.is_matrix and (launch.span, rows.total.terms[0].span) not in seen:
+                seen.add((launch.span, rows.total.terms[0].span))
                 for cause in causes_at(context, launch.kernel.name):
                     if cause is not None:
                         yield self._of_rows(launch, rows, cause)
 
-    def _of_rows(self, launch: Launch, found: ScaledRows, cause: Cause) -> Finding:
-        shape, kernel = found.shape, launch.kernel.name
-        (loop,), ((x, w),) = shape.loops, shape.pairs
+    def _of_rows(self, launch: Launch, shape: Convolution, cause: Cause) -> Finding:
+        kernel, (loop,), x, w = launch.kernel.name, shape.loops, shape.x, shape.w
         source, weight = tensor_name(shape.source, x.base), tensor_name(shape.weight, w.base)
         each = f", for each of {shape.images}" if shape.images > 1 else ""
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` makes the product of `{weight}` [{shape.channels}, {shape.depth}] and `{source}` [{shape.depth}, {shape.plane}] "
             "of rows times scalars",
-            found.product.span,
-            kernel,
+            shape.total.terms[0].span,
             kernel,
             (
                 Evidence(f"`{weight}` is loaded as one value in each of {shape.depth} iterations", w.span),
@@ -127,7 +119,7 @@ class BroadcastMultiplySumMatmul(Rule):
                     f"`{source}` is loaded as {x.elements} values at an address without the index of the {shape.channels} output rows",
                     x.span,
                 ),
-                Evidence("their product is added to the sum", found.total.span),
+                Evidence("their product is added to the sum", shape.total.total.span),
             ),
             Change(
                 None,
@@ -153,12 +145,9 @@ class BroadcastMultiplySumMatmul(Rule):
         ]
         if len(found.times) > 1 and axis.loop is not None:
             proof.append(Evidence(f"this loop moves both loads at fixed steps, {axis.trip} times", axis.loop.span))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` sums up {times} outer products of a column and a row, one in each iteration",
             found.product.span,
-            kernel,
             kernel,
             tuple(proof),
             Change(
@@ -178,12 +167,9 @@ class BroadcastMultiplySumMatmul(Rule):
         kernel, loads, (m, n, k) = launch.kernel.name, found.tile.loads, found.extents
         dtype, depth = promote(loads[0].dtype, loads[1].dtype), max(k, _LEAST)
         names = [tensor_name(launch.tensor(load.base), load.base) for load in loads]
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` multiplies [{m}, {k}] and [{k}, {n}] tiles by a broadcast product and tl.sum",
             found.total.span,
-            kernel,
             kernel,
             (
                 Evidence(

@@ -49,10 +49,6 @@ class PairwiseSquaredDifferences(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def distances(x, c, out, N, C, D: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
             n = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -105,10 +101,9 @@ class PairwiseSquaredDifferences(Rule):
         )
         terms = f"{m} x {n} x {found.depth}"
         tile = f"{m} x {n}" if looped else terms
-        return Finding(
-            self, self.severity,
+        return self.finding(
             f"`{kernel}` forms the squared distances of {m} rows to {n} rows difference by difference, {terms} of them in a tile",
-            found.last, kernel, kernel,
+            found.last, kernel,
             (
                 Evidence(f"{m} rows of `{x}`, one {'coordinate' if looped else 'tile'} at a time", found.rows.span),
                 Evidence(f"{n} rows of `{c}` likewise", found.columns.span),

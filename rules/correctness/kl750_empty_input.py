@@ -38,11 +38,6 @@ class EmptyInput(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -54,11 +49,6 @@ class EmptyInput(Rule):
             return o
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -81,13 +71,11 @@ class EmptyInput(Rule):
                     if not any(right == a.args[1] for _, right in context.workload.bounds)
                 }
                 for divisor in sorted(divisors):
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the launch divides by {divisor}, which is zero for an empty input",
                         launch.span,
                         launch.function,
-                        launch.kernel.name,
                         (Evidence(f"computed with a division by {divisor}", launch.span),),
+                        kernel=launch.kernel.name,
                     )
                     return

@@ -31,11 +31,6 @@ class FirstLaunchInGraphCapture(Rule):
     references = ("https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, B: tl.constexpr):
             tl.store(x + tl.arange(0, B), 1.0)
@@ -46,11 +41,6 @@ class FirstLaunchInGraphCapture(Rule):
             return g
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, B: tl.constexpr):
             tl.store(x + tl.arange(0, B), 1.0)
@@ -80,14 +70,12 @@ class FirstLaunchInGraphCapture(Rule):
                 for name in sorted(_launched_by(node, launchers) - launched):
                     launched.add(name)
                     if capture is not None and node in captured:
-                        yield Finding(
-                            self,
-                            self.severity,
+                        yield self.finding(
                             f"the first launch of `{name}` in this function is captured into a CUDA graph",
                             module.span(node),
                             function.name.value,
-                            name,
                             (Evidence("the capture begins here", module.span(capture.items[0])),),
+                            kernel=name,
                         )
 
 

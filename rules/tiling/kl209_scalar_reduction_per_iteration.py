@@ -45,10 +45,6 @@ class ScalarReductionPerIteration(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sum(x, y, columns, BLOCK: tl.constexpr):
             row = tl.program_id(0)
@@ -100,9 +96,9 @@ class ScalarReductionPerIteration(Rule):
                     f"Start from a tile of {reduce.shape[0]} neutral values, combine the loaded tiles elementwise at line "
                     f"{reduce.span.line}, and reduce after the loop; masked lanes must load the neutral value.",
                 )
-                yield Finding(
-                    self, self.severity, f"`{kernel}` calls tl.{reduce.op} to a scalar in {times} of its loop", reduce.span,
-                    kernel, kernel,
+                yield self.finding(
+                    f"`{kernel}` calls tl.{reduce.op} to a scalar in {times} of its loop", reduce.span,
+                    kernel,
                     (Evidence(f"the scalar of tl.{reduce.op} is only carried to the next iteration", reduce.span),), change,
                 )  # fmt: skip
 

@@ -48,10 +48,6 @@ class SerialLoopOnFewPrograms(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sums(x, y, N, BM: tl.constexpr, BN: tl.constexpr):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
@@ -102,12 +98,9 @@ class SerialLoopOnFewPrograms(Rule):
         self, context: Context, launch: Launch, loop: Loop, best: Variant, parts: int, carried: _Carried
     ) -> Finding:
         kernel, sms = launch.kernel.name, context.device.sm_count
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` runs {launch.programs} programs on {sms} SMs, each a loop of {loop.trip} iterations {carried.message}",
             loop.span,
-            kernel,
             kernel,
             (
                 Evidence(f"a grid of {launch.programs} programs on {sms} SMs", launch.span),

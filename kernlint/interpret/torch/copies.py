@@ -39,7 +39,7 @@ def copied(
     strides: Shape | None = None,
 ) -> Tensor:
     """A new tensor with the elements of ``x``, row-major where no ``strides`` are given."""
-    result = h.allocate(dtype, shape, "result", node)
+    result = h.made_like(x, h.allocate(dtype, shape, "result", node))
     if strides is not None:
         result = replace(result, strides=strides)
     permutes = x.is_contiguous is False and is_dense(x) and strides != x.strides
@@ -111,7 +111,7 @@ def _to(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
 def _cast(h: HostState, name: str, x: Tensor, target: Dtype | None, node: cst.CSTNode) -> Tensor:
     if x.dtype == target or h.skips(node):
         return x
-    result = h.allocate(target, x.shape, "result", node)
+    result = h.made_like(x, h.allocate(target, x.shape, "result", node))
     if x.is_contiguous is False and is_dense(x):
         result = replace(result, strides=x.strides)  # preserve_format keeps the order of the axes
     h.torch_op(name, "cast", (x,), (result,), node)

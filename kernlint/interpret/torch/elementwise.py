@@ -112,8 +112,10 @@ def elementwise(
     if into is not None:
         result = into
     else:
-        result = h.allocate(dtype or result_type, shape, "result", node)
         lead = tensors[0]
+        result = h.allocate(dtype or result_type, shape, "result", node)
+        if len(tensors) == 1:
+            result = h.made_like(lead, result)
         if lead.shape == shape and lead.strides is not None and lead.is_contiguous is False and is_dense(lead):
             result = replace(result, strides=lead.strides)
     count = result.numel

@@ -143,20 +143,38 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
             return Unknown(name)
         each = x.shape if kind == "reduce" and name != "triplet_margin_loss" else None
         shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else each
-        return h.result_of(name, kind, tensors_in(args), x.dtype, shape, node, flops=x.numel)
+        reads = tensors_in([*args, *kwargs.values()])
+        return h.result_of(name, kind, reads, x.dtype, shape, node, flops=x.numel)
 
     return handler
 
 
-def _cross_entropy(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    """With classes as targets: the logarithms of all probabilities are written, and one of each row is read again."""
-    x, target = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "target")
-    classes = isinstance(target, Tensor) and target.dtype is not None and target.dtype.is_integer
-    if not isinstance(x, Tensor) or x.shape is None or not classes:
-        return _loss("cross_entropy")(h, args, kwargs, node)
-    logs = _rowwise("log_softmax", "softmax")(h, [x, 1 if len(x.shape) > 1 else 0], {}, node)
-    shape: Shape | None = target.shape if kwargs.get("reduction", "mean") == "none" else ()
-    return h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
+@takes("input", "target", tensors=2, options=True)
+def _cross_entropy(h: HostState, node: cst.CSTNode, x: Tensor, target: Tensor, options: Kwargs) -> Any:
+    """The logarithms of all probabilities are written and read again: one of each row, where the target is classes, and all of them with
+    smoothing, or where it is probabilities too."""
+    if x.shape is None or target.dtype is None:
+        return _loss("cross_entropy")(h, [x, target], options, node)
+    axis = 1 if len(x.shape) > 1 else 0
+    logs = _rowwise("log_softmax", "softmax")(h, [x, axis], {}, node)
+    smooths, mean = options.get("label_smoothing", 0.0) != 0.0, options.get("reduction", "mean") == "mean"
+    rows = (*x.shape[:axis], *x.shape[axis + 1 :])
+    shape: Shape | None = rows if options.get("reduction", "mean") == "none" else ()
+    if not target.dtype.is_integer:
+        for name in ("mul", "add") if smooths else ():
+            target = h.result_of(name, "elementwise", (target,), x.dtype, x.shape, node, flops=x.numel)
+        both = h.result_of("mul", "elementwise", (logs, target), x.dtype, x.shape, node, flops=x.numel)
+        return h.result_of("sum", "reduce", (both,), x.dtype, shape, node, flops=x.numel)
+    picked = h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
+    if not smooths:
+        return picked
+    smooth = h.result_of(
+        "sum", "reduce", (logs,), x.dtype, rows, node, flops=x.numel, dims={"inner": int(axis == len(rows))}
+    )
+    for name in ("neg", "eq", "masked_fill_", *(("bitwise_not", "sum", "sum", "div") if mean else ()), "mul", "mul"):
+        kind = "reduce" if name == "sum" else "elementwise"
+        smooth = h.result_of(name, kind, (smooth,), x.dtype, () if name == "sum" else smooth.shape, node)
+    return h.result_of("add", "elementwise", (picked, smooth), x.dtype, shape, node)
 
 
 TABLE: dict[str, Handler] = {
