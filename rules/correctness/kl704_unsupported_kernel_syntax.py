@@ -42,10 +42,6 @@ class UnsupportedKernelSyntax(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             for start in range(0, n, BLOCK):
@@ -64,10 +60,6 @@ class UnsupportedKernelSyntax(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             for start in range(0, min(n, 4097), BLOCK):

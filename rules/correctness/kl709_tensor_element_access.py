@@ -34,10 +34,6 @@ class TensorElementAccess(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             v = tl.load(x + tl.arange(0, BLOCK))
@@ -53,10 +49,6 @@ class TensorElementAccess(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)

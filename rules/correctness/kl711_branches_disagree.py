@@ -32,10 +32,6 @@ class BranchesDisagree(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n):
             if n > 3:
@@ -52,10 +48,6 @@ class BranchesDisagree(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n):
             v = 0.0

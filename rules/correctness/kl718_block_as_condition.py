@@ -33,10 +33,6 @@ class BlockAsCondition(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
@@ -55,10 +51,6 @@ class BlockAsCondition(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)

@@ -30,10 +30,6 @@ class RecursiveKernelFunction(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def power(v, d: tl.constexpr):
             if d == 0:
@@ -54,10 +50,6 @@ class RecursiveKernelFunction(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def power(v, d: tl.constexpr):
             for _ in tl.static_range(d):

@@ -38,11 +38,6 @@ class EmptyInput(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -54,11 +49,6 @@ class EmptyInput(Rule):
             return o
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)

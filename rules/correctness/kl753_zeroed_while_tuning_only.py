@@ -52,11 +52,6 @@ class ZeroedWhileTuningOnly(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], reset_to_zero=["y"])
         @triton.jit
         def k(x, y, n, B: tl.constexpr):
@@ -67,11 +62,6 @@ class ZeroedWhileTuningOnly(Rule):
             return y
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], reset_to_zero=["y"])
         @triton.jit
         def k(x, y, n, B: tl.constexpr):

@@ -31,11 +31,6 @@ class FirstLaunchInGraphCapture(Rule):
     references = ("https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, B: tl.constexpr):
             tl.store(x + tl.arange(0, B), 1.0)
@@ -46,11 +41,6 @@ class FirstLaunchInGraphCapture(Rule):
             return g
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, B: tl.constexpr):
             tl.store(x + tl.arange(0, B), 1.0)

@@ -46,11 +46,6 @@ class LockReleasedWithoutBarrier(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(lock, acc, x, B: tl.constexpr):
             v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
@@ -61,11 +56,6 @@ class LockReleasedWithoutBarrier(Rule):
             tl.atomic_xchg(lock, 0)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(lock, acc, x, B: tl.constexpr):
             v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))

@@ -61,10 +61,6 @@ class RowsWrittenForAGather(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def log_softmax(x, y, n, BLOCK: tl.constexpr):
             row, i = tl.program_id(0), tl.arange(0, BLOCK)
@@ -83,10 +79,6 @@ class RowsWrittenForAGather(Rule):
             return [torch.randn(4096, 16384), torch.randint(0, 16384, (4096,))]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def loss(x, labels, y, n, BLOCK: tl.constexpr):
             row, i = tl.program_id(0), tl.arange(0, BLOCK)

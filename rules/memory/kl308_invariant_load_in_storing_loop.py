@@ -33,10 +33,6 @@ class InvariantLoadInStoringLoop(Rule):
     evidence = "No time of our own, and no price: how many of the repeated loads the L1 serves is not measured. Pattern row PERF-039."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale_rows(x, w, y, M, N, BLOCK: tl.constexpr):
             c = tl.arange(0, BLOCK)
