@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.triton.values import Block
-from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype, Expr
 from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
-
-
-def takes(parameters: str, tiles: int = 0, **defaults: Any) -> Callable[[Handler], Handler]:
-    """Binds the arguments of a function of ``triton.language``, by place or by name, to ``parameters``: its handler gets the
-    kernel, the call and these. The first ``tiles`` are made tiles; where one of them is neither that nor a number, nothing is known."""
-    names = parameters.split()
-
-    def bind(function: Handler) -> Handler:
-        def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-            given = [argument(args, kwargs, at, name, default=defaults.get(name)) for at, name in enumerate(names)]
-            lifted = [k.lift(value) for value in given[:tiles]]
-            if any(tile is None for tile in lifted):
-                return Unknown(function.__name__.lstrip("_"))
-            return function(k, node, *lifted, *given[tiles:])
-
-        return handler
-
-    return bind
 
 
 def integer(value: Any) -> int | None:

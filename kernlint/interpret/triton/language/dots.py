@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Handler
-from kernlint.interpret.triton.language.arguments import dtype_or, takes
+from kernlint.interpret.python.arguments import Handler, takes
+from kernlint.interpret.triton.language.arguments import dtype_or
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-@takes("input other acc input_precision allow_tf32 max_num_imprecise_acc out_dtype")
+@takes("input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")
 def _dot(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     a, b, acc = map(k.lift, given[:3])
     precision, allow_tf32, _, out_dtype = given[3:]
@@ -66,7 +66,7 @@ def _native(k: KernelEvaluator, block: Block) -> Block:
     return replace(block, dtype=block.casts[0].source, casts=(), source=block.origin, scaled=None)
 
 
-@takes("lhs lhs_scale lhs_format rhs rhs_scale rhs_format acc")
+@takes("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format", "acc")
 def _dot_scaled(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     lhs, _, _, rhs, _, _, acc = given
     return _dot(k, [lhs, rhs], {"acc": acc, "out_dtype": dt.FLOAT32}, node)

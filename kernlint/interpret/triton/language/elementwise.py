@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.triton import masked_lanes, numerics, widths
-from kernlint.interpret.triton.language.arguments import takes
 from kernlint.interpret.triton.tiles import align, broadcast
 from kernlint.interpret.triton.values import Block, PointerType
 from kernlint.interpret.values import Function, Jit, Unknown
@@ -78,7 +77,7 @@ def _pointer_type(k: KernelEvaluator, node: cst.CSTNode, element: Any) -> Any:
     return PointerType(element if isinstance(element, Dtype) else None)
 
 
-@takes("input dtype fp_downcast_rounding bitcast")
+@takes("input", "dtype", "fp_downcast_rounding", "bitcast")
 def _cast(k: KernelEvaluator, node: cst.CSTNode, value: Any, dtype: Any, rounding: Any, bitcast: Any) -> Any:
     return cast(k, k.lift(value), dtype, node, bool(bitcast))
 
@@ -156,7 +155,7 @@ def _extreme(op: str) -> Handler:
     return handler
 
 
-@takes("condition x y")
+@takes("condition", "x", "y")
 def _where(k: KernelEvaluator, node: cst.CSTNode, test: Any, a: Any, b: Any) -> Any:
     condition, x, y = k.lift(test), k.lift(a), k.lift(b)
     if x is None or y is None:
@@ -195,7 +194,7 @@ def _chosen(condition: Block | None, x: Block, y: Block, shape: tuple[int, ...])
     return masked_lanes.chosen(condition, align(x, shape), align(y, shape))
 
 
-@takes("x y z", tiles=3)
+@takes("x", "y", "z", operands=3)
 def _fma(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block, c: Block) -> Any:
     product = k.elementwise("*", a, b, node)
     return k.elementwise("+", product, c, node, op="fma") if isinstance(product, Block) else product
@@ -212,7 +211,7 @@ def _softmax(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
 
 
 def _random(name: str) -> Handler:
-    @takes("seed offset")
+    @takes("seed", "offset")
     def handler(k: KernelEvaluator, node: cst.CSTNode, first: Any, second: Any) -> Any:
         seed, offset = k.lift(first), k.lift(second)
         if seed is not None and seed.base and not seed.casts:
@@ -248,7 +247,7 @@ def _map_elementwise(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.C
     return k.invoke(function, args[1:], {}) if isinstance(function, Function) else Unknown("map_elementwise")
 
 
-@takes("asm constraints args dtype", args=())
+@takes("asm", "constraints", "args", "dtype", args=())
 def _inline_asm(k: KernelEvaluator, node: cst.CSTNode, asm: Any, constraints: Any, inputs: Any, dtype: Any) -> Any:
     blocks = [b for b in (k.lift(v) for v in inputs) if b is not None] if isinstance(inputs, (tuple, list)) else []
     loads = frozenset().union(*(b.loads for b in blocks))

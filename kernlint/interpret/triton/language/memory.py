@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.triton import numerics, widths
-from kernlint.interpret.triton.language.arguments import size_of, takes, tile_shape
+from kernlint.interpret.triton.language.arguments import size_of, tile_shape
 from kernlint.interpret.triton.tiles import align, broadcast
 from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Unknown
@@ -207,7 +207,7 @@ def atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.CS
     return Block(made.dtype, pointer.shape, loads=frozenset({made.id}))
 
 
-@takes("base shape strides offsets block_shape")
+@takes("base", "shape", "strides", "offsets", "block_shape")
 def _make_block_ptr(
     k: KernelEvaluator, node: cst.CSTNode, base: Any, shape: Any, strides: Any, offsets: Any, extents: Any
 ) -> Any:
@@ -235,7 +235,7 @@ def _tile_pointer(base: Block, strides: Any, offsets: Any, block: tuple[int, ...
     return replace(base, shape=block, expr=expr, strides=steps)
 
 
-@takes("base offsets")
+@takes("base", "offsets")
 def _advance(k: KernelEvaluator, node: cst.CSTNode, pointer: Any, offsets: Any) -> Any:
     if not isinstance(pointer, Block) or not isinstance(offsets, (tuple, list)) or not pointer.strides:
         return Unknown("advance")
@@ -246,7 +246,7 @@ def _advance(k: KernelEvaluator, node: cst.CSTNode, pointer: Any, offsets: Any) 
     return replace(pointer, expr=expr)
 
 
-@takes("base shape strides block_shape")
+@takes("base", "shape", "strides", "block_shape")
 def _make_descriptor(k: KernelEvaluator, node: cst.CSTNode, base: Any, shape: Any, strides: Any, extents: Any) -> Any:
     pointer, block = _pointer(k, base), tile_shape(k, extents)
     if pointer is None or block is None or not isinstance(strides, (tuple, list)):
@@ -261,7 +261,7 @@ def _of_descriptor(descriptor: Descriptor, offsets: Any) -> Block:
     return _tile_pointer(descriptor.base, descriptor.strides, places, descriptor.block)
 
 
-@takes("desc offsets")
+@takes("desc", "offsets")
 def _descriptor_load(k: KernelEvaluator, node: cst.CSTNode, descriptor: Any, offsets: Any) -> Any:
     """``desc.load([i, j])``."""
     return _load(k, [_of_descriptor(descriptor, offsets)], {"boundary_check": True}, node)
@@ -270,7 +270,7 @@ def _descriptor_load(k: KernelEvaluator, node: cst.CSTNode, descriptor: Any, off
 def _descriptor_store(name: str) -> Handler:
     """``desc.store([i, j], value)`` and its atomic forms."""
 
-    @takes("desc offsets value")
+    @takes("desc", "offsets", "value")
     def handler(k: KernelEvaluator, node: cst.CSTNode, descriptor: Any, offsets: Any, value: Any) -> Any:
         pointer = _of_descriptor(descriptor, offsets)
         if name == "store":

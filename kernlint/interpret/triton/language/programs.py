@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs
-from kernlint.interpret.triton.language.arguments import integer, size_of, takes
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.triton.language.arguments import integer, size_of
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
@@ -37,7 +37,7 @@ def _num_programs(k: KernelEvaluator, node: cst.CSTNode, axis: Any) -> Any:
     return Block(dt.INT32, expr=ex.lift(extent))
 
 
-@takes("x div")
+@takes("x", "div")
 def _cdiv(k: KernelEvaluator, node: cst.CSTNode, x: Any, div: Any) -> Any:
     a, b = size_of(x), size_of(div)
     if a is None or b is None:
@@ -52,7 +52,7 @@ def _next_power_of_2(k: KernelEvaluator, node: cst.CSTNode, n: Any) -> Any:
     return 1 << max(0, number - 1).bit_length() if number is not None else Unknown("next_power_of_2")
 
 
-@takes("i j size_i size_j size_g")
+@takes("i", "j", "size_i", "size_j", "size_g")
 def _swizzle2d(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     """``tl.swizzle2d(i, j, size_i, size_j, size_g)``: column-major order inside groups of ``size_g`` rows."""
     i, j, size_i, size_j, size_g = (size_of(a) for a in given)
@@ -74,7 +74,7 @@ def _hint(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
     return value
 
 
-@takes("input values")
+@takes("input", "values")
 def _max_contiguous(k: KernelEvaluator, node: cst.CSTNode, value: Any, claimed: Any) -> Any:
     """``tl.max_contiguous(x, n)``: a clamped index, of which the compiler would not see it, goes in steps of one for ``n`` elements."""
     run = integer(claimed[0] if isinstance(claimed, (tuple, list)) and claimed else claimed)
@@ -98,7 +98,7 @@ def _assume(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
     return None
 
 
-@takes("input values")
+@takes("input", "values")
 def _multiple_of(k: KernelEvaluator, node: cst.CSTNode, value: Any, claimed: Any) -> Any:
     """``tl.multiple_of(x, n)``: a fault where the second program of the grid breaks it, an uncertain one where a size that
     is open decides."""

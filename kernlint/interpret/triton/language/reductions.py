@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.triton import masked_lanes, numerics
-from kernlint.interpret.triton.language.arguments import integer, takes
+from kernlint.interpret.triton.language.arguments import integer
 from kernlint.interpret.triton.tiles import rename_lanes
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
@@ -99,7 +99,7 @@ def _runs_along(pad: Pad, axis: int | None) -> bool:
     return any(isinstance(atom, Lane) and axis in (None, atom.dim) for atom in atoms)
 
 
-@takes("input num_bins", tiles=1)
+@takes("input", "num_bins", operands=1)
 def _histogram(k: KernelEvaluator, node: cst.CSTNode, block: Block, num_bins: Any) -> Any:
     bins = integer(num_bins) or 1
     for step in histogram_steps(block.shape, bins, k.span(node)):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs
-from kernlint.interpret.triton.language.arguments import dtype_or, integer, takes, tile_shape
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.triton.language.arguments import dtype_or, integer, tile_shape
 from kernlint.interpret.triton.tiles import align, expand, permute
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-@takes("start end")
+@takes("start", "end")
 def _arange(k: KernelEvaluator, node: cst.CSTNode, start: Any, end: Any) -> Any:
     first, after = integer(start), integer(end)
     if first is None or after is None:
@@ -33,13 +33,13 @@ def _arange(k: KernelEvaluator, node: cst.CSTNode, start: Any, end: Any) -> Any:
     return Block(dt.INT32, (after - first,), Expr.atom(Lane(0)) + first)
 
 
-@takes("shape dtype")
+@takes("shape", "dtype")
 def _zeros(k: KernelEvaluator, node: cst.CSTNode, shape: Any, dtype: Any) -> Any:
     extents, dtype = tile_shape(k, shape), dtype_or(dtype, dt.FLOAT32)
     return Block(dtype, extents, _zero(dtype), constant=0.0) if extents is not None else Unknown("shape")
 
 
-@takes("shape value dtype")
+@takes("shape", "value", "dtype")
 def _full(k: KernelEvaluator, node: cst.CSTNode, shape: Any, given: Any, dtype: Any) -> Any:
     extents, value = tile_shape(k, shape), k.lift(given)
     dtype = dtype_or(dtype, value.dtype if value else None)
@@ -69,7 +69,7 @@ def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTN
     return align(value, shape)
 
 
-@takes("input axis")
+@takes("input", "axis")
 def _expand_dims(k: KernelEvaluator, node: cst.CSTNode, value: Any, axis: Any) -> Any:
     axes = [axis] if isinstance(axis, int) else list(axis) if isinstance(axis, (tuple, list)) else None
     if not isinstance(value, Block) or axes is None:
@@ -129,37 +129,37 @@ def _reshape_expr(value: Block, shape: tuple[int, ...]) -> Expr | None:
     return value.expr.rewrite(lambda a: places[a.dim] if isinstance(a, Lane) and a.dim in places else None)
 
 
-@takes("x", tiles=1)
+@takes("x", operands=1)
 def _ravel(k: KernelEvaluator, node: cst.CSTNode, value: Block) -> Any:
     return _reshape(k, [value, (math.prod(value.shape),)], {}, node)
 
 
-@takes("a b", tiles=2)
+@takes("a", "b", operands=2)
 def _join(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block) -> Any:
     return a.computed(shape=(*a.shape, 2), loads=a.loads | b.loads)
 
 
-@takes("a b", tiles=2)
+@takes("a", "b", operands=2)
 def _interleave(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block) -> Any:
     if not a.shape:
         return Unknown("interleave")
     return a.computed(shape=(*a.shape[:-1], 2 * a.shape[-1]), loads=a.loads | b.loads)
 
 
-@takes("a", tiles=1)
+@takes("a", operands=1)
 def _split(k: KernelEvaluator, node: cst.CSTNode, a: Block) -> Any:
     half = a.computed(shape=a.shape[:-1])
     return (half, half) if a.shape else Unknown("split")
 
 
-@takes("input other", tiles=2)
+@takes("input", "other", operands=2)
 def _cat(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block) -> Any:
     if not a.shape:
         return Unknown("cat")
     return a.computed(shape=(a.shape[0] + b.shape[0], *a.shape[1:]), loads=a.loads | b.loads)
 
 
-@takes("src index", tiles=2)
+@takes("src", "index", operands=2)
 def _gather(k: KernelEvaluator, node: cst.CSTNode, source: Block, index: Block) -> Any:
     return source.computed(shape=index.shape, loads=source.loads | index.loads)
 
