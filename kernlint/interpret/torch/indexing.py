@@ -186,7 +186,7 @@ def _split(h: HostState, node: cst.CSTNode, x: Tensor, sizes: Any, dim: Any) -> 
         sizes = [min(sizes, total - s) for s in range(0, total, sizes)]
     if axis is None or not isinstance(sizes, (list, tuple)) or not all(isinstance(s, (int, Expr)) for s in sizes):
         return Unknown("split")
-    ends = accumulate(sizes, lambda start, size: ex.simplify(ex.lift(start) + size), initial=0)
+    ends = accumulate((0, *sizes), lambda start, size: ex.simplify(ex.lift(start) + size))
     return tuple(index(h, x, _along(axis, slice(*part)), node) for part in pairwise(ends))
 
 
