@@ -13,7 +13,9 @@ from kernlint.interpret.api import Target, parse_version, supported
 from kernlint.records import replace
 
 #: Files that name what a project needs; of an installed package that is its metadata.
-_NAMED = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "*.dist-info/METADATA")
+_NAMED = (
+    "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "*.dist-info/METADATA", "environment*.y*ml", "README*",
+)  # fmt: skip
 #: What stands in the topmost folder of a project.
 _TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _HIGHEST, _LONGEST, _MOST = 8, 200_000, 8
@@ -32,6 +34,12 @@ _POETRY = re.compile(r"""^\s*(triton|torch)\s*=\s*["'](\^?)\s*(\d[\d.*]*)""", re
 #: A requirement on another vendor's fork of Triton (``triton-ascend==3.2``).
 _FORK = re.compile(
     r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?((?:pytorch[-_])?triton[-_](?:ascend|gcu|metax|mlu|musa|npu|xpu))\b(?![-_.])""",
+    re.I,
+)
+#: What prose and commands of installation name (``pip install torch==2.0.1``, "tested with Triton 2.1.0"), which is no measurement
+#: ("Triton 2.1 ms", "torch 3.5x") and no bound ("torch 2.1+").
+_TOLD = re.compile(
+    r"\b(triton|(?:py)?torch)\s*(?:={1,3}\s*| v?)([1-3]\.1?\d)(?:\.\d+)*(?![\w.%]|\s*(?:\+|or\b|and\b|[a-z]{0,2}s\b|[TG]))",
     re.I,
 )
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
@@ -109,7 +117,12 @@ def _asked_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]
     """The requirements on Triton, on torch and on a ``fork`` of Triton in a file, one a line; time and size tell apart what is not the
     same file any more."""
     found: dict[str, list[str]] = {}
-    for line in Path(path).read_text("utf-8", "replace").splitlines():
+    text = Path(path).read_text("utf-8", "replace")
+    if os.path.basename(path).startswith(("README", "environment")):
+        for name, release in _TOLD.findall(text):
+            found.setdefault(name.lower().removeprefix("py"), []).append(f"=={release}")
+        return found
+    for line in text.splitlines():
         if required := _REQUIRED.match(line):
             found.setdefault(required[1].lower(), []).append("".join(required[2].split()).strip(","))
         elif poetry := _POETRY.match(line):

@@ -55,10 +55,6 @@ class MaskedKeyBlocks(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def attend(Q, K, V, O, N, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
             base = tl.program_id(1) * N * D
@@ -94,12 +90,9 @@ class MaskedKeyBlocks(Rule):
                     continue
                 seen.add(found.loop.span)
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the loop of `{kernel}` goes through key blocks that its mask removes completely",
                     found.loop.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(f"every program runs {found.loop.trip} iterations", found.loop.span),

@@ -61,10 +61,6 @@ class RowsWrittenForAGather(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def log_softmax(x, y, n, BLOCK: tl.constexpr):
             row, i = tl.program_id(0), tl.arange(0, BLOCK)
@@ -83,10 +79,6 @@ class RowsWrittenForAGather(Rule):
             return [torch.randn(4096, 16384), torch.randint(0, 16384, (4096,))]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def loss(x, labels, y, n, BLOCK: tl.constexpr):
             row, i = tl.program_id(0), tl.arange(0, BLOCK)
@@ -113,13 +105,10 @@ class RowsWrittenForAGather(Rule):
             kernel, rows = found.launch.kernel.name, tensor_name(found.rows, found.store.base)
             size = f", {found.rows.nbytes / 1e6:.1f} MB" if found.rows.nbytes else ""
             reader = found.reader.kernel.name if isinstance(found.reader, Launch) else found.reader.name
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{kernel}` writes all of `{rows}`, of which `{reader}` picks {found.count} elements",
                 found.launch.span,
                 found.launch.function,
-                kernel,
                 (
                     Evidence(f"`{rows}` is written whole{size}", found.store.span),
                     Evidence(f"`{reader}` reads {found.count} of {found.rows.numel} elements, and nothing else does", found.reader.span),
@@ -131,7 +120,7 @@ class RowsWrittenForAGather(Rule):
                     f"Pass the index and an output of {found.count} elements to `{kernel}`, compute the picked element from the input at "
                     f"that index (or keep it with a comparison of the column with the index), store it in place of the row, and drop "
                     f"`{rows}` and `{reader}` at line {found.reader.span.line}.",
-                ),
+                ), kernel=kernel,
             )  # fmt: skip
 
 

@@ -33,10 +33,6 @@ class InvariantLoadInStoringLoop(Rule):
     evidence = "No time of our own, and no price: how many of the repeated loads the L1 serves is not measured. Pattern row PERF-039."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale_rows(x, w, y, M, N, BLOCK: tl.constexpr):
             c = tl.arange(0, BLOCK)
@@ -69,12 +65,9 @@ class InvariantLoadInStoringLoop(Rule):
                 seen.add(load.span)
                 kernel = launch.kernel.name
                 name = tensor_name(launch.tensor(load.base), load.base)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` loads the same tile of `{name}` in each iteration of a loop that stores",
                     load.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(f"the addresses {load.offset} do not depend on the loop", load.span),

@@ -49,8 +49,9 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
         return replace(value, dtype=getattr(target, "element", value.dtype))
     if not isinstance(target, Dtype):
         return replace(value, dtype=None)
-    if value.base:
-        return value
+    if value.base:  # an address as a number, which somebody asks for
+        kept = value.dtype or target
+        return replace(value, casts=(*value.casts, Cast(kept, target, k.span(node), k.symbol)))
     value = replace(value, form=numerics.of_cast(value, target))
     if value.dtype == target:
         return value
@@ -214,7 +215,7 @@ def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
 def _random(name: str) -> Handler:
     def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         seed, offset = k.lift(argument(args, kwargs, 0, "seed")), k.lift(argument(args, kwargs, 1, "offset"))
-        if seed is not None and seed.base:
+        if seed is not None and seed.base and not seed.casts:
             text = f"the seed is the address of `{seed.base}`, not what is stored there"
             k.fault("seed-address", node, text, name=seed.base)
         elif (
@@ -222,11 +223,8 @@ def _random(name: str) -> Handler:
         ):
             several = [axis for axis, extent in enumerate(k.grid) if (ex.concrete(extent) or 0) > 1]
             if several and not any(isinstance(a, (ProgramId, ex.Opaque)) for a in _atoms(seed) | _atoms(offset)):
-                k.fault(
-                    "shared-random-numbers",
-                    node,
-                    "neither seed nor offset depends on the program, so all of them draw alike",
-                )
+                text = "neither seed nor offset depends on the program, so all of them draw alike"
+                k.fault("shared-random-numbers", node, text)
         shape = offset.shape if offset is not None else ()
         if offset is not None:
             k.random += widths.widened(offset)
