@@ -95,7 +95,7 @@ def _apart(target: Value) -> list[tuple[Value, int, Expr]]:
     seen = Seen()
     try:
         look(target, identity(target.shape), {}, seen, target)
-    except Stored:
+    except (Stored, TooMuch):
         return []
     if seen.reductions or seen.products or seen.scans:
         return []
