@@ -50,22 +50,6 @@ class BlockAsCondition(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        @triton.jit
-        def kernel(x, y, BLOCK: tl.constexpr):
-            i = tl.arange(0, BLOCK)
-            v = tl.load(x + i)
-            v = tl.where(v > 0, v * 2, v)
-            tl.store(y + i, v)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace("if v > 0:\n                v = v * 2", "v = tl.where(v > 0, v * 2, v)")
     example = "if v > 0:\n    v = v * 2"
     use_instead = "v = tl.where(v > 0, v * 2, v)"

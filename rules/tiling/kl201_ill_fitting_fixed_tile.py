@@ -200,8 +200,7 @@ def _words(launch: Launch, names: TileNames, tile: Tile) -> tuple[str, str]:
     """(method, plan) of a change to one tile."""
     return (
         f"Launch `{launch.kernel.name}` with the tile {tile}.",
-        f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, num_stages={tile.num_stages} "
-        f"at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
+        f"Set {names.settings(tile)} at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
     )
 
 

@@ -150,10 +150,7 @@ class FixedTileForOpenSizes(Rule):
         else:
             (tile,) = tuned.tiles
             method = f"Launch `{kernel}` with the tile {tile}, which is near the best at all sizes looked at."
-            plan = (
-                f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
-                f"num_stages={tile.num_stages} at line {launch.span.line}."
-            )
+            plan = f"Set {names.settings(tile)} at line {launch.span.line}."
         why = (
             f"The sizes of `{kernel}` are its caller's, and one tile serves them all: at {len(tuned.gains)} calls from small to large "
             f"it is predicted to take {min(tuned.gains):.1f} to {max(tuned.gains):.1f} times as long as the best of "

@@ -63,8 +63,8 @@ def index(h: HostState, x: Tensor, key: Any, node: cst.CSTNode) -> Any:
                 if begin is not None and stride is not None:
                     offset = ex.simplify(ex.lift(offset) + ex.lift(begin) * stride)
         elif isinstance(part, (int, Expr)):
-            if isinstance(part, int) and part < 0 and isinstance(size, int):
-                part += size
+            if (-1 - ex.lift(part)).is_natural:
+                part = ex.simplify(ex.lift(size) + part)
             if stride is not None:
                 offset = ex.simplify(ex.lift(offset) + ex.lift(part) * stride)
         else:
