@@ -27,6 +27,7 @@ from kernlint.analysis import read_program
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import Estimator
 from kernlint.errors import KernlintError
+from kernlint.request import Request
 from kernlint.workload import Repeat, Step, TorchOp, Workload
 
 DEVICE = "rtx-4090"
@@ -78,7 +79,7 @@ def priced(row: dict[str, object], checkout: Path) -> tuple[Row, Row] | str:
     path = str(row["path"])
     try:
         source, reference = (checkout / path).read_text(), (checkout / str(row["reference"])).read_text()
-        reading = read_program(source, path=path, reference=reference, reference_path="reference.py", device=DEVICE)
+        reading = read_program(Request(source, path, reference, device=DEVICE))
     except (KernlintError, OSError) as error:
         return type(error).__name__
     workload, estimator = reading.workloads[0], Estimator(find_device(DEVICE))

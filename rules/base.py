@@ -37,6 +37,11 @@ WRITTEN_ANEW = """
     kept where a tensor in memory was rounded. `kernlint verify` proves it.
     """
 
+#: What every example begins with, unless it says itself what it imports.
+_IMPORTS = ("import torch", "import triton", "import triton.language as tl")
+_IMPORTED = re.compile(r"\b(torch|triton|tl)\.")
+_IMPORTING = re.compile(r"^ *import (torch|triton)\b", re.MULTILINE)
+
 _CODE = re.compile(r"KL([1-8])\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _REQUIRED_TEXTS = ("summary", "what_it_does", "why", "when_not", "fix_safety", "evidence", "bad", "good")
@@ -64,7 +69,8 @@ class Rule(ABC):
     ``name`` says the bad pattern, not the remedy. ``severity`` is that of a finding proven from values; ``default`` is
     whether the rule runs unless it is asked not to. ``tuning`` marks a choice whose best value depends on everything
     else in the kernel (a tile), so that it is made last. The texts are Markdown without headings, indented as source or
-    not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does not; both run as tests.
+    not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does not; both run as tests. The
+    imports of torch, triton and tl that they begin with need not be written.
     """
 
     code: ClassVar[str]
@@ -114,6 +120,7 @@ class Rule(ABC):
         super().__init_subclass__(**kwargs)
         if not abstract:
             _validate(cls)
+            cls.bad, cls.good = map(_with_imports, (cls.bad, cls.good))
 
     @property
     def gains_by(self) -> str:
@@ -168,6 +175,15 @@ def calls_for(workload: Workload, rules: Iterable[Rule]) -> Iterator[tuple[Workl
     for call in (workload,) if first is workload else (workload, first):
         if call.launches() or call.reference is not None:
             yield call, [rule for rule in rules if first is workload or rule.first_call == (call is first)]
+
+
+def _with_imports(program: str) -> str:
+    """``program``, indented or not, behind the imports of torch and Triton, unless it has its own or needs none."""
+    if _IMPORTING.search(program) or not _IMPORTED.search(program):
+        return program
+    body = program.lstrip("\n")
+    margin = body[: len(body) - len(body.lstrip(" "))]
+    return "".join(f"\n{margin}{line}" for line in _IMPORTS) + "\n\n" + body
 
 
 def _validate(rule: type[Rule]) -> None:

@@ -42,10 +42,6 @@ class MaterialisedAttention(Rule):
     references = ("https://arxiv.org/abs/2205.14135",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scores_kernel(q, k, s, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)

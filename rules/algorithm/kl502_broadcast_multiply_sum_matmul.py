@@ -49,10 +49,6 @@ class BroadcastMultiplySumMatmul(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scores(q, k, s, N, D, BM: tl.constexpr, BN: tl.constexpr, BD: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)

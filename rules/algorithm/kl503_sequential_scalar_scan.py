@@ -93,10 +93,6 @@ class SequentialScalarScan(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def decay(x, y, n, a):
             row = tl.program_id(0) * n
@@ -115,10 +111,6 @@ class SequentialScalarScan(Rule):
             return [torch.randn(512, 4096)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def combine(a1, b1, a2, b2):
             return a1 * a2, b1 * a2 + b2

@@ -47,10 +47,6 @@ class TwoPassVariance(Rule):
     references = ("https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def spread(x, out, N, BLOCK: tl.constexpr):
             row = tl.program_id(0)
@@ -76,10 +72,6 @@ class TwoPassVariance(Rule):
             return [torch.randn(512, 131072)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def spread(x, out, N, BLOCK: tl.constexpr):
             row = tl.program_id(0)

@@ -37,10 +37,6 @@ class DirectConvolutionLoops(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def conv1d(x, w, y, C, O, T, TAPS: tl.constexpr, BLOCK: tl.constexpr):
             t = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -44,10 +44,6 @@ class TimeStepLoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def step(x, h, w, u, out, sx, sh, so, H: tl.constexpr, BB: tl.constexpr):
             b = tl.program_id(0) * BB + tl.arange(0, BB)
@@ -78,10 +74,6 @@ class TimeStepLoop(Rule):
             return [torch.randn(256, 256, 128, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def recurrence(g, u, out, T, H: tl.constexpr, BB: tl.constexpr):
             b = tl.program_id(0) * BB + tl.arange(0, BB)

@@ -49,10 +49,6 @@ class PairwiseSquaredDifferences(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def distances(x, c, out, N, C, D: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
             n = tl.program_id(0) * BN + tl.arange(0, BN)

@@ -44,10 +44,6 @@ class OneHotProductRule(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -71,10 +67,6 @@ class OneHotProductRule(Rule):
             return [torch.randint(0, 4096, (16384,)), torch.randn(4096, 256, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def look_up(ids, b, c, N: tl.constexpr, BM: tl.constexpr):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, N)

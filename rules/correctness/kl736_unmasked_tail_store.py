@@ -43,29 +43,13 @@ class UnmaskedTailStore(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)
             v = tl.load(x + off, mask=off < n, other=0.0)
             tl.store(o + off, v + 1.0)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, n, B: tl.constexpr):
-            off = tl.program_id(0) * B + tl.arange(0, B)
-            v = tl.load(x + off, mask=off < n, other=0.0)
-            tl.store(o + off, v + 1.0, mask=off < n)
-        """
+    good = bad.replace(" 1.0", " 1.0, mask=off < n")
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = list(unmasked_tails(self, context, Store))

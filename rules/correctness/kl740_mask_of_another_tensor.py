@@ -38,11 +38,6 @@ class MaskOfAnotherTensor(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(a, b, o, L, B: tl.constexpr):
             i = tl.arange(0, B)
@@ -51,11 +46,6 @@ class MaskOfAnotherTensor(Rule):
         def run(a, b, o): k[(1,)](a, b, o, a.shape[0], B=8)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(a, b, o, L, B: tl.constexpr):
             i = tl.arange(0, B)

@@ -50,29 +50,13 @@ class UnparenthesisedMask(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, lo, B: tl.constexpr):
             a = tl.arange(0, B)
             m = a >= lo & a < n
             tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, n, lo, B: tl.constexpr):
-            a = tl.arange(0, B)
-            m = (a >= lo) & (a < n)
-            tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
-        """
+    good = bad.replace("a >= lo & a < n", "(a >= lo) & (a < n)")
 
     lexical = True
 

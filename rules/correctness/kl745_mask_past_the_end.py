@@ -34,10 +34,6 @@ class MaskPastTheEnd(Rule):
     references = ("https://github.com/state-spaces/mamba/pull/537",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

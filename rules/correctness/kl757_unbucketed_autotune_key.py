@@ -35,11 +35,6 @@ class UnbucketedAutotuneKey(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["T"])
         @triton.jit
         def k(x, T, B: tl.constexpr):
@@ -49,11 +44,6 @@ class UnbucketedAutotuneKey(Rule):
             k[lambda M: (triton.cdiv(x.shape[0], M["B"]),)](x, x.shape[0])
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["TB"])
         @triton.jit
         def k(x, T, TB, B: tl.constexpr):

@@ -43,11 +43,6 @@ class LostUpdate(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(idx, v, hist, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -57,11 +52,6 @@ class LostUpdate(Rule):
             tl.store(hist + j, cur + tl.load(v + a, mask=m, other=0.0), mask=m)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(idx, v, hist, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)

@@ -47,11 +47,6 @@ class StoreLoadWithoutBarrier(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, tmp, o, N: tl.constexpr):
             i = tl.arange(0, N)
@@ -59,11 +54,6 @@ class StoreLoadWithoutBarrier(Rule):
             tl.store(o + i, tl.load(tmp + (N - 1 - i)))
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, tmp, o, N: tl.constexpr):
             i = tl.arange(0, N)

@@ -36,11 +36,6 @@ class AtomicElementType(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, B: tl.constexpr):
             a = tl.arange(0, B)
@@ -49,20 +44,7 @@ class AtomicElementType(Rule):
             o = torch.zeros(16, dtype=torch.bfloat16)
             k[(1,)](x, o, B=16)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, B: tl.constexpr):
-            a = tl.arange(0, B)
-            tl.atomic_max(o + a, tl.load(x + a).to(tl.float32))
-        def run(x):
-            o = torch.zeros(16, dtype=torch.float32)
-            k[(1,)](x, o, B=16)
-        """
+    good = bad.replace("+ a)", "+ a).to(tl.float32)").replace("torch.bfloat16", "torch.float32")
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()

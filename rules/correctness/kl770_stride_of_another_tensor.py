@@ -35,10 +35,6 @@ class StrideOfAnotherTensor(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def add(a, b, o, s, N, B: tl.constexpr):
             r, c = tl.program_id(0), tl.arange(0, B)

@@ -46,10 +46,6 @@ class AssumesContiguous(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sum(x, o, N, B: tl.constexpr):
             r, c = tl.program_id(0), tl.arange(0, B)

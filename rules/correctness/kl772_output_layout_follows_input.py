@@ -50,10 +50,6 @@ class OutputLayoutFollowsInput(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def copy(x, o, sm, sn, N, B: tl.constexpr):
             r, c = tl.program_id(0), tl.arange(0, B)

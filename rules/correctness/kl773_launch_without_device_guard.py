@@ -47,10 +47,6 @@ class LaunchWithoutDeviceGuard(Rule):
     evidence = "Documented behaviour of Triton's launcher; nothing is measured. Pattern row BUG-058."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, o, n, B: tl.constexpr):
             a = tl.arange(0, B)

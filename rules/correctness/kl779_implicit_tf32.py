@@ -39,10 +39,6 @@ class ImplicitTf32(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def product(x, y, o, D: tl.constexpr):
             i = tl.arange(0, D)

@@ -31,10 +31,6 @@ class ResultIgnoresInput(Rule):
     evidence = "A proof of data flow; nothing is measured. The mission of this tool names the case (constant outputs)."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def fill(y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -54,10 +50,6 @@ class ResultIgnoresInput(Rule):
             return [torch.randn(1024, 1024)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scaled_tanh(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

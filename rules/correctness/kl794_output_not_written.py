@@ -35,10 +35,6 @@ class OutputNotWritten(Rule):
     evidence = "A count, not a measurement. Pattern row BUG-018 is the case of a literal grid."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -53,25 +49,7 @@ class OutputNotWritten(Rule):
         def get_inputs():
             return [torch.randn(1024, 1024)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def double(x, y, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i) * 2.0)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                double[(1024,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
-        """
+    good = bad.replace("double[(64", "double[(1024")
     example = "double[(64,)](x, y, BLOCK=1024)  # 65536 of 1048576 elements"
     use_instead = "double[(triton.cdiv(x.numel(), 1024),)](x, y, BLOCK=1024)"
 

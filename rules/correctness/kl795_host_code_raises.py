@@ -36,10 +36,6 @@ class HostCodeRaises(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         configs = [triton.Config({"BLOCK": 512}), triton.Config({"BLOCK": 1024})]
 
         @triton.autotune(configs=configs, key=["n"])

@@ -42,10 +42,6 @@ class MaskWithoutTheLoop(Rule):
     references = ("https://github.com/vllm-project/vllm/issues/15908",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             lane = tl.arange(0, BLOCK)

@@ -49,10 +49,6 @@ class ProgramsOverwriteEachOther(Rule):
     references = ("https://github.com/state-spaces/mamba/pull/537",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sums(x, y, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
             row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)

@@ -45,10 +45,6 @@ class MaterialisedBroadcast(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_norms(d, y, rows, D: tl.constexpr, ROWS: tl.constexpr):
             r, i = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)

@@ -49,10 +49,6 @@ class JitCreatedPerCall(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         def double(x):
             @triton.jit
             def kernel(x, y, n, BLOCK: tl.constexpr):
@@ -71,10 +67,6 @@ class JitCreatedPerCall(Rule):
             return [torch.randn(1024, 1024)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

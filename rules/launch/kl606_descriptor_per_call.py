@@ -34,9 +34,6 @@ class DescriptorPerCall(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
         from triton.tools.tensor_descriptor import TensorDescriptor
 
         @triton.jit

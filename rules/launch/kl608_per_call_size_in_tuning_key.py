@@ -33,10 +33,6 @@ class PerCallSizeInTuningKey(Rule):
     evidence = "No time of our own: configurations x (compilation + timing) for each new size. Pattern row PERF-014."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune([triton.Config({"BT": b}) for b in (16, 32, 64)], key=["T", "D"])
         @triton.jit
         def norm(x, y, T, D: tl.constexpr, BT: tl.constexpr):

@@ -44,10 +44,6 @@ class ConstexprNotSpecialised(Rule):
     evidence = "Triton 3.9 refuses the kernel. Pattern rows PERF-085 and BUG-028."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit(do_not_specialize=["T"])
         def clear(x, T: tl.constexpr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -28,10 +28,6 @@ class UnusedConstexpr(Rule):
     evidence = "No time of our own: one compilation for each value. Pattern row PERF-015."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

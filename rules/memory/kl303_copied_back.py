@@ -36,10 +36,6 @@ class CopiedBack(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def momentum(p, g, m, p_new, m_new, n, lr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -63,10 +59,6 @@ class CopiedBack(Rule):
             return [torch.randn(1 << 24), torch.randn(1 << 24), torch.randn(1 << 24)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def momentum(p, g, m, n, lr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -41,10 +41,6 @@ class ScatteredOperand(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def conv1d(x, w, y, C, O, T, TAPS: tl.constexpr, BO: tl.constexpr, BT: tl.constexpr, BC: tl.constexpr):
             t = tl.program_id(0) * BT + tl.arange(0, BT)

@@ -44,10 +44,6 @@ class ScoreTileInFp32(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def attend(Q, K, V, O, N, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
             base = tl.program_id(1) * N * D

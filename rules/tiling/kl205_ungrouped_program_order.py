@@ -43,10 +43,6 @@ class UngroupedProgramOrder(Rule):
     references = ("https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             pid = tl.program_id(0)

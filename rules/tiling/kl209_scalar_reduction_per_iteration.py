@@ -45,10 +45,6 @@ class ScalarReductionPerIteration(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sum(x, y, columns, BLOCK: tl.constexpr):
             row = tl.program_id(0)

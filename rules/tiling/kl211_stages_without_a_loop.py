@@ -33,10 +33,6 @@ class StagesWithoutALoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         CONFIGS = [triton.Config({"BLOCK": b}, num_stages=s) for b in (512, 1024) for s in (1, 2, 3, 4)]
 
         @triton.autotune(CONFIGS, key=["n"])

@@ -36,10 +36,6 @@ class LargeTuningSpace(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         CONFIGS = [
             triton.Config({"BLOCK": b}, num_warps=w)
             for b in (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)

@@ -42,10 +42,6 @@ class LongStaticRange(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def decay(x, y, N, T: tl.constexpr, BLOCK: tl.constexpr):
             c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -44,10 +44,6 @@ class ScaleInKLoop(Rule):
     references = ("https://github.com/triton-lang/triton/issues/793",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, scale, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)

@@ -34,10 +34,6 @@ class OversizedTile(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sums(x, y, N, BM: tl.constexpr, BN: tl.constexpr):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)

@@ -57,10 +57,6 @@ class PoorTuningSpace(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune(
             configs=[
                 triton.Config({"BM": 16, "BN": 32, "BK": 32}, num_warps=1, num_stages=2),

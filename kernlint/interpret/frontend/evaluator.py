@@ -106,9 +106,8 @@ class FrontEnd(FrontEndArithmetic):
     def exec_Assign(self, node: cst.Assign, scope: Scope) -> None:
         value = self._sanitised(self.eval(node.value, scope))
         if len(node.targets) > 1:
-            self.fault(
-                "unsupported-syntax", node, "an assignment to several targets is not supported in a kernel", "Assign"
-            )
+            text = "an assignment to several targets is not supported in a kernel"
+            self.fault("unsupported-syntax", node, text, "Assign")
         for target in node.targets:
             self.assign(target.target, value, scope)
 
@@ -120,9 +119,8 @@ class FrontEnd(FrontEndArithmetic):
         if annotation is not None and annotation.split(".")[-1] == "constexpr":
             name = node.target.value if isinstance(node.target, cst.Name) else ""
             if name in scope.vars:
-                self.fault(
-                    "constexpr-reassigned", node, f"`{name}` is defined already; a constexpr cannot be reassigned", name
-                )
+                text = f"`{name}` is defined already; a constexpr cannot be reassigned"
+                self.fault("constexpr-reassigned", node, text, name)
             if isinstance(node.target, cst.Name):
                 scope.vars[name] = Unknown("constant") if isinstance(value, Typed) else value
             return
@@ -160,12 +158,8 @@ class FrontEnd(FrontEndArithmetic):
         if not node.lpar and isinstance(node.left, cst.BooleanOperation) and not node.left.lpar:
             same_operator = type(node.left.operator) is type(node.operator)
             if same_operator and not self.target.speaks("chained boolean"):
-                self.fault(
-                    "unsupported-syntax",
-                    node,
-                    "a chain of more than two `and`/`or` operands needs parentheses",
-                    "chained boolean",
-                )
+                text = "a chain of more than two `and`/`or` operands needs parentheses"
+                self.fault("unsupported-syntax", node, text, "chained boolean")
         left = self.eval(node.left, scope)
         truth = self.truth(left)
         is_and = isinstance(node.operator, cst.And)
@@ -178,9 +172,8 @@ class FrontEnd(FrontEndArithmetic):
 
     def eval_Comparison(self, node: cst.Comparison, scope: Scope) -> Any:
         if len(node.comparisons) > 1 and not self.target.speaks("chained comparison"):
-            self.fault(
-                "unsupported-syntax", node, "a chained comparison is not supported in a kernel", "chained comparison"
-            )
+            text = "a chained comparison is not supported in a kernel"
+            self.fault("unsupported-syntax", node, text, "chained comparison")
         return super().eval_Comparison(node, scope)
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
