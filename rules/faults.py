@@ -40,15 +40,13 @@ class FaultRule(Rule, abstract=True):
             if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
                 continue
             kernel = launch.kernel.name
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 fault.text,
                 fault.span,
                 fault.function or kernel,
-                kernel,
                 tuple(self._launched(launch, fault, context)),
                 self.change_of(launch, fault, context),
+                kernel=kernel,
                 doubts=tuple(self.doubts_of(fault, context)),
             )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -97,7 +98,9 @@ def is_left(module: Module, function: str) -> bool:
         return False
     defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
     mentions = sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"')
-    return mentions <= defined and not any(mentioning({module.path: [function]}))
+    own = re.compile(rf"^\s*def {function}\b", re.MULTILINE)  # a file that has one of that name means its own
+    others = (file.read_text("utf-8", "replace") for file in mentioning({module.path: [function]}))
+    return mentions <= defined and all(own.search(text) for text in others)
 
 
 #: Folders of a project that packages stand in.

@@ -121,6 +121,12 @@ class Module:
         start, end = self._run(node)
         return self.of(kind)[bisect_left(numbers, start) : bisect_left(numbers, end)]
 
+    def variables(self, node: libcst.CSTNode) -> list[libcst.Name]:
+        """The names in ``node`` of this tree that stand for variables: not those of attributes and keyword arguments."""
+        others = {id(found.attr) for found in self.within(node, libcst.Attribute)}
+        others.update(id(found.keyword) for found in self.within(node, libcst.Arg))
+        return [name for name in self.within(node, libcst.Name) if id(name) not in others]
+
     def own(self, node: libcst.CSTNode, kind: type[_Node], nested: AbstractSet[Any] = NESTED) -> list[_Node]:
         """Those of :meth:`within` that do not stand below a node of the kinds ``nested`` in ``node``."""
         found = self.within(node, kind)

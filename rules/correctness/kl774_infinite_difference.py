@@ -36,10 +36,6 @@ class InfiniteDifference(FaultRule):
     references = ("https://github.com/vllm-project/vllm/issues/48364",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def log_sum_exp(x, valid, o, n, B: tl.constexpr):
             m = -float("inf")

@@ -35,10 +35,6 @@ class ZeroDivisor(FaultRule):
     references = ("https://github.com/ROCm/aiter/issues/4288",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def quantise(x, q, s, B: tl.constexpr):
             c = tl.arange(0, B)

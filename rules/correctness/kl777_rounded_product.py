@@ -36,10 +36,6 @@ class RoundedProduct(FaultRule):
     references = ("https://github.com/vllm-project/vllm/issues/52887",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def weighted_sum(x, w, o, n, B: tl.constexpr):
             c = tl.arange(0, B)

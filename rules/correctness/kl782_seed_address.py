@@ -33,10 +33,6 @@ class SeedAddress(FaultRule):
     references = ("https://github.com/facebookresearch/xformers/issues/173",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def noise(o, seed, B: tl.constexpr):
             row = tl.program_id(0)

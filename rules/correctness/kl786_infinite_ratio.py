@@ -34,10 +34,6 @@ class InfiniteRatio(FaultRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def sigmoid(x, y, n, B: tl.constexpr):
             i = tl.program_id(0) * B + tl.arange(0, B)

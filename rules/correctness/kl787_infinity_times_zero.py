@@ -31,10 +31,6 @@ class InfinityTimesZero(FaultRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def decays(g, y, n, B: tl.constexpr):
             i = tl.arange(0, B)

@@ -42,16 +42,14 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         if access.mask is not None or over.sizes or over.launch.premises or (kernel, access.span) in seen:
             continue
         seen.add((kernel, access.span))
-        yield Finding(
-            rule,
-            "error",
+        yield rule.finding(
             f"`{access.base}` has {over.last + 1} elements and the {noun} {verb} element {over.reached}: it has no mask",
             access.span,
-            kernel,
             kernel,
             witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
             masking(context, over.launch, access.span, f"the {noun} has no mask"),
             at_any_size=True,
+            severity="error",
         )
     for shot in overshoots(context.workload, kind):
         access, kernel = shot.site.access, shot.launch.kernel.name
@@ -61,17 +59,15 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         masked = _is_masked_elsewhere(shot)
         expected = (masked or isinstance(shot.index, ProgramId)) and not _tests_divisibility(context, shot.tile)
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
-        yield Finding(
-            rule,
-            "warning",
+        yield rule.finding(
             f"the {noun} has no mask and {verb} past {shot.count} unless that is a multiple of {shot.tile}",
             access.span,
-            kernel,
             kernel,
             (Evidence(partial), Evidence("launched here", shot.launch.span)),
             masking(context, shot.launch, access.span, f"the {noun} has no mask"),
             doubts=doubted(not expected, "callers may only ever pass whole tiles"),
             at_any_size=masked,
+            severity="warning",
         )
 
 

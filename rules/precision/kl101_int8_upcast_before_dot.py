@@ -47,10 +47,6 @@ class Int8UpcastBeforeDot(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -68,10 +64,6 @@ class Int8UpcastBeforeDot(Rule):
             return c
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)

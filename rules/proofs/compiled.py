@@ -12,6 +12,7 @@ from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.jit_functions import Decorated, jit_functions
 from kernlint.rules.proofs.source_text import names_in
+from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.unreached import Constants
 from kernlint.workload import Launch, Span
@@ -78,6 +79,16 @@ def _may_take(choice: Choice, launch: Launch, module: Module) -> bool:
 
 def _plain(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
+
+
+def is_rewritten(context: Context, kernel: str) -> bool:
+    """Whether the module changes the source of a kernel before it is compiled, which is a template then."""
+    module = context.program.kernel
+    targets = [target.target for node in module.of(cst.Assign) for target in node.targets]
+    changed = [node for node in targets if isinstance(node, cst.Attribute) and node.attr.value in ("src", "_src")]
+    called = [call.func for call in module.of(cst.Call) if isinstance(call.func, cst.Attribute)]
+    changed += [node for node in called if node.attr.value == "_unsafe_update_src"]
+    return any(dotted_name(node.value) == kernel for node in changed)
 
 
 def run_otherwise(context: Context, kernel: str) -> str:

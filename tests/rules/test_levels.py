@@ -281,3 +281,61 @@ def test_what_only_the_newest_release_refuses(tmp_path: Path) -> None:
     assert alone("KL708", AXIS_OF_A_NUMBER) == ["info"]
     (tmp_path / "requirements.txt").write_text("triton==3.6.0\n")
     assert levels(tmp_path, AXIS_OF_A_NUMBER, "KL708") == []
+
+
+TUNED_ANEW = """
+    CONFIGS = [triton.Config({{"B": 64}}), triton.Config({{"B": 128}})]
+
+    def run(x, configs):
+        @triton.autotune(configs={configs}, key=["n"])
+        @triton.jit
+        def fill(x, n, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(x + i, 0.0, mask=i < n)
+        fill[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
+
+    def main():
+        run(torch.ones(64, device="cuda"), CONFIGS)
+"""
+
+
+@pytest.mark.parametrize(("configs", "expected"), [("CONFIGS", "error"), ("configs", "info")])
+def test_a_kernel_that_is_made_of_what_a_call_gives(configs: str, expected: str) -> None:
+    assert set(alone("KL603", TUNED_ANEW.format(configs=configs))) == {expected}
+
+
+def test_a_name_that_another_file_has_too_mentions_no_kernel(tmp_path: Path) -> None:
+    helper = "\n@triton.jit\ndef shown(x):\n    tl.device_print(str(x))\n"
+    other = "import triton\nimport triton.language as tl\n# kernels.py has one, too\n" + helper
+    assert levels(tmp_path, helper, "KL719", other=other) == ["info"]
+    assert levels(tmp_path, helper, "KL719", other="from p.kernels import shown\n") == ["warning"]
+
+
+TEMPLATE = """
+    def made(width):
+        @triton.jit
+        def fill(x, B: tl.constexpr):
+            BODY
+            tl.store(x + tl.arange(0, B), 0.0){comment}
+
+        {rewritten}
+        return fill
+"""
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "comment", "expected"),
+    [
+        ("pass", "", "error"),
+        ("fill.src = fill.src.replace('BODY', '...')", "", "info"),
+        ("fill._unsafe_update_src(fill.src.replace('BODY', '...'))", "", "info"),
+    ],
+)
+def test_a_kernel_whose_source_is_a_template(rewritten: str, comment: str, expected: str) -> None:
+    assert alone("KL702", TEMPLATE.format(rewritten=rewritten, comment=comment)) == [expected]
+
+
+def test_a_comment_for_other_linters_says_that_a_name_is_meant() -> None:
+    body = TEMPLATE.format(rewritten="pass", comment="")
+    assert alone("KL702", body.replace("BODY", "BODY  # noqa: F821")) == ["info"]
+    assert alone("KL702", body.replace("BODY", "BODY  # noqa: E501")) == ["error"]

@@ -251,7 +251,7 @@ class KernelArithmetic(KernelRecording):
 
     def merge(self, a: Any, b: Any, test: Any, node: cst.CSTNode) -> Any:
         merged = self._merged(a, b)
-        if self.recorder is None or unchanged(a, b):
+        if unchanged(a, b):
             return merged
         if type(merged) is not Block:
             self.recorder.followed = False

@@ -23,15 +23,11 @@ def _dot(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Unknown("dot")
     for value in (a, b):
         if len(value.shape) not in (2, 3):
-            return f.fault(
-                "dot-shape",
-                node,
-                f"an operand of tl.dot has shape {shape_text(value.shape)}; it must have 2 or 3 dimensions",
-            )
+            text = f"an operand of tl.dot has shape {shape_text(value.shape)}; it must have 2 or 3 dimensions"
+            return f.fault("dot-shape", node, text)
     if len(a.shape) != len(b.shape):
-        return f.fault(
-            "dot-shape", node, f"the operands of tl.dot have shapes {shape_text(a.shape)} and {shape_text(b.shape)}"
-        )
+        text = f"the operands of tl.dot have shapes {shape_text(a.shape)} and {shape_text(b.shape)}"
+        return f.fault("dot-shape", node, text)
     k, other = a.shape[-1], b.shape[-2]
     shape: Shape = (*a.shape[:-1], b.shape[-1])
     if k is not None and other is not None and k != other:
@@ -50,9 +46,8 @@ def _dot_types(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
     if refused:
         f.fault("dot-type", node, f"tl.dot takes no {short(refused[0])} operand")
     elif x != y and not {x.name, y.name} <= {"int8", "uint8"}:
-        f.fault(
-            "dot-type", node, f"the operands of tl.dot have types {short(x)} and {short(y)}; both must have one type"
-        )
+        text = f"the operands of tl.dot have types {short(x)} and {short(y)}; both must have one type"
+        f.fault("dot-type", node, text)
 
 
 def _dot_least(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
@@ -80,9 +75,8 @@ def _dot_result(f: FrontEnd, a: Typed, shape: Shape, args: Args, kwargs: Kwargs,
     if isinstance(precision, str) and f.target.vendor == "amd":
         allowed = ("tf32", "ieee", "bf16x3", "bf16x6") if f.target.arch == "gfx942" else ("ieee", "bf16x3", "bf16x6")
         if precision not in allowed:
-            f.fault(
-                "dot-precision", node, f"input_precision={precision!r} is not available on {f.target.arch}", precision
-            )
+            text = f"input_precision={precision!r} is not available on {f.target.arch}"
+            f.fault("dot-precision", node, text, precision)
     wanted = dtype_of(f, out, node) if out is not None else dt.FLOAT32
     dtype: Dtype | None
     if a.dtype is not None and a.dtype.is_integer:
@@ -102,11 +96,8 @@ def _dot_result(f: FrontEnd, a: Typed, shape: Shape, args: Args, kwargs: Kwargs,
             and len(acc.shape) == len(shape)
             and not all(x is None or y is None or x == y for x, y in zip(acc.shape, shape))
         ):
-            f.fault(
-                "dot-shape",
-                node,
-                f"the accumulator of tl.dot has shape {shape_text(acc.shape)}, its result {shape_text(shape)}",
-            )
+            text = f"the accumulator of tl.dot has shape {shape_text(acc.shape)}, its result {shape_text(shape)}"
+            f.fault("dot-shape", node, text)
         elif dtype is not None and acc.dtype is not None and acc.dtype != dtype and out is not None:
             f.fault("dot-type", node, f"the accumulator of tl.dot is {short(acc.dtype)}, its result {short(dtype)}")
     return f.block(dtype, shape, node)

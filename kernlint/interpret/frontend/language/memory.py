@@ -141,9 +141,8 @@ def _make_descriptor(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode)
         f.fault("descriptor", node, f"the last stride of a tensor descriptor must be 1, not {int(last)}")
     dtype = base.dtype if isinstance(base, Typed) else None
     if shape and dtype is not None and shape[-1] is not None and shape[-1] * dtype.bytes < 16:
-        f.fault(
-            "descriptor", node, f"a row of a descriptor's block has {shape[-1] * dtype.bytes} bytes; 16 is the least"
-        )
+        text = f"a row of a descriptor's block has {shape[-1] * dtype.bytes} bytes; 16 is the least"
+        f.fault("descriptor", node, text)
     return BlockPointer(dtype, shape)
 
 

@@ -56,11 +56,8 @@ def range_of(f: FrontEnd, path: str, args: Args, kwargs: Kwargs, node: cst.Call)
         if value is None:
             return Range(static, None, ())
         if value.shape and any(e != 1 for e in value.shape):
-            f.fault(
-                "loop-bound",
-                node,
-                f"a bound of {shown} is a block of shape {shape_text(value.shape)}; it must be one value",
-            )
+            text = f"a bound of {shown} is a block of shape {shape_text(value.shape)}; it must be one value"
+            f.fault("loop-bound", node, text)
         if value.pointer or value.is_float:
             f.fault("loop-bound", node, f"a bound of {shown} is {value}; it must be an integer")
         dtype = value.dtype if dtype is None or (value.dtype is not None and value.dtype.bits > dtype.bits) else dtype

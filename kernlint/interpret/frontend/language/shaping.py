@@ -37,14 +37,12 @@ def _arange(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Typed(dt.INT32, (None,))
     count = int(end) - int(start)
     if count <= 0:
-        f.fault(
-            "not-power-of-two", node, f"tl.arange({int(start)}, {int(end)}) is empty: the end must be above the start"
-        )
+        text = f"tl.arange({int(start)}, {int(end)}) is empty: the end must be above the start"
+        f.fault("not-power-of-two", node, text)
         return Typed(dt.INT32, (None,))
     if count & (count - 1):
-        f.fault(
-            "not-power-of-two", node, f"tl.arange({int(start)}, {int(end)}) has {count} elements, not a power of two"
-        )
+        text = f"tl.arange({int(start)}, {int(end)}) has {count} elements, not a power of two"
+        f.fault("not-power-of-two", node, text)
         return Typed(dt.INT32, (None,))
     return f.block(dt.INT32, (count,), node)
 
@@ -72,11 +70,8 @@ def _broadcast_to(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     if value is None or shape is None:
         return Unknown("broadcast_to")
     if value.shape and not spreads(value.shape, shape):
-        return f.fault(
-            "shape-mismatch",
-            node,
-            f"a block of shape {shape_text(value.shape)} does not broadcast to {shape_text(shape)}",
-        )
+        text = f"a block of shape {shape_text(value.shape)} does not broadcast to {shape_text(shape)}"
+        return f.fault("shape-mismatch", node, text)
     return f.block(value.dtype, shape, node, bool(value.pointer))
 
 
@@ -134,9 +129,8 @@ def _reshape(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Unknown("reshape")
     before, after = _count(value.shape), _count(shape)
     if before is not None and after is not None and before != after:
-        return f.fault(
-            "shape-mismatch", node, f"a block of {before} elements cannot take the shape {shape_text(shape)}"
-        )
+        text = f"a block of {before} elements cannot take the shape {shape_text(shape)}"
+        return f.fault("shape-mismatch", node, text)
     return Typed(value.dtype, shape, value.pointer)
 
 

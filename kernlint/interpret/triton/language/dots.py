@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -36,9 +37,6 @@ def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     if not isinstance(precision, str):
         precision = "ieee" if allow_tf32 is False else "tf32"
     precision = k.new_precisions.get(span, precision)
-    batch = 1
-    for extent in a.shape[:-2]:
-        batch *= extent
     m, kk, n = a.shape[-2], a.shape[-1], b.shape[-1]
     accumulates = acc is not None
     dot = Dot(
@@ -52,7 +50,7 @@ def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
         precision,
         accumulates,
         span,
-        batch,
+        math.prod(a.shape[:-2]),
     )
     k.emit(dot)
     loads = a.loads | b.loads | (acc.loads if acc is not None else frozenset())

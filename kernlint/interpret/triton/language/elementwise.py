@@ -223,11 +223,8 @@ def _random(name: str) -> Handler:
         ):
             several = [axis for axis, extent in enumerate(k.grid) if (ex.concrete(extent) or 0) > 1]
             if several and not any(isinstance(a, (ProgramId, ex.Opaque)) for a in _atoms(seed) | _atoms(offset)):
-                k.fault(
-                    "shared-random-numbers",
-                    node,
-                    "neither seed nor offset depends on the program, so all of them draw alike",
-                )
+                text = "neither seed nor offset depends on the program, so all of them draw alike"
+                k.fault("shared-random-numbers", node, text)
         shape = offset.shape if offset is not None else ()
         if offset is not None:
             k.random += widths.widened(offset)

@@ -64,13 +64,10 @@ def call_function(
     k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool = False
 ) -> Any:
     """The result of ``tl.name(*args, **kwargs)``; noted as not followed when the arguments do not fit."""
-    recorder = k.recorder
-    if recorder is None:
-        return _answer(k, name, args, kwargs, node, method)
-    mark, before = recorder.mark, k.next_id
+    mark, before = k.recorder.mark, k.next_id
     result = _answer(k, name, args, kwargs, node, method)
     made = k.next_id if k.next_id != before else 0
-    return recorder.note(name, args, result, node, k.modules[-1], kwargs, mark, made)
+    return k.recorder.note(name, args, result, node, k.modules[-1], kwargs, mark, made)
 
 
 def _answer(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool) -> Any:

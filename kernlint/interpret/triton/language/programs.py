@@ -101,9 +101,8 @@ def _multiple_of(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNo
         first = value.expr.rewrite(lambda atom: 0 if isinstance(atom, (Lane, ex.LoopIndex)) else None)
         here = ex.concrete(ex.simplify(_at_programs(first, 1)))
         if here is not None and here % factor and all((ex.concrete(extent) or 0) > 1 for extent in k.grid):
-            k.fault(
-                "false-multiple", node, f"the value is {here} for the program with index 1, no multiple of {factor}"
-            )
+            text = f"the value is {here} for the program with index 1, no multiple of {factor}"
+            k.fault("false-multiple", node, text)
         elif any(coefficient % factor for coefficient in _open_terms(first)):
             k.fault("false-multiple", node, f"nothing here makes the value a multiple of {factor}", certain=False)
     return value
