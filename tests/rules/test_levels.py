@@ -339,3 +339,9 @@ def test_a_comment_for_other_linters_says_that_a_name_is_meant() -> None:
     body = TEMPLATE.format(rewritten="pass", comment="")
     assert alone("KL702", body.replace("BODY", "BODY  # noqa: F821")) == ["info"]
     assert alone("KL702", body.replace("BODY", "BODY  # noqa: E501")) == ["error"]
+
+
+def test_an_argument_of_unknown_type_may_be_a_tuple() -> None:
+    kernel = "\n@triton.jit\ndef fill(x, shape):\n    {body}\n    tl.store(x, rows + columns)\n"
+    assert alone("KL704", kernel.format(body="rows, columns = shape")) == []
+    assert alone("KL704", kernel.format(body="rows, columns = tl.program_id(0)")) == ["warning"]

@@ -50,6 +50,8 @@ class KernelArithmetic(KernelRecording):
             return Block(dt.INT32, expr=value)
         return None
 
+    operand = lift
+
     def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if not isinstance(a, Block) and not isinstance(b, Block):
             return python_binary(name, function, a, b)
