@@ -345,3 +345,22 @@ def test_an_argument_of_unknown_type_may_be_a_tuple() -> None:
     kernel = "\n@triton.jit\ndef fill(x, shape):\n    {body}\n    tl.store(x, rows + columns)\n"
     assert alone("KL704", kernel.format(body="rows, columns = shape")) == []
     assert alone("KL704", kernel.format(body="rows, columns = tl.program_id(0)")) == ["warning"]
+
+
+PRODUCT = """
+    @triton.jit
+    def product(a, b, c, B: tl.constexpr):
+        i = tl.arange(0, B)
+        at = i[:, None] * B + i[None, :]
+        tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at).to(tl.float16)))
+
+    def run(a: torch.{kind}, b: torch.IntTensor):
+        c = torch.empty((64, 64), dtype=torch.float16, device=a.device)
+        product[(1,)](a, b, c, B=64)
+        return c
+"""
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("FloatTensor", []), ("DoubleTensor", ["error"])])
+def test_a_tensor_of_floats_may_be_one_of_halves(kind: str, expected: list[str]) -> None:
+    assert alone("KL715", PRODUCT.format(kind=kind)) == expected
