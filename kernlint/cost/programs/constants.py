@@ -60,6 +60,7 @@ class Constants:
     sort_slots: float = 6.0
     lockstep: float = 0.4
     shuffle_ns: float = 30.0
+    shuffle_serial: float = 0.5
     barrier_ns: float = 40.0
     scan_step_ns: float = 30.0
     store_ns: float = 60.0
@@ -76,6 +77,7 @@ class Constants:
     shuffle_slots: float = 5.0
     indexed: float = 2.5
     exchange_pass_ns: float = 1.5
+    bank_conflict: float = 0.5
     spill_traffic: float = 6.5
     collapse_traffic: float = 6.0
     same_address_ns: float = 1.8

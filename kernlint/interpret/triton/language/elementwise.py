@@ -169,7 +169,7 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     if not isinstance(result, Block):
         return result
     if condition is not None:
-        k.masks(node, condition, x, y)
+        k.chooses(node, condition, x, y)
         shape = broadcast(condition.shape, result.shape) or result.shape
         result = replace(
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
