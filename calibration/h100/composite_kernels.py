@@ -270,7 +270,9 @@ def long_rows(x, w, y, cols, FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.c
     elif FORM == "cumulative":
         for start in range(0, cols, BLOCK):
             v = tl.load(x + base + start + c, mask=start + c < cols, other=0.0).to(WIDE)
-            tl.store(y + base + start + c, (tl.cumsum(v, axis=0) + carried).to(y.dtype.element_ty), mask=start + c < cols)
+            tl.store(
+                y + base + start + c, (tl.cumsum(v, axis=0) + carried).to(y.dtype.element_ty), mask=start + c < cols
+            )
             carried += tl.sum(v, axis=0)
     else:
         for start in range(0, cols, BLOCK):

@@ -16,6 +16,10 @@ from kernlint.workload import Compute, Dtype, Reduce, Scan
 _BRANCHING = frozenset({"sin", "cos", "tanh", "pow"})
 
 
+#: Bytes of an instruction, how much more code a function that branches has than it runs through, and the slots from which it is called.
+_INSTRUCTION, _BRANCHES, _CALLED = 16, 3, 100.0
+
+
 #: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
 _INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
 
@@ -119,6 +123,10 @@ class Lanes(Caches):
         measured = self.operations.price(node)
         if measured is None:
             return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions), 0.0
+        code = measured.slots * self._each(node.elements) * _INSTRUCTION if measured.slots < _CALLED else 0.0
+        code *= _BRANCHES if node.op in _BRANCHING else 1
+        self.code += code
+        self.fetched += code * executions
         share = self.scale.fp64_share if _is_double(node.dtype) else 1.0
         issued = self._issued(measured.slots * share, node.elements, executions)
         if on_special_unit(node):
