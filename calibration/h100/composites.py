@@ -33,7 +33,10 @@ def composed_case(p: Params) -> Case | None:
         return None
     name, kind = wide(p["dtype"])
     adding = p["SINK"] in ("atomic", "scatter")
-    x, y = Buffer("x", p["dtype"], rows * p["C"]), Buffer("added" if adding else "y", name if adding else p["dtype"], rows * p["C"])
+    x, y = (
+        Buffer("x", p["dtype"], rows * p["C"]),
+        Buffer("added" if adding else "y", name if adding else p["dtype"], rows * p["C"]),
+    )
     other = Buffer("other", p["dtype"], rows * p["C"])
     constants = {"SOURCE": p["SOURCE"], "FIRST": p["FIRST"], "SECOND": p["SECOND"], "SINK": p["SINK"], "WIDE": kind,
                  "R": p["R"], "C": p["C"]}  # fmt: skip
@@ -61,7 +64,12 @@ def recurrent_case(p: Params) -> Case | None:
 def attended_case(p: Params) -> Case | None:
     """`attended`."""
     n = p["heads"] * p["length"] * p["D"]
-    if n > MOST or p["M"] > p["length"] or p["M"] * p["D"] // p["num_warps"] // 32 > 128 or p["heads"] * p["length"] ** 2 > 1 << 30:
+    if (
+        n > MOST
+        or p["M"] > p["length"]
+        or p["M"] * p["D"] // p["num_warps"] // 32 > 128
+        or p["heads"] * p["length"] ** 2 > 1 << 30
+    ):
         return None
     tensors = [Buffer(name, p["dtype"], n) for name in ("x", "other", "q")]
     launch = Launch(kernels.attended, (*tensors, Buffer("bias", p["dtype"], p["length"] ** 2), Buffer("y", p["dtype"], n), p["length"]),
@@ -75,8 +83,9 @@ def rounds_case(p: Params) -> Case | None:
     n = p["programs"] * p["R"] * p["C"]
     if n > MOST or not 1 <= p["R"] * p["C"] // p["num_warps"] // 32 <= 128:
         return None
-    launch = Launch(kernels.rounds, (Buffer("x", p["dtype"], n), Buffer("y", p["dtype"], n), p["count"]),
-                    {"WORK": p["WORK"], "WIDE": wide(p["dtype"])[1], "R": p["R"], "C": p["C"]}, (p["programs"],), p["num_warps"])  # fmt: skip
+    constants = {"WORK": p["WORK"], "WIDE": wide(p["dtype"])[1], "R": p["R"], "C": p["C"]}
+    tensors = Buffer("x", p["dtype"], n), Buffer("y", p["dtype"], n)
+    launch = Launch(kernels.rounds, (*tensors, p["count"]), constants, (p["programs"],), p["num_warps"])
     return micro("rounds", dict(p), launch)
 
 
@@ -89,8 +98,9 @@ def norm_back_case(p: Params) -> Case | None:
         return None
     tensors = Buffer("x", p["dtype"], n), Buffer("other", p["dtype"], n), Buffer("w", p["dtype"], p["cols"])
     dw = Buffer("added", "float32", p["cols"] * (1 if p["SINK"] == "atomic" else 2 * p["programs"]))
-    launch = Launch(kernels.norm_back, (*tensors, Buffer("stats", "float32", 2 * rows), Buffer("y", p["dtype"], n), dw, p["cols"], p["part"]),
-                    {"FORM": p["FORM"], "SINK": p["SINK"], "C": block}, (p["programs"],), p["num_warps"])  # fmt: skip
+    args = (*tensors, Buffer("stats", "float32", 2 * rows), Buffer("y", p["dtype"], n), dw, p["cols"], p["part"])
+    constants = {"FORM": p["FORM"], "SINK": p["SINK"], "C": block}
+    launch = Launch(kernels.norm_back, args, constants, (p["programs"],), p["num_warps"])
     return micro("norm_back", dict(p), launch, bytes=3 * tensors[0].nbytes)
 
 
@@ -99,8 +109,9 @@ def long_case(p: Params) -> Case | None:
     n = p["programs"] * p["cols"]
     if n > MOST or not 1 <= p["BLOCK"] // p["num_warps"] // 32 <= 32:
         return None
-    launch = Launch(kernels.long_rows, (Buffer("x", p["dtype"], n), Buffer("w", p["dtype"], p["cols"]), Buffer("y", p["dtype"], n), p["cols"]),
-                    {"FORM": p["FORM"], "WIDE": wide(p["dtype"])[1], "BLOCK": p["BLOCK"]}, (p["programs"],), p["num_warps"])  # fmt: skip
+    tensors = Buffer("x", p["dtype"], n), Buffer("w", p["dtype"], p["cols"]), Buffer("y", p["dtype"], n)
+    constants = {"FORM": p["FORM"], "WIDE": wide(p["dtype"])[1], "BLOCK": p["BLOCK"]}
+    launch = Launch(kernels.long_rows, (*tensors, p["cols"]), constants, (p["programs"],), p["num_warps"])
     return micro("long_rows", dict(p), launch, bytes=n * BYTES[p["dtype"]])
 
 
@@ -145,11 +156,13 @@ def product_case(p: Params) -> Case | None:
     held = "int8" if p["BEFORE"] in ("scaled", "wide", "shifted") else p["dtype"]
     if rows > m or cols > n or depth > k or not 4 <= rows * cols // p["num_warps"] // 32 <= 128:
         return None
-    tensors = Buffer("x", p["dtype"], m * k), Buffer("w8" if held == "int8" else "other", held, n * k), Buffer("scale", "float32", n)
+    x, w = Buffer("x", p["dtype"], m * k), Buffer("w8" if held == "int8" else "other", held, n * k)
     out = Buffer("added", "float32", m) if p["AFTER"] == "sums" else Buffer("y", p["dtype"], m * n)
-    launch = Launch(kernels.worked_product, (*tensors, out, m, n, k), {"BEFORE": p["BEFORE"], "AFTER": p["AFTER"], "ROWS": rows, "COLS": cols,
-                    "DEPTH": depth}, (m // rows, n // cols), p["num_warps"], p["num_stages"])  # fmt: skip
-    return micro("worked_product", {**p, "shape": f"{m}x{n}x{k}", "tile": f"{rows}x{cols}x{depth}"}, launch, flops=2 * m * n * k)
+    constants = {"BEFORE": p["BEFORE"], "AFTER": p["AFTER"], "ROWS": rows, "COLS": cols, "DEPTH": depth}
+    launch = Launch(kernels.worked_product, (x, w, Buffer("scale", "float32", n), out, m, n, k), constants,
+                    (m // rows, n // cols), p["num_warps"], p["num_stages"])  # fmt: skip
+    params = {**p, "shape": f"{m}x{n}x{k}", "tile": f"{rows}x{cols}x{depth}"}
+    return micro("worked_product", params, launch, flops=2 * m * n * k)
 
 
 def graph_case(p: Params) -> Case | None:
@@ -161,7 +174,8 @@ def graph_case(p: Params) -> Case | None:
         x, y = Buffer(f"link{step}", "float32", n), Buffer(f"link{step + 1}", "float32", n)
         kind = p["kinds"][step % len(p["kinds"])]
         if kind == "product":
-            launches.append(Launch(kernels.small_product, (x, Buffer("w", "float32", p["C"] ** 2), y), {"C": p["C"], "R": 16}, (cdiv(p["rows"], 16),)))
+            w = Buffer("w", "float32", p["C"] ** 2)
+            launches.append(Launch(kernels.small_product, (x, w, y), {"C": p["C"], "R": 16}, (cdiv(p["rows"], 16),)))
         elif kind in ("norm", "softmax", "cumsum"):
             launches.append(Launch(kernels.small_rows, (x, y), {"OP": kind, "R": 4, "C": p["C"]}, (p["rows"] // 4,)))
         else:
@@ -184,7 +198,8 @@ FAMILIES: Sequence[tuple[int, Callable[[Params], Case | None], Mapping[str, Sequ
     (50, rounds_case, {"WORK": ("scale", "logs", "tile", "bisect", "power", "softmax"), "count": (5, 20, 80), "dtype": TYPES,
                        "R": (1, 16, 64, 128), "C": (16, 64, 128), "programs": (1, 64, 264, 2048), "num_warps": (1, 4, 8)}),
     (35, norm_back_case, {"FORM": ("layer", "rms"), "SINK": ("keep", "keep", "atomic"), "cols": (256, 768, 1024, 4096, 5000),
-                          "part": (1, 8, 64), "programs": (32, 132, 528, 4096), "dtype": ("float32", "float16"), "num_warps": (1, 4, 8, 16)}),
+                          "part": (1, 8, 64), "programs": (32, 132, 528, 4096), "dtype": ("float32", "float16"),
+                          "num_warps": (1, 4, 8, 16)}),
     (45, long_case, {"FORM": ("softmax", "norm", "online", "cumulative", "sums"), "cols": (1000, 8192, 50257, 1 << 18), "dtype": TYPES,
                      "BLOCK": (128, 512, 1024, 4096), "programs": (1, 16, 132, 1024, 8192), "num_warps": (1, 4, 8)}),
     (35, windowed_case, {"WORK": ("bilateral", "largest", "moments", "census"), "RADIUS": (1, 2, 3, 5), "UNROLLED": (False, True),
@@ -195,12 +210,14 @@ FAMILIES: Sequence[tuple[int, Callable[[Params], Case | None], Mapping[str, Sequ
     (35, edge_case, {"WORK": ("copy", "score", "distance", "gate"), "SINK": ("row", "number", "store", "out"), "E": (1, 8, 32),
                      "C": (32, 64, 128, 256), "nodes": (1 << 10, 1 << 14, 1 << 17), "programs": (132, 1024, 16384),
                      "dtype": ("float32", "float16"), "num_warps": (1, 2, 4)}),
-    (45, product_case, {"shape": ((64, 64, 512), (512, 512, 512), (1024, 1024, 1024), (2048, 4096, 1024), (16, 4096, 4096), (8192, 128, 256)),
-                        "tile": ((16, 64, 64), (32, 32, 32), (64, 64, 32), (64, 128, 32), (128, 128, 64)), "BEFORE": ("none", "scaled", "wide", "silu",
-                        "shifted"), "AFTER": ("none", "gelu", "softmax", "sums"), "dtype": ("float16", "bfloat16"), "num_warps": (4, 8),
-                        "num_stages": (1, 3, 4)}),
-    (30, graph_case, {"kinds": (("exp", "norm"), ("norm", "product", "gelu"), ("product", "softmax", "product"), ("div", "where"), ("cumsum", "exp"),
-                                ("softmax",)), "rows": (16, 256, 4096), "C": (32, 128, 256), "launches": (2, 4, 8, 16)}),
+    (45, product_case, {"shape": ((64, 64, 512), (512, 512, 512), (1024, 1024, 1024), (2048, 4096, 1024), (16, 4096, 4096),
+                                  (8192, 128, 256)),
+                        "tile": ((16, 64, 64), (32, 32, 32), (64, 64, 32), (64, 128, 32), (128, 128, 64)),
+                        "BEFORE": ("none", "scaled", "wide", "silu", "shifted"), "AFTER": ("none", "gelu", "softmax", "sums"),
+                        "dtype": ("float16", "bfloat16"), "num_warps": (4, 8), "num_stages": (1, 3, 4)}),
+    (30, graph_case, {"kinds": (("exp", "norm"), ("norm", "product", "gelu"), ("product", "softmax", "product"), ("div", "where"),
+                                ("cumsum", "exp"), ("softmax",)),
+                      "rows": (16, 256, 4096), "C": (32, 128, 256), "launches": (2, 4, 8, 16)}),
 )  # fmt: skip
 
 

@@ -301,10 +301,11 @@ def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, fl
     """Instructions that make an element of the operands that ``body`` computes from what it loads, by the elements of these; what one
     dot makes of the result of another is no such operand."""
     found: dict[int, float] = {}
+    loads = {node.id for node in body if isinstance(node, Load)}
     for dot in dots:
         for operand, elements in ((dot.a, dot.m * dot.k), (dot.b, dot.k * dot.n)):
             others = (other for other in dots if other is not dot)
-            if operand.direct or not operand.loads or any(o.a.loads | o.b.loads <= operand.loads for o in others):
+            if operand.direct or not operand.loads & loads or any(o.a.loads | o.b.loads <= operand.loads for o in others):
                 continue
             nodes = [node for node in body if isinstance(node, Compute) and node.elements == elements]
             found[elements] = sum(slots_of_node(node) for node in nodes)
