@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -17,7 +17,7 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.algorithm.cascade import cascade
 from kernlint.rules.algorithm.kl503_sequential_scalar_scan import BlockScan, ScalarScan, block_size, scalar_scans
-from kernlint.rules.algorithm.recurrence import associative_updates
+from kernlint.rules.proofs.iteration import iteration
 from kernlint.rules.proofs.source_text import bound_names
 from kernlint.syntax.walk import walk
 
@@ -49,10 +49,15 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
         raise CannotRewrite("a program handles several rows at a time")
     if not found.stores:
         raise CannotRewrite("the loop stores nothing, so that its results are to be reduced")
-    order = cascade(place.launch.kernel, found.loop)
-    if order is not None and order.coupled:
+    order, steps = cascade(place.launch.kernel, found.loop), iteration(place.launch.kernel, found.loop)
+    if order is None or steps is None:
+        raise CannotRewrite("no scan is known to do this update")
+    if order.coupled:
         raise CannotRewrite("the carried variables need each other")
-    return _BlockScan(site.source, place, found, loop).edits()
+    others = [phi.name for phi in steps.carried if phi.name not in order.kinds]
+    if others:
+        raise CannotRewrite(f"`{others[0]}` moves on in the loop, and is none of its sums")
+    return _BlockScan(site.source, place, found, loop, order.kinds).edits()
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,15 @@ class _Update:
 
 
 class _BlockScan:
-    def __init__(self, source: Source, place: LaunchSource, found: ScalarScan, loop: cst.For) -> None:
+    def __init__(
+        self, source: Source, place: LaunchSource, found: ScalarScan, loop: cst.For, kinds: Mapping[str, str]
+    ) -> None:
         self.source = source
         self.place = place
         self.kernel: FunctionSource = place.kernel
         self.found = found
         self.loop = loop
+        self.kinds = kinds
         self.tl = place.tl
         if not isinstance(loop.body, cst.IndentedBlock) or loop.orelse is not None:
             raise CannotRewrite("the loop is not a plain block")
@@ -146,7 +154,7 @@ class _BlockScan:
         return [TextEdit(end, end, f", mask={self.mask}" + ("" if store else f", other={self._neutral()}"))]
 
     def _neutral(self) -> str:
-        kinds = {self._kind(name, kind) for name, kind in (associative_updates(self.loop) or {}).items()}
+        kinds = {self._kind(name, kind) for name, kind in self.kinds.items()}
         return _NEUTRAL[kinds.pop()] if len(kinds) == 1 else "0.0"
 
     def _kind(self, name: str, kind: str) -> str:
@@ -169,16 +177,7 @@ class _BlockScan:
         return found[0]
 
     def _updates(self) -> list[_Update]:
-        updates = associative_updates(self.loop)
-        if updates is None:
-            raise CannotRewrite("no scan is known to do this update")
-        found = []
-        for name, kind in updates.items():
-            block = self.kernel.values.get(next(iter(self.kernel.names(name))))
-            if isinstance(block, Block) and block.base:
-                raise CannotRewrite(f"the pointer `{name}` moves on in the loop")
-            found.append(self._update(name, self._kind(name, kind), self._update_of(name)))
-        return found
+        return [self._update(name, self._kind(name, kind), self._update_of(name)) for name, kind in self.kinds.items()]
 
     def _update(self, name: str, kind: str, statement: cst.Assign | cst.AugAssign) -> _Update:
         if kind in ("maximum", "minimum"):

@@ -47,6 +47,16 @@ def _ends(statement: cst.CSTNode) -> bool:
     return isinstance(statement, (cst.Return, cst.Raise, cst.Break, cst.Continue))
 
 
+def _at_import(block: Sequence[cst.BaseStatement]) -> Iterator[cst.CSTNode]:
+    """The simple statements of a module and of the branches in it: where a name is assigned by one of them alone, it has that value
+    or none."""
+    for statement in block:
+        if isinstance(statement, cst.SimpleStatementLine):
+            yield from statement.body
+        elif isinstance(statement, cst.If) and isinstance(statement.body, cst.IndentedBlock):
+            yield from _at_import(statement.body.body)
+
+
 class _Open(Exception):
     """The value is not known."""
 
@@ -60,12 +70,11 @@ class Constants:
         bound.update([*module.imports])
         self._assigned: dict[str, cst.BaseExpression] = {}
         self._known: dict[str, list[Any] | None] = {}
-        for line in module.tree.body:
-            for part in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-                if isinstance(part, cst.Assign) and len(part.targets) == 1:
-                    target = part.targets[0].target
-                    if isinstance(target, cst.Name) and bound[target.value] == 1:
-                        self._assigned[target.value] = part.value
+        for part in _at_import(module.tree.body):
+            if isinstance(part, cst.Assign) and len(part.targets) == 1:
+                target = part.targets[0].target
+                if isinstance(target, cst.Name) and bound[target.value] == 1:
+                    self._assigned[target.value] = part.value
 
     def never(self, test: cst.BaseExpression, choices: Callable[[str], list[Any] | None]) -> bool:
         """Whether ``test`` is false at each run; ``choices`` are the values that a name may have where it stands, None where

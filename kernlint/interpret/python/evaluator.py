@@ -109,6 +109,23 @@ class Evaluator(Expressions):
     def exec_Else(self, node: cst.Else, scope: Scope) -> None:
         self.run(node.body.body, scope)
 
+    def run_arm(self, arm: cst.BaseSuite | cst.If | cst.Else | None, scope: Scope) -> None:
+        """One way that an ``if`` may go: its body, or what stands for ``else``, if anything does."""
+        if isinstance(arm, cst.If):
+            self.exec_If(arm, scope)
+        elif arm is not None:
+            self.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+
+    def round(self, body: Sequence[cst.CSTNode], scope: Scope) -> bool:
+        """One round of a loop; False where a ``break`` ends the loop."""
+        try:
+            self.run(body, scope)
+        except Continue:
+            pass
+        except Break:
+            return False
+        return True
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         """An ``if`` whose test is not known; subclasses say what that means."""
         raise NotImplementedError

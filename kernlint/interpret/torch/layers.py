@@ -123,7 +123,8 @@ def construct(h: HostState, path: str, args: list[Any], kwargs: dict[str, Any], 
             elif isinstance(given.get(attr), Unknown):
                 instance.attrs[attr] = given[attr]  # the flag that decides whether there is one
             elif all(isinstance(s, (int, Expr)) for s in shape):
-                tensor = h.allocate(dtype, tuple(shape), "parameter", None, name=attr)
+                kind = dt.INT64 if attr == "num_batches_tracked" else dtype
+                tensor = h.allocate(kind, tuple(shape), "parameter", None, name=attr)
                 instance.attrs[attr] = tensor
                 if h.detailed and "Norm" in name:
                     first = "ones" if attr in ("weight", "running_var") else "zeros"
@@ -256,8 +257,9 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
         return torch_function(h, f"conv_transpose{name[-2:].lower()}", [x, *given], {}, node)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
-            count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")
-            h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
+            count = attrs["num_batches_tracked"]
+            with h.inside("add_", [count, 1], {}):
+                h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
         return _normalised(h, name, x, attrs, node)
     if name == "Embedding" and _given(attrs, 3, "max_norm") is None:
         return torch_function(h, "embedding", [x, attrs.get("weight")], {}, node)
@@ -315,6 +317,8 @@ def _normalised(h: HostState, name: str, x: Any, attrs: dict[str, Any], node: An
     statistics = [attrs.get("running_mean"), attrs.get("running_var")]
     function = "instance_norm" if name.startswith("Instance") else "batch_norm"
     options = {"eps": eps, "training": attrs["training"]}
+    if "momentum" in attrs:
+        options["momentum"] = attrs["momentum"]
     return torch_function(h, function, [x, *statistics, weight, bias], options, node)
 
 
@@ -449,8 +453,10 @@ def _norm_parameters(key: str, with_bias: bool = True) -> Any:
 
 def _batch_norm_parameters(a: dict[str, Any]) -> dict[str, Any]:
     """The weight and bias, and the buffers with the statistics of former batches."""
-    shape = (a.get("num_features"),) if a.get("track_running_stats") is not False else None
-    return {**_norm_parameters("num_features")(a), "running_mean": shape, "running_var": shape}
+    kept = a.get("track_running_stats") is not False
+    shape = (a.get("num_features"),) if kept else None
+    statistics = {"running_mean": shape, "running_var": shape, "num_batches_tracked": () if kept else None}
+    return {**_norm_parameters("num_features")(a), **statistics}
 
 
 _PARAMETERS: dict[str, Any] = {

@@ -51,6 +51,8 @@ class KernelArithmetic(KernelRecording):
             return Block(dt.INT32, expr=value)
         return None
 
+    operand = lift
+
     def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if not isinstance(a, Block) and not isinstance(b, Block):
             return python_binary(name, function, a, b)
@@ -257,7 +259,7 @@ class KernelArithmetic(KernelRecording):
 
     def merge(self, a: Any, b: Any, test: Any, node: cst.CSTNode) -> Any:
         merged = self._merged(a, b)
-        if self.recorder is None or unchanged(a, b):
+        if unchanged(a, b):
             return merged
         if type(merged) is not Block:
             self.recorder.followed = False

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.control import Break, Continue
 from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.triton.recorder import LoopRecord
 from kernlint.interpret.triton.tiles import align, broadcast
@@ -33,7 +32,7 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
     if isinstance(iterable, (tuple, list)):
         for item in iterable:
             k.assign(node.target, item, scope)
-            if not _iteration(k, node.body.body, scope):
+            if not k.round(node.body.body, scope):
                 return False
         return True
     if not isinstance(iterable, Range):
@@ -45,7 +44,7 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
         if step is not None and start is not None:
             for i in range(trip):
                 k.assign(node.target, start + i * step, scope)
-                if not _iteration(k, node.body.body, scope):
+                if not k.round(node.body.body, scope):
                     return False
             return True
     if trip == 0:
@@ -63,32 +62,19 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
 
 def follow_while(k: KernelEvaluator, node: cst.While, scope: Scope) -> bool:
     """The same of a ``while``."""
-    mark = k.recorder.mark if k.recorder is not None else 0
+    mark = k.recorder.mark
     with k.recording():
         test = k.eval(node.test, scope)
-    if k.recorder is not None:
-        k.recorder.forget(mark)
+    k.recorder.forget(mark)
     if k.truth(test) is False:
         return True
 
     def begin(id: int) -> ex.Size | None:
         test = k.eval(node.test, scope)
-        if k.recorder is not None:
-            k.recorder.note("while", (test,), None, node, k.module, id=id)
+        k.recorder.note("while", (test,), None, node, k.module, id=id)
         return _trips(test, id) if isinstance(test, Block) else None
 
     _follow_loop(k, "while", None, None, node, begin, scope, k.span(node))
-    return True
-
-
-def _iteration(k: KernelEvaluator, body: Any, scope: Scope) -> bool:
-    """Run one unrolled iteration; False when it breaks out."""
-    try:
-        k.run(body, scope)
-    except Continue:
-        pass
-    except Break:
-        return False
     return True
 
 
@@ -119,7 +105,7 @@ def _follow_loop(
         with k.recording() as nodes, carrying.inside():
             try:
                 counted = begin(id)
-                if not _iteration(k, node.body.body, scope):
+                if not k.round(node.body.body, scope):
                     k.lose_track()
             finally:
                 k.loops.pop()
