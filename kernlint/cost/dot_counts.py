@@ -158,9 +158,8 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
         smem_cycles=smem_bytes / _SMEM_BYTES_PER_CYCLE,
         exchanges=float(exchanged),
         synchronous=float(is_synchronous(step.a, a_shuffle) or is_synchronous(step.b, b_shuffle)),
-        work_cycles=(
-            elements_a * step.a.work * warps_n + elements_b * step.b.work * (warps_m if path == "mma" else 1)
-        ) / _LANES,
+        work_cycles=(elements_a * step.a.work * warps_n + elements_b * step.b.work * (warps_m if path == "mma" else 1))
+        / _LANES,
     )
 
 

@@ -185,7 +185,9 @@ def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
         else:
             epilogue += access.moved_bytes * _write_penalty(access)
     unique = sum(seen.values())
-    alu, special = _arithmetic([node for node in body if not (isinstance(node, Compute) and node.elements in made)], moved)
+    alu, special = _arithmetic(
+        [node for node in body if not (isinstance(node, Compute) and node.elements in made)], moved
+    )
     grid_m, grid_n, grouped, rows_first = _order(launch, members[0].dot, moved)
     return DotLoop(
         programs=max(1, moved.programs),
@@ -205,7 +207,9 @@ def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
         special_elements_per_iteration=special,
         most_iterations=_most_iterations(members[0].loops, launch),
         masked=not loads or any(load.mask is not None for load in loads.values()),
-        edge_work=_work_outside(launch.kernel.body, {key[-1] for key in groups if key}, moved) if inner is not None else 0.0,
+        edge_work=_work_outside(launch.kernel.body, {key[-1] for key in groups if key}, moved)
+        if inner is not None
+        else 0.0,
         entries=max(1.0, members[0].executions / moved.trips.get(inner.id, 1.0)) if inner is not None else 1.0,
     )
 
@@ -305,7 +309,11 @@ def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, fl
     for dot in dots:
         for operand, elements in ((dot.a, dot.m * dot.k), (dot.b, dot.k * dot.n)):
             others = (other for other in dots if other is not dot)
-            if operand.direct or not operand.loads & loads or any(o.a.loads | o.b.loads <= operand.loads for o in others):
+            if (
+                operand.direct
+                or not operand.loads & loads
+                or any(o.a.loads | o.b.loads <= operand.loads for o in others)
+            ):
                 continue
             nodes = [node for node in body if isinstance(node, Compute) and node.elements == elements]
             found[elements] = sum(slots_of_node(node) for node in nodes)

@@ -174,7 +174,9 @@ class Lanes(Caches):
 
     def _issue_ns(self, slots: float, elements: int) -> float:
         """Time of one program alone to issue them."""
-        return self._each(elements) * slots * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
+        return (
+            self._each(elements) * slots * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
+        )
 
 
 def _is_double(dtype: Dtype | None) -> bool:
