@@ -91,8 +91,16 @@ def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]
             yield Contraction(total, axis, tile)
 
 
-def sums(kernel: Kernel) -> Iterator[Sum]:
-    """The sums of ``kernel``, in program order."""
+def sums(kernel: Kernel) -> list[Sum]:
+    """The sums of ``kernel``, in program order; worked out once."""
+    return kernel.once(_sums)
+
+
+def _sums(kernel: Kernel) -> list[Sum]:
+    return list(_found(kernel))
+
+
+def _found(kernel: Kernel) -> Iterator[Sum]:
     values = kernel.values
     if values is None:
         return
@@ -204,5 +212,10 @@ def _factor(kernel: Kernel, value: Value, rank: int) -> Factor | None:
         elif wide != before:
             return None
         value = inner
-    load = kernel.load(value.node) if value.op == "load" else None
+    load = kernel.once(_loads).get(value.node) if value.op == "load" else None
     return Factor(load, tuple(axes)) if load is not None else None
+
+
+def _loads(kernel: Kernel) -> dict[int, Load]:
+    """The loads of ``kernel`` by their ids."""
+    return {load.id: load for load in kernel.loads()}
