@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kernlint.records import dataclass
-from kernlint.workload import Kernel, Load, Loop
+from kernlint.workload import Compute, Kernel, Load, Loop
 from kernlint.workload.values import Value, Values
 
 #: Operations that give back the values of their first operand, perhaps in another shape or type.
@@ -26,6 +26,11 @@ class Sum:
     total: Value
     start: Value
     end: Value
+
+    @property
+    def alone(self) -> bool:
+        """Whether the innermost loop only loads and computes, so that it could be a loop over tiles."""
+        return not self.nest or all(isinstance(node, (Load, Compute)) for node in self.nest[-1].body)
 
 
 @dataclass(frozen=True)
