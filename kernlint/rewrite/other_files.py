@@ -206,7 +206,7 @@ class _Reading:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {getattr(one, "id", None) or getattr(one, "attr", "") for one in ast.walk(node)} - {""}
+    return {str(getattr(one, "id", None) or getattr(one, "attr", "")) for one in ast.walk(node)} - {""}
 
 
 def _root(node: ast.AST) -> str:
