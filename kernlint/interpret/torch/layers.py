@@ -334,8 +334,18 @@ def _recurrent(h: HostState, name: str, attrs: dict[str, Any], x: Any, node: Any
     output = h.allocate(x.dtype, (*x.shape[:-1], product((hidden, directions))), "result", node)
     ends = (product((layers, directions)), *(batch if len(x.shape) == 3 else ()), hidden)
     state = h.allocate(x.dtype, ends, "result", node)
-    h.torch_op(name.lower(), "rnn", (x,), (output,), node, flops=None)
+    # A gate multiplies what comes in, which is the states below from the second layer on, and its own last state.
+    below = ex.lift(product((hidden, directions)))
+    inner = ex.lift(layers) * (below + hidden) + x.shape[-1] - below  # type: ignore[arg-type]
+    flops = product((2 * _GATES[name], *x.shape[:-1], directions, hidden, inner))
+    steps = ex.concrete(product((layers, x.shape[1 if attrs.get("batch_first") and len(x.shape) == 3 else 0])))
+    dims = {"tf32": 1, **({"steps": steps * _GATES[name]} if steps is not None else {})}
+    h.torch_op(name.lower(), "rnn", (x,), (output,), node, flops=ex.concrete(flops), dims=dims)
     return (output, (state, state) if name == "LSTM" else state)
+
+
+#: How many sums a step makes of what comes in and its state.
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 #: What recurrent layers are given, with what only one of them takes in between or behind.
