@@ -364,3 +364,19 @@ PRODUCT = """
 @pytest.mark.parametrize(("kind", "expected"), [("FloatTensor", []), ("DoubleTensor", ["error"])])
 def test_a_tensor_of_floats_may_be_one_of_halves(kind: str, expected: list[str]) -> None:
     assert alone("KL715", PRODUCT.format(kind=kind)) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("not HAS_FP8 or not is_cuda()", []),
+        ("x and (not HAS_FP8 or not is_cuda())", []),
+        ("HAS_FP8 and is_cuda()", []),
+        ("HAS_FP8 or is_cuda()", ["error"]),
+        ("not HAS_FP8 and is_cuda()", ["error"]),
+        ("x or is_cuda()", ["error"]),
+    ],
+)
+def test_a_name_that_another_operand_keeps_from_being_asked_for(condition: str, expected: list[str]) -> None:
+    script = f"    HAS_FP8 = False\n    for x in (False, True):\n        if {condition}:\n            pass\n"
+    assert alone("KL702", HALVED + script) == expected
