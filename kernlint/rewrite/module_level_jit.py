@@ -14,7 +14,7 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.launch.kl603_jit_created_per_call import MadeOnce
 from kernlint.syntax.names import bound_by, targets, variables
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, parameters, walk
 
 
 @codemod(MadeOnce, Effects())
@@ -78,10 +78,7 @@ class _Move:
 
     def _check_free(self) -> None:
         """Raise where what moves reads a variable of the functions around it, or a name that the module binds later."""
-        own = {name for node in walk(self.line) for name in _bound(node)} | {
-            node.name.value for node in walk(self.line) if isinstance(node, cst.Param)
-        }
-        read = {node.value for node in variables(self.line)} - own
+        read = _free(self.line) - _bound(self.statement)
         local = set()
         for outer in self.outer:
             if isinstance(outer, cst.FunctionDef):
@@ -120,6 +117,23 @@ class _Move:
         if self.name not in taken:
             return self.name
         return fresh_name(f"{self.function.name.value.strip('_')}_{self.name}", taken)
+
+
+def _free(node: cst.CSTNode) -> set[str]:
+    """The names that ``node`` reads of the scope that it stands in: decorators, defaults and annotations of a function among them."""
+    if isinstance(node, cst.Name):
+        return {node.value}
+    within: cst.CSTNode | None = node.body if isinstance(node, (cst.FunctionDef, cst.Lambda)) else None
+    skipped = {getattr(node, "attr", None), getattr(node, "keyword", None), within}
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Param)):
+        skipped.add(node.name)
+    free = {name for child in children(node) if child not in skipped for name in _free(child)}
+    if isinstance(node, (cst.FunctionDef, cst.Lambda)):
+        own = {param.name.value for param in parameters(node)}
+        free |= _free(node.body) - own - {name for inner in walk(node.body) for name in _bound(inner)}
+    if isinstance(node, cst.BaseComp):
+        free -= {name for inner in walk(node) if isinstance(inner, cst.CompFor) for name in _bound(inner)}
+    return free
 
 
 def walk_shallow(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
