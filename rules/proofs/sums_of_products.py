@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kernlint.records import dataclass
-from kernlint.workload import Kernel, Load, Loop
+from kernlint.workload import Compute, Kernel, Load, Loop
 from kernlint.workload.values import Value, Values
 
 #: Operations that give back the values of their first operand, perhaps in another shape or type.
@@ -26,6 +26,11 @@ class Sum:
     total: Value
     start: Value
     end: Value
+
+    @property
+    def alone(self) -> bool:
+        """Whether the innermost loop only loads and computes, so that it could be a loop over tiles."""
+        return not self.nest or all(isinstance(node, (Load, Compute)) for node in self.nest[-1].body)
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,16 @@ def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]
             yield Contraction(total, axis, tile)
 
 
-def sums(kernel: Kernel) -> Iterator[Sum]:
-    """The sums of ``kernel``, in program order."""
+def sums(kernel: Kernel) -> list[Sum]:
+    """The sums of ``kernel``, in program order; worked out once."""
+    return kernel.once(_sums)
+
+
+def _sums(kernel: Kernel) -> list[Sum]:
+    return list(_found(kernel))
+
+
+def _found(kernel: Kernel) -> Iterator[Sum]:
     values = kernel.values
     if values is None:
         return
@@ -204,5 +217,10 @@ def _factor(kernel: Kernel, value: Value, rank: int) -> Factor | None:
         elif wide != before:
             return None
         value = inner
-    load = kernel.load(value.node) if value.op == "load" else None
+    load = kernel.once(_loads).get(value.node) if value.op == "load" else None
     return Factor(load, tuple(axes)) if load is not None else None
+
+
+def _loads(kernel: Kernel) -> dict[int, Load]:
+    """The loads of ``kernel`` by their ids."""
+    return {load.id: load for load in kernel.loads()}

@@ -345,3 +345,38 @@ def test_an_argument_of_unknown_type_may_be_a_tuple() -> None:
     kernel = "\n@triton.jit\ndef fill(x, shape):\n    {body}\n    tl.store(x, rows + columns)\n"
     assert alone("KL704", kernel.format(body="rows, columns = shape")) == []
     assert alone("KL704", kernel.format(body="rows, columns = tl.program_id(0)")) == ["warning"]
+
+
+PRODUCT = """
+    @triton.jit
+    def product(a, b, c, B: tl.constexpr):
+        i = tl.arange(0, B)
+        at = i[:, None] * B + i[None, :]
+        tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at).to(tl.float16)))
+
+    def run(a: torch.{kind}, b: torch.IntTensor):
+        c = torch.empty((64, 64), dtype=torch.float16, device=a.device)
+        product[(1,)](a, b, c, B=64)
+        return c
+"""
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("FloatTensor", []), ("DoubleTensor", ["error"])])
+def test_a_tensor_of_floats_may_be_one_of_halves(kind: str, expected: list[str]) -> None:
+    assert alone("KL715", PRODUCT.format(kind=kind)) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("not HAS_FP8 or not is_cuda()", []),
+        ("x and (not HAS_FP8 or not is_cuda())", []),
+        ("HAS_FP8 and is_cuda()", []),
+        ("HAS_FP8 or is_cuda()", ["error"]),
+        ("not HAS_FP8 and is_cuda()", ["error"]),
+        ("x or is_cuda()", ["error"]),
+    ],
+)
+def test_a_name_that_another_operand_keeps_from_being_asked_for(condition: str, expected: list[str]) -> None:
+    script = f"    HAS_FP8 = False\n    for x in (False, True):\n        if {condition}:\n            pass\n"
+    assert alone("KL702", HALVED + script) == expected

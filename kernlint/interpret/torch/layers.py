@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.elementwise import ACTIVATION_SETTINGS
 from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import Builtin, Function, Instance, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
@@ -283,7 +284,7 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
             h, snake[name[: name.index("Pool")]] + name[-2:].lower(), [x, *attrs["_args"]], attrs["_kwargs"], node
         )
     if name in ("GRU", "LSTM", "RNN"):
-        return _recurrent(h, name, instance, x, node)
+        return _recurrent(h, name, attrs, x, node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
     return Unknown(name)
 
@@ -322,15 +323,34 @@ def _normalised(h: HostState, name: str, x: Any, attrs: dict[str, Any], node: An
     return torch_function(h, function, [x, *statistics, weight, bias], options, node)
 
 
-def _recurrent(h: HostState, name: str, instance: Instance, x: Any, node: Any) -> Any:
-    hidden = instance.attrs.get("hidden_size")
-    if not isinstance(x, Tensor) or x.shape is None or not isinstance(hidden, (int, Expr)):
+def _recurrent(h: HostState, name: str, attrs: dict[str, Any], x: Any, node: Any) -> Any:
+    """What a recurrent layer gives for each step, with the last state of each of its layers and directions."""
+    hidden, layers = attrs.get("hidden_size"), attrs.get("num_layers")
+    sized = isinstance(hidden, (int, Expr)) and isinstance(layers, (int, Expr)) and not attrs.get("proj_size")
+    if not sized or not isinstance(x, Tensor) or x.shape is None or len(x.shape) not in (2, 3):
         return Unknown(name)
-    output = h.allocate(x.dtype, (*x.shape[:-1], hidden), "result", node)
-    state = h.allocate(x.dtype, (1, x.shape[0], hidden), "result", node)
-    h.torch_op(name.lower(), "rnn", (x,), (output,), node, flops=None)
+    directions = 2 if attrs.get("bidirectional") else 1
+    batch = x.shape[:1] if attrs.get("batch_first") else x.shape[1:2]
+    output = h.allocate(x.dtype, (*x.shape[:-1], product((hidden, directions))), "result", node)
+    ends = (product((layers, directions)), *(batch if len(x.shape) == 3 else ()), hidden)
+    state = h.allocate(x.dtype, ends, "result", node)
+    # A gate multiplies what comes in, which is the states below from the second layer on, and its own last state.
+    below = ex.lift(product((hidden, directions)))
+    inner = ex.lift(layers) * (below + hidden) + x.shape[-1] - below  # type: ignore[arg-type]
+    flops = product((2 * _GATES[name], *x.shape[:-1], directions, hidden, inner))
+    steps = ex.concrete(product((layers, x.shape[1 if attrs.get("batch_first") and len(x.shape) == 3 else 0])))
+    dims = {"tf32": 1, **({"steps": steps * _GATES[name]} if steps is not None else {})}
+    h.torch_op(name.lower(), "rnn", (x,), (output,), node, flops=ex.concrete(flops), dims=dims)
     return (output, (state, state) if name == "LSTM" else state)
 
+
+#: How many sums a step makes of what comes in and its state.
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+#: What recurrent layers are given, with what only one of them takes in between or behind.
+_LAYERS = ("input_size", "hidden_size", "num_layers")
+_STEPS = ("bias", "batch_first", "dropout", "bidirectional")
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "Linear": ("in_features", "out_features", "bias"),
@@ -374,7 +394,8 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
         for kind in ("Batch", "Instance")
         for d in (1, 2, 3)
     },
-    **dict.fromkeys(("RNN", "LSTM", "GRU"), ("input_size", "hidden_size", "num_layers", "bias", "batch_first")),
+    **dict.fromkeys(("LSTM", "GRU"), (*_LAYERS, *_STEPS, "proj_size")),
+    "RNN": (*_LAYERS, "nonlinearity", *_STEPS),
 }
 
 _DEFAULTS = {
@@ -393,6 +414,7 @@ _DEFAULTS = {
 #: Where a layer differs.
 _OWN_DEFAULTS: dict[str, dict[str, Any]] = {
     "RMSNorm": {"eps": None},
+    **{name: {"num_layers": 1} for name in ("RNN", "LSTM", "GRU")},
     **{f"InstanceNorm{d}d": {"affine": False, "track_running_stats": False} for d in (1, 2, 3)},
 }
 

@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.interpret.frontend.language.arguments import Shape, dtype_of
 from kernlint.interpret.frontend.values import Typed, bearing, computation, short
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.triton.language.elementwise import UNARY
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import dtype as dt
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
 _PREDICATES = frozenset("isnan isinf isfinite isfinited finitef signbit".split())
 
 
-ELEMENTWISE = frozenset(
-    "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sqrt_rn sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf erfc "
-    "erfinv pow div_rn fdiv floor ceil round rint trunc isnan isinf isfinite isfinited finitef llrint nearbyint signbit "
-    "fmod fast_expf fast_dividef lgamma cbrt acosh asinh atanh fast_logf fast_sinf fast_cosf fast_powf tgamma rcbrt "
-    "copysign fmin fmax".split()
-)
+#: Functions whose result is of their operand's type; those on bits, and to whole numbers, are not.
+ELEMENTWISE = frozenset(UNARY) - frozenset("clz ffs llrint popc".split())
 
 
 @takes("input", "dtype", "fp_downcast_rounding", "bitcast")
