@@ -55,6 +55,7 @@ class _Move:
 
     def edits(self) -> list[TextEdit]:
         self._check_free()
+        self._check_once()
         source, top = self.source, self.outer[-1]
         start, end = source.with_heading(self.line)
         at, _ = source.with_heading(top)
@@ -96,6 +97,28 @@ class _Move:
                 later = {name for node in walk_shallow(statement) for name in _bound(node)} & at_once
                 if later:
                     raise CannotRewrite(f"`{sorted(later)[0]}` is defined further down in the module")
+
+    def _check_once(self) -> None:
+        """Raise where it matters how often the statement runs, how far in it stands, or that the name is one of the function's own."""
+        decorators = self.statement.decorators if isinstance(self.statement, cst.FunctionDef) else ()
+        for one in decorators:
+            if not (self.source.origin(one.decorator) or "").startswith("triton."):
+                raise CannotRewrite(f"`{self.source.code(one.decorator)}` decorates it on every call")
+        if any(
+            one.value == self.name
+            for node in walk(self.function)
+            if isinstance(node, cst.Del)
+            for one in variables(node)
+        ):
+            raise CannotRewrite(f"`{self.name}` is deleted")
+        for text in walk(self.line):
+            docstring = isinstance(self.source.parent(text), cst.Expr)
+            if (
+                isinstance(text, (cst.SimpleString, cst.FormattedString))
+                and not docstring
+                and "\n" in self.source.code(text)
+            ):
+                raise CannotRewrite("a string of several lines would lose its indentation")
 
     def _read_at_import(self) -> set[str]:
         """The names that are read when the moved statement itself is run."""

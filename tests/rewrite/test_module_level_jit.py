@@ -87,8 +87,14 @@ DECORATED = re.sub(
 
 @pytest.mark.parametrize(
     ("source", "reason"),
-    [(CAPTURED, "reads `factor`"), (DECORATED, "reads `n`")],
-    ids=["a variable of the function", "in a decorator"],
+    [
+        (CAPTURED, "reads `factor`"),
+        (DECORATED, "reads `n`"),
+        (re.sub(r"( *)@triton.jit", r"\1@counted\n\1@triton.jit", find_rule("KL603").bad), "on every call"),
+        (find_rule("KL603").bad.replace("return y", "del kernel; return y"), "deleted"),
+        (find_rule("KL603").bad.replace("tl.store", "tl.static_assert(BLOCK, '''a\n                b'''); tl.store"), "indentation"),
+    ],
+    ids=["a variable of the function", "in a decorator", "another decorator", "deleted", "a string of several lines"],
 )
 def test_refused(source: str, reason: str) -> None:
     assert reason in refusal(source.replace("import torch", "", 1), "KL603")
