@@ -380,3 +380,27 @@ def test_a_tensor_of_floats_may_be_one_of_halves(kind: str, expected: list[str])
 def test_a_name_that_another_operand_keeps_from_being_asked_for(condition: str, expected: list[str]) -> None:
     script = f"    HAS_FP8 = False\n    for x in (False, True):\n        if {condition}:\n            pass\n"
     assert alone("KL702", HALVED + script) == expected
+
+
+SCRIPT = """
+    @triton.jit
+    def copied(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    def run(a):
+        b, m, n = a.shape
+        y = torch.empty_like(a)
+        copied[(triton.cdiv(a.numel(), 64),)](a, y, a.numel(), B=64)
+        return y
+
+    def main():
+        run(torch.randn(2, 3, 4, device="cuda"))
+        {end}
+        run(torch.randn(3, 4, device="cuda"))
+"""
+
+
+@pytest.mark.parametrize(("end", "expected"), [("pass", ["error"]), ("exit()", []), ("import sys; sys.exit(0)", [])])
+def test_what_stands_behind_the_end_of_a_script(end: str, expected: list[str]) -> None:
+    assert alone("KL795", SCRIPT.format(end=end)) == expected

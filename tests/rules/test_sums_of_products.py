@@ -78,10 +78,20 @@ def test_products_and_squares():
         assert made(other) == (None, None)
 
 
-def test_contractions_know_the_axes():
+@pytest.mark.parametrize(
+    ("other", "axis", "kept"),
+    [
+        pytest.param("t[None, :, :]", -1, (0, 1), id="the last axis"),
+        pytest.param("tl.trans(t)[None, :, :]", -1, (0, 1), id="transposed"),
+        pytest.param("tl.permute(t, (0, 1))[None, :, :]", -1, (0, 1), id="permuted to itself"),
+    ],
+)
+def test_contractions_know_the_axes(other, axis, kept):
     step = (
         "s = tl.load(a + i[:, None] * B + i[None, :]); t = tl.load(b + i[:, None] * B + i[None, :]); "
-        "acc += tl.sum(tl.sum(s[:, None, :] * t[None, :, :], axis=-1), axis=1)"
+        f"acc += tl.sum(tl.sum(s[:, None, :] * {other}, axis={axis}), axis=1)"
     )
     (found,) = contractions(kernel_of(step), product)
-    assert (found.axis, found.kept, found.extents) == (2, (0, 1), (64, 64, 64))
+    assert (found.axis, found.kept, found.extents) == (2, kept, (64, 64, 64))
+    swapped = found.tile.factors[1].axes != (1, 2)
+    assert swapped == ("trans" in other)

@@ -32,6 +32,7 @@ _POINTWISE = (
 
 #: What activations take behind their tensor, by place; the constructors of their layers take the same.
 ACTIVATION_SETTINGS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys("sigmoid tanh softsign tanhshrink logsigmoid".split(), ()),
     **dict.fromkeys("relu relu6 silu mish selu hardswish hardsigmoid".split(), ("inplace",)),
     "leaky_relu": ("negative_slope", "inplace"),
     **dict.fromkeys(("elu", "celu"), ("alpha", "inplace")),

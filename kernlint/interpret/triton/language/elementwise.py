@@ -164,7 +164,7 @@ def _where(k: KernelEvaluator, node: cst.CSTNode, test: Any, a: Any, b: Any) -> 
     if not isinstance(result, Block):
         return result
     if condition is not None:
-        k.masks(node, condition, x, y)
+        k.chooses(node, condition, x, y)
         shape = broadcast(condition.shape, result.shape) or result.shape
         result = replace(
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
