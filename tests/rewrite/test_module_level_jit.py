@@ -92,7 +92,10 @@ DECORATED = re.sub(
         (DECORATED, "reads `n`"),
         (re.sub(r"( *)@triton.jit", r"\1@counted\n\1@triton.jit", find_rule("KL603").bad), "on every call"),
         (find_rule("KL603").bad.replace("return y", "del kernel; return y"), "deleted"),
-        (find_rule("KL603").bad.replace("tl.store", "tl.static_assert(BLOCK, '''a\n                b'''); tl.store"), "indentation"),
+        (
+            find_rule("KL603").bad.replace("tl.store", "tl.static_assert(BLOCK, '''a\n                b'''); tl.store"),
+            "indentation",
+        ),
     ],
     ids=["a variable of the function", "in a decorator", "another decorator", "deleted", "a string of several lines"],
 )
