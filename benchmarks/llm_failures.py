@@ -2,11 +2,11 @@
 
     python benchmarks/llm_failures.py ROWS CHECKOUT [--markdown FILE] [--list CLASS]
 
-ROWS is a file of JSON lines with path, reference, correct and (for what failed) failure: the class of the error that a run
-with Triton 3.3 on an RTX 4090 ended in. CHECKOUT holds the files. Each file is checked with `--target-triton 3.3
---device rtx-4090` and the rules about correctness and portability, and the one about shared memory. A failure is found when
-an error-level finding of one of the rules of its class is among the findings; "any error" also counts those of other rules,
-since a file may be wrong in more than one way.
+ROWS (`benchmarks/llm_rows.jsonl`) is a file of JSON lines with path, reference, correct and (for what failed) failure: the class
+of the error that a run with Triton 3.3 on an RTX 4090 ended in. CHECKOUT holds the files. Each file is checked with
+`--target-triton 3.3 --device rtx-4090` and the rules about correctness and portability, and the one about shared memory. A
+failure is found when an error-level finding of one of the rules of its class is among the findings; "any error" also counts those
+of other rules, since a file may be wrong in more than one way.
 """
 
 from __future__ import annotations
@@ -28,6 +28,19 @@ from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import all_rules
 
 TARGET, DEVICE = "3.3", "rtx-4090"
+
+HEAD = """# Failures of LLM-written kernels that source shows
+
+<!-- written by benchmarks/llm_failures.py -->
+
+What a run with Triton 3.3 on an RTX 4090 ended in, for 723 kernels that language models wrote ([the collection](llm-kernels.md)), and
+which of these ends `kernlint check` tells from the source and its reference alone:
+
+```console
+python benchmarks/llm_failures.py benchmarks/llm_rows.jsonl CHECKOUT --markdown docs/llm-failures.md
+```
+
+"""
 
 #: The page's part from here on is written by hand, and stays.
 BY_HAND = "## Which of these figures are first met"
@@ -141,12 +154,9 @@ def main(arguments: Sequence[str]) -> None:
         if one.failure == options.list or missed:
             print(f"{one.failure}: {one.path}: {[(f.code, f.place.line) for f in one.errors]} {one.problem}")
     if options.markdown:
-        head = (
-            "# Failures of LLM-written kernels that source shows\n\n<!-- written by benchmarks/llm_failures.py -->\n\n"
-        )
         page = Path(options.markdown)
         _, found, rest = page.read_text().partition(BY_HAND) if page.exists() else ("", "", "")
-        page.write_text(f"{head}{text}\n" + (f"\n{found}{rest}" if found else ""))
+        page.write_text(f"{HEAD}{text}\n" + (f"\n{found}{rest}" if found else ""))
 
 
 if __name__ == "__main__":

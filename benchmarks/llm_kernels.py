@@ -1,10 +1,11 @@
 """How well verdicts separate slow LLM-written kernels from the rest, against measured times of a public repository.
 
-    python benchmarks/llm_kernels.py ROWS.jsonl CHECKOUT [--limit N] [--markdown FILE]
+    python benchmarks/llm_kernels.py ROWS.jsonl RESULTS.jsonl CHECKOUT [--markdown FILE]
 
-ROWS.jsonl has one object a line: path, reference, correct, ref_ms, kernel_ms (RTX 4090, triton 3.3); CHECKOUT holds the
-files it names. Slow is below half the speed of the PyTorch reference; found is a verdict of yes with a predicted speedup of
-at least 2x, or one without a number (compiling or tuning on every call).
+ROWS.jsonl (`benchmarks/llm_rows.jsonl`) has one object a line: path, reference, correct, ref_ms, kernel_ms (RTX 4090, triton
+3.3); RESULTS.jsonl is what `kernlint batch` says of them (`judge_worth.py` has both commands), CHECKOUT holds the files. Slow is
+below half the speed of the PyTorch reference; found is a verdict of yes with a predicted speedup of at least 2x, or one without a
+number (compiling or tuning on every call).
 """
 
 from __future__ import annotations
@@ -15,16 +16,11 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from accuracy import as_markdown
-
-from kernlint.analysis import analysis
-from kernlint.errors import KernlintError
-from kernlint.request import Request
 
 SLOW = 0.5
 
@@ -66,33 +62,24 @@ class Row:
         )
 
 
-def judge(row: dict[str, object], checkout: str) -> Row:
-    path, reference = str(row["path"]), str(row["reference"])
-    speed = float(row["ref_ms"]) / float(row["kernel_ms"])  # type: ignore[arg-type]
-    measured = 1000 * float(row["kernel_ms"])  # type: ignore[arg-type]
-    text = (Path(checkout) / path).read_text()
-    try:
-        answer = analysis(
-            Request(
-                text, path=path, reference=(Path(checkout) / reference).read_text(), device="rtx-4090", scope="call"
-            )
-        ).verdict
-    except (KernlintError, OSError) as error:
-        return Row(path, speed, f"no verdict: {str(error)[-80:]}", measured_us=measured)
-    except Exception as error:
-        return Row(path, speed, f"CRASH {type(error).__name__}: {error}", measured_us=measured)
-    estimate = answer.details.estimate.chosen
-    rule = answer.details.rule.code if answer.details.rule is not None else "-"
+def judged(row: Mapping[str, object], result: Mapping[str, object], text: str) -> Row:
+    """The :class:`Row` of a kernel that ran correctly, from what was measured and what was said of it."""
+
+    def number(of: Mapping[str, object], name: str) -> float | None:
+        value = of[name]
+        return float(value) if isinstance(value, (int, float)) else None
+
+    kernel_ms = number(row, "kernel_ms") or 0.0
     return Row(
-        path,
-        speed,
-        "ok",
-        rule,
-        estimate.speedup or 1.0,
-        answer.worth_optimizing,
-        estimate.before_us,
-        estimate.reference_us,
-        measured,
+        str(row["path"]),
+        (number(row, "ref_ms") or 0.0) / kernel_ms,
+        str(result["status"]),
+        str(result["rule"] or "-"),
+        number(result, "gain") or 1.0,
+        bool(result["worth_optimizing"]),
+        number(result, "call_us"),
+        number(result, "reference_call_us"),
+        1000 * kernel_ms,
         works_per_call(text),
     )
 
@@ -167,6 +154,7 @@ def report(rows: Sequence[Row]) -> str:
     fast = [r for r in rows if r.status == "ok" and not r.slow]
     lines = [f"{name}: {value}" for name, value in figures(rows)]
     lines += [
+        f"rules that find slow ones: {Counter(r.rule for r in slow if r.flagged).most_common()}",
         f"rules on slow ones: {Counter(r.rule for r in slow).most_common()}",
         f"rules on the others: {Counter(r.rule for r in fast).most_common()}",
         f"no verdict: {Counter(r.status[:60] for r in rows if r.status != 'ok').most_common(8)}",
@@ -185,18 +173,17 @@ def report(rows: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows")
-    parser.add_argument("checkout")
-    parser.add_argument("--limit", type=int)
+    parser.add_argument("rows", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("checkout", type=Path)
     parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
-    rows = [json.loads(line) for line in Path(options.rows).read_text().splitlines()]
-    rows = [row for row in rows if row["correct"]][: options.limit]
-    with ProcessPoolExecutor(max_workers=2) as pool:
-        judged = list(pool.map(judge, rows, [options.checkout] * len(rows), chunksize=4))
-    print(report(judged))
+    rows = [row for row in map(json.loads, options.rows.read_text().splitlines()) if row["correct"]]
+    results = {row["id"]: row for row in map(json.loads, options.results.read_text().splitlines())}
+    found = [judged(row, results[row["path"]], (options.checkout / row["path"]).read_text()) for row in rows]
+    print(report(found))
     if options.markdown:
-        tables = as_markdown([("figure", "value"), *figures(judged)]), as_markdown(missed(judged))
+        tables = as_markdown([("figure", "value"), *figures(found)]), as_markdown(missed(found))
         Path(options.markdown).write_text("\n\n".join(tables) + "\n")
 
 

@@ -1,10 +1,11 @@
 """Predicted against published times of LLM-written kernels and of the PyTorch code that they replace, on a card never measured.
 
-    python benchmarks/llm_times.py ROWS.jsonl CHECKOUT [--half 0|1] [--plain] [--tasks]
+    python benchmarks/llm_times.py ROWS.jsonl CHECKOUT [--tasks]
 
-ROWS.jsonl has one object a line: path, reference, correct and, of correct ones, ref_ms and kernel_ms (RTX 4090); CHECKOUT holds the files
-it names. The halves are of tasks, by their hash: 0 for mending, 1 for quoting. The times were taken in torch's deterministic mode, in
-which every ``torch.empty`` is filled, those inside some of ATen's functions too; ``--plain`` prices the programs as they stand.
+ROWS.jsonl (`benchmarks/llm_rows.jsonl`) has one object a line: path, reference, correct and, of correct ones, ref_ms and
+kernel_ms (RTX 4090); CHECKOUT holds the files it names. The halves are of tasks, by their hash: 0 for mending, 1 for quoting. The
+times were taken in torch's deterministic mode, in which every ``torch.empty`` is filled, those inside some of ATen's functions
+too; the programs are also priced as they stand.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from kernlint.analysis import read_program
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import Estimator
 from kernlint.errors import KernlintError
+from kernlint.request import Request
 from kernlint.workload import Repeat, Step, TorchOp, Workload
 
 DEVICE = "rtx-4090"
@@ -73,23 +75,29 @@ def _filled(step: Step) -> list[Step]:
     return [step]
 
 
-def priced(row: dict[str, object], checkout: Path, plain: bool) -> Row | str:
-    """The :class:`Row` of one object, or why there is none."""
+def priced(row: dict[str, object], checkout: Path) -> tuple[Row, Row] | str:
+    """The :class:`Row` of one object in deterministic mode and as it stands, or why there is none."""
     path = str(row["path"])
     try:
         source, reference = (checkout / path).read_text(), (checkout / str(row["reference"])).read_text()
-        reading = read_program(source, path=path, reference=reference, reference_path="reference.py", device=DEVICE)
+        reading = read_program(Request(source, path, reference, device=DEVICE))
     except (KernlintError, OSError) as error:
         return type(error).__name__
     workload, estimator = reading.workloads[0], Estimator(find_device(DEVICE))
     if workload.reference is None:
         return "no reference"
-    times = [estimator.estimate(one if plain else filled(one)).call_us for one in (workload, workload.reference)]
-    if not all(times):
-        return "open sizes"
     kernel_ms, ref_ms = float(row["kernel_ms"]), float(row["ref_ms"])  # type: ignore[arg-type]
-    found = [math.log((us or 1.0) / ms / 1000) for us, ms in zip(times, (kernel_ms, ref_ms))]
-    return Row(path.split("/")[2], found[0], found[1], ref_ms / kernel_ms)
+
+    def against(one: Workload, of: Workload) -> Row | None:
+        times = [estimator.estimate(each).call_us for each in (one, of)]
+        if not all(times):
+            return None
+        kernel, reference = (math.log((us or 1.0) / ms / 1000) for us, ms in zip(times, (kernel_ms, ref_ms)))
+        return Row(path.split("/")[2], kernel, reference, ref_ms / kernel_ms)
+
+    as_timed = against(filled(workload), filled(workload.reference))
+    plain = against(workload, workload.reference)
+    return "open sizes" if as_timed is None or plain is None else (as_timed, plain)
 
 
 def report(rows: Sequence[Row]) -> list[str]:
@@ -115,20 +123,22 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
     parser.add_argument("checkout", type=Path)
-    parser.add_argument("--half", type=int, choices=(0, 1))
-    parser.add_argument("--plain", action="store_true")
     parser.add_argument("--tasks", action="store_true")
     options = parser.parse_args(arguments)
     rows = [
         row for row in map(json.loads, options.rows.read_text().splitlines()) if row["correct"] and row.get("kernel_ms")
     ]
-    if options.half is not None:
-        rows = [row for row in rows if half_of(row["path"].split("/")[2]) == options.half]
     with ProcessPoolExecutor(max_workers=2) as pool:
-        found = list(pool.map(partial(priced, checkout=options.checkout, plain=options.plain), rows, chunksize=4))
-    kept = [row for row in found if isinstance(row, Row)]
+        found = list(pool.map(partial(priced, checkout=options.checkout), rows, chunksize=4))
     print(f"not priced: {[row for row in found if isinstance(row, str)]}")
-    print("\n".join(report(kept)))
+    kept = [row for row, _ in (pair for pair in found if not isinstance(pair, str))]
+    plain = [row for _, row in (pair for pair in found if not isinstance(pair, str))]
+    for name, some in (
+        ("tasks mended on", [row for row in kept if half_of(row.task) == 0]),
+        ("other tasks", [row for row in kept if half_of(row.task) == 1]),
+        ("all, as the programs stand", plain),
+    ):
+        print("\n".join([name, *report(some)]))
     if options.tasks:
         for row in sorted(kept, key=lambda row: -abs(row.ratio)):
             errors = f"kernel {row.kernel:+.2f}  reference {row.reference:+.2f}  ratio {row.ratio:+.2f}"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
-    from kernlint.rules.finding import Context, Finding
-    from kernlint.workload import Workload
+    from kernlint.headroom.causes import Cause
+    from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding
+    from kernlint.workload import Span, Workload
 
 #: Category to the hundred that its codes begin with.
 CODE_BANDS = {
@@ -35,6 +36,11 @@ WRITTEN_ANEW = """
     Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order, and fp32 is
     kept where a tensor in memory was rounded. `kernlint verify` proves it.
     """
+
+#: What every example begins with, unless it says itself what it imports.
+_IMPORTS = ("import torch", "import triton", "import triton.language as tl")
+_IMPORTED = re.compile(r"\b(torch|triton|tl)\.")
+_IMPORTING = re.compile(r"^ *import (torch|triton)\b", re.MULTILINE)
 
 _CODE = re.compile(r"KL([1-8])\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -63,7 +69,8 @@ class Rule(ABC):
     ``name`` says the bad pattern, not the remedy. ``severity`` is that of a finding proven from values; ``default`` is
     whether the rule runs unless it is asked not to. ``tuning`` marks a choice whose best value depends on everything
     else in the kernel (a tile), so that it is made last. The texts are Markdown without headings, indented as source or
-    not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does not; both run as tests.
+    not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does not; both run as tests. The
+    imports of torch, triton and tl that they begin with need not be written.
     """
 
     code: ClassVar[str]
@@ -82,6 +89,8 @@ class Rule(ABC):
     silent_if_open: ClassVar[bool] = False
     #: Whether a finding keeps its severity whatever the sizes: its matter is slower, or wrong, at every size.
     at_any_size: ClassVar[bool] = False
+    #: Whether it happens, or matters, with certain values in memory only, of which source tells nothing.
+    of_values: ClassVar[bool] = False
     #: Whether it says that Triton's compiler or launcher refuses the code.
     refused: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
@@ -111,6 +120,7 @@ class Rule(ABC):
         super().__init_subclass__(**kwargs)
         if not abstract:
             _validate(cls)
+            cls.bad, cls.good = map(_with_imports, (cls.bad, cls.good))
 
     @property
     def gains_by(self) -> str:
@@ -132,6 +142,27 @@ class Rule(ABC):
         """All that the configuration can set for this rule."""
         return cls.options if cls.category in NOT_ABOUT_SPEED else (*cls.options, MIN_GAIN)
 
+    def finding(
+        self,
+        message: str,
+        span: Span,
+        symbol: str,
+        evidence: tuple[Evidence, ...] = (),
+        change: Change | None = None,
+        cause: Cause | None = None,
+        *,
+        kernel: str | None = None,
+        severity: str | None = None,
+        doubts: tuple[Doubt, ...] = (),
+        at_any_size: bool = False,
+    ) -> Finding:
+        """A finding of this rule at ``span``: ``symbol`` is the kernel to blame, or the host function, in which case ``kernel`` says which
+        kernel it concerns; as severe as its rule unless said otherwise."""
+        from kernlint.rules.finding import Finding
+
+        concerned, level = symbol if kernel is None else kernel, severity or self.severity
+        return Finding(self, level, message, span, symbol, concerned, evidence, change, cause, doubts, at_any_size)
+
     @abstractmethod
     def check(self, context: Context) -> Iterable[Finding]:
         """The places of ``context`` where the condition holds, each with its proof; none where it cannot be proven."""
@@ -144,6 +175,15 @@ def calls_for(workload: Workload, rules: Iterable[Rule]) -> Iterator[tuple[Workl
     for call in (workload,) if first is workload else (workload, first):
         if call.launches() or call.reference is not None:
             yield call, [rule for rule in rules if first is workload or rule.first_call == (call is first)]
+
+
+def _with_imports(program: str) -> str:
+    """``program``, indented or not, behind the imports of torch and Triton, unless it has its own or needs none."""
+    if _IMPORTING.search(program) or not _IMPORTED.search(program):
+        return program
+    body = program.lstrip("\n")
+    margin = body[: len(body) - len(body.lstrip(" "))]
+    return "".join(f"\n{margin}{line}" for line in _IMPORTS) + "\n\n" + body
 
 
 def _validate(rule: type[Rule]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from kernlint.interpret.api import Target
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding
@@ -39,15 +40,13 @@ class FaultRule(Rule, abstract=True):
             if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
                 continue
             kernel = launch.kernel.name
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 fault.text,
                 fault.span,
                 fault.function or kernel,
-                kernel,
                 tuple(self._launched(launch, fault, context)),
                 self.change_of(launch, fault, context),
+                kernel=kernel,
                 doubts=tuple(self.doubts_of(fault, context)),
             )
 
@@ -57,6 +56,8 @@ class FaultRule(Rule, abstract=True):
             yield Doubt(
                 f"it is compiled only where `{fault.switch}`, which is False by default, is set; nothing in view sets it"
             )
+        elif fault.since and not (context.program.question.target or Target(named=False)).named:
+            yield Doubt(f"releases before {fault.since} take it, and nothing tells which is meant")
         elif not fault.certain:
             yield Doubt("it is compiled only under a compile-time condition whose value is not known here")
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from kernlint.interpret.project import is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
+from kernlint.rules.proofs.compiled import is_rewritten, never_compiled, run_otherwise
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -30,14 +31,34 @@ def levelled(finding: Finding, context: Context) -> Finding:
     return replace(finding, severity=severity, evidence=(*finding.evidence, *told)) if told else finding
 
 
+def priced(finding: Finding, open_to_doubt: bool, sure: bool | None) -> tuple[str, bool]:
+    """The level of ``finding`` once its change has a price, and whether it may be another one that somebody asks for. What rests on an
+    assumption, or gains nothing, is a remark, and so is what is only slow, unless the change is ``sure`` to gain at sizes that the
+    code tells (None where they are open), or gains at any."""
+    rule = finding.rule
+    if open_to_doubt:
+        return "info", False
+    slow = finding.severity == "warning" and rule.category not in NOT_ABOUT_SPEED
+    return ("info" if slow and not (rule.at_any_size if sure is None else sure) else finding.severity), True
+
+
 def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     """What speaks against ``finding``, what is soonest told first."""
     rule, bare = finding.rule, context.workload.bare
     yield from finding.doubts
     if rule.refused and (why := _other_compiler(context)):
         yield Doubt(f"{why}, whose compiler may take it")
-    if rule.category not in NOT_ABOUT_SPEED and is_test_file(context.program.kernel.path):
-        yield Doubt("the file is a test, and nobody waits for its speed")
+    if rule.of_values and not rule.refused:
+        yield Doubt("whether it happens, and matters, is for the values in memory to say")
+    if not (rule.refused or rule.lexical) and is_test_file(context.program.kernel.path):
+        yield Doubt("the file is a test: it checks itself what it computes, and nobody waits for its speed")
+    if finding.kernel and rule.category in NOT_ABOUT_SPEED:
+        if is_rewritten(context, finding.kernel):
+            yield Doubt(f"the source of `{finding.kernel}` is rewritten before it is compiled")
+        if rule.lexical and (test := never_compiled(context, finding.kernel, finding.span)):
+            yield Doubt(f"it is compiled only where `{test}`, and nothing in view makes it so")
+        if rule.refused and (decorator := run_otherwise(context, finding.kernel)):
+            yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
     launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")

@@ -4,8 +4,9 @@ python tools/doc_outputs.py            write the outputs anew
 python tools/doc_outputs.py --check    exit with 1 where a page shows something else
 
 A page that holds the line MARK takes part. In it each fenced block of Python with a title is a file of that name, and of each block
-called `console` the lines that begin with "$ kernlint" are run, in order and in one folder, which has the fixtures and tests too; what they
-print, on both streams, is the rest of the block. `kernlint verify` runs code and takes its time: `--without verify` leaves it as it is.
+called `console` the lines that begin with "$ kernlint" or "$ sed" are run by bash, in order and in one folder, which has the fixtures
+and tests too; what they print, on both streams, is the rest of the block. `kernlint verify` runs code and takes its time: `--without
+verify` leaves it as it is.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ def _commands(body: str) -> list[str]:
 def _run(part: str, folder: Path, without: tuple[str, ...]) -> str:
     command = part.splitlines()[0].removeprefix("$ ")
     name, *arguments = command.split()
-    if name != "kernlint" or (arguments and arguments[0] in without):
+    if name not in ("kernlint", "sed") or (arguments and arguments[0] in without):
         return part
-    program = [sys.executable, "-I", "-m", "kernlint", *arguments]
     # What `verify` says of its progress depends on the clock.
     errors = subprocess.DEVNULL if arguments[:1] == ["verify"] else subprocess.STDOUT
-    done = subprocess.run(program, cwd=folder, stdout=subprocess.PIPE, stderr=errors, check=False)
+    program = f'kernlint() {{ "{sys.executable}" -I -m kernlint "$@"; }}; {command}'
+    done = subprocess.run(["bash", "-c", program], cwd=folder, stdout=subprocess.PIPE, stderr=errors, check=False)
     return f"$ {command}\n{done.stdout.decode()}"
 
 

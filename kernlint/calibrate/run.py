@@ -64,7 +64,7 @@ def run(base: str | None, seconds: float, say: Callable[[str], None]) -> Calibra
         import torch
         import triton
     except ImportError as error:
-        raise CannotCalibrateError(f"{error}; pip install 'kernlint[calibrate]'") from None
+        raise CannotCalibrateError(f"calibrate needs {error.name}: pip install 'kernlint[calibrate]'") from None
     if not torch.cuda.is_available():
         raise CannotCalibrateError("no GPU: torch.cuda.is_available() is False")
     from kernlint.calibrate.timing import Timer

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kernlint.generate.calls.reader import Reader
-from kernlint.generate.calls.shares import attended, gated
+from kernlint.generate.calls.shares import attended, gated, narrowed
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
 from kernlint.generate.reassociated import reassociated
@@ -105,6 +105,8 @@ class Computation:
                 raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")
         self.workload: Workload = workload
         values = gated(reassociated([*values, *self.updates.values()], self.sizes), self.sizes)
+        #: Whether something is rounded that the computation does not round.
+        values, self.narrowed = narrowed(values)
         self.updates = dict(zip(self.updates, values[len(values) - len(self.updates) :]))
         #: The values of the tensors that are returned, by their identity.
         self.results = dict(zip(map(id, values_of(self.reference.result)), values))

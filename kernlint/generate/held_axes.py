@@ -15,8 +15,10 @@ from kernlint.workload.synthesis import power_of_two
 if TYPE_CHECKING:
     from kernlint.generate.held_kernel import HeldWriter
 
-#: Elements of a block, and what of them a program may be given of an axis that nothing sums over.
-MOST_HELD, _TILED = 16384, 32
+#: Elements of a block, and what of them a program may be given of an axis that nothing sums over; elements that it had better have.
+MOST_HELD, _TILED, _ENOUGH = 16384, 32, 1024
+#: Programs that a large GPU is given all the same.
+_PROGRAMS = 528
 #: A lane that no value has.
 _FAR = 1000
 #: An axis of a value.
@@ -129,10 +131,14 @@ class Classes:
     def _read(self, value: Value, view: View) -> None:
         if self.writer.buffer_of(view.value) is not None:
             return
-        for d, place in enumerate(view.index):
+        extents = (*value.shape, *value.attributes.get("over", ()))
+        for d, (place, extent) in enumerate(zip(view.index, view.value.shape)):
             axes = lanes_of((place,))
-            if len(axes) == 1 and place == lane(next(iter(axes))):
-                self._join((id(value), next(iter(axes))), (id(view.value), d))
+            if len(axes) == 1 and place == lane(min(axes)) and lift(extents[min(axes)]) == lift(extent):
+                self._join((id(value), min(axes)), (id(view.value), d))
+            elif lift(extent).value != 1:
+                # It looks at other places along the axis than its own: one program has to have them all.
+                self.summed |= {(id(view.value), d), *((id(value), axis) for axis in axes)}
 
     def of(self, value: Value, axis: int) -> Own:
         return self._root((id(value), axis))
@@ -171,13 +177,17 @@ class Classes:
         order = [self.of(value, d) for d in range(len(value.shape)) if d != time and self.of(value, d) in free]
         for one in (one for one in long if one not in free | rounds):
             self.blocks[one] = power_of_two(fixed_extent(self.extent(one)))
-        room = MOST_HELD // 4 // max(1, math.prod(self.blocks.values()))
-        if order and room > 1 and time != last and order[-1] == self.of(value, last):
-            extent = self.extent(order[-1]).evaluate(self.writer.sizes)
-            if extent is not None and extent >= 2:
-                self.tiled = order[-1]
-                self.blocks[self.tiled] = min(_TILED, room, power_of_two(int(extent)))
-                fixed_extent(self.extent(self.tiled))
+        held = max(1, math.prod(self.blocks.values()))
+        extents = [self.extent(one).evaluate(self.writer.sizes) or 1 for one in order]
+        room = MOST_HELD // 4 // held
+        if order and not (time != last and order[-1] == self.of(value, last)):
+            # No neighbours in memory: only as many as give the threads of a program something to do.
+            room = min(_ENOUGH // held, int(math.prod(extents)) // _PROGRAMS)
+        if order and room > 1 and extents[-1] >= 2:
+            self.tiled = order[-1]
+            self.blocks[self.tiled] = min(
+                _TILED if held > _TILED else _ENOUGH // held, power_of_two(int(min(room, extents[-1])))
+            )
         self.batch = [one for one in order if one != self.tiled]
         if len(self.blocks) > 5:
             raise CannotGenerate("a recurrence of too many axes")

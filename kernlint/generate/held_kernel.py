@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from kernlint.generate.held_axes import MOST_HELD, Classes, fixed_extent, is_end, moves, rounds_of
+from kernlint.generate.held_axes import MOST_HELD, Classes, is_end, moves, rounds_of
 from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import Kernel, arguments, function_text, product_of
 from kernlint.generate.printer import TRITON_TYPES, Names, Printer
@@ -21,9 +21,14 @@ from kernlint.generate.values import CannotGenerate, Named, Value, View, lane, l
 from kernlint.generate.work import Root, Work
 from kernlint.workload import Dtype, Expr, Size
 from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
 
 _REDUCED = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
+
+
+def _extents(blocks: Sequence[int]) -> str:
+    return f"({', '.join(map(str, blocks))}{',' if len(blocks) == 1 else ''})"
 
 
 class HeldWriter:
@@ -45,7 +50,7 @@ class HeldWriter:
             raise CannotGenerate("a recurrence of truth values")
         views = self.held.operands
         self.first, self.update = views[: len(self.states)], views[len(self.states) :]
-        self.classes = Classes([*(root.value for root in work.roots), *(view.value for view in self.update)], self)
+        self.classes = Classes([*(root.value for root in work.roots), *(view.value for view in views)], self)
         self.names = Names()
         self.names.taken |= {f"{one.name}_ptr" for one in self.outs} | {"round", "step"}
         self.read: dict[str, Buffer] = {}
@@ -149,21 +154,20 @@ class HeldWriter:
         self.lines += lines
         grid: list[tuple[tuple[Size, str], ...]] = [tuple(reversed(programs)) or ((1, ""),)]
         if classes.tiled is not None:
-            blocks = -(-fixed_extent(classes.extent(classes.tiled)) // classes.blocks[classes.tiled])
+            blocks = ex.ceildiv(classes.extent(classes.tiled), classes.blocks[classes.tiled])
             grid.append(((blocks, ""),))
         for one, block in classes.blocks.items():
             name = self.names.new("at")
-            start = f"tl.program_id(1) * {block} + " if one == classes.tiled else ""
+            start = f"tl.program_id(1).to(tl.int64) * {block} + " if one == classes.tiled else ""
             self.lines.append(f"{name} = {start}tl.arange(0, {block})")
             classes.places[one] = name
-            length = fixed_extent(classes.extent(one))
-            if length % block:
-                classes.masks[one] = f"({name}%s < {length})"
+            length = classes.extent(one)
+            if length.value is None or length.value % block:
+                classes.masks[one] = f"({name}%s < {wrapped(self.printer.expression(length), 5)})"
         return tuple(grid)
 
     def _shape(self, value: Value, kept: Sequence[int]) -> str:
-        sizes = [self.classes.blocks[self.classes.of(value, d)] for d in kept]
-        return f"({', '.join(map(str, sizes))},)" if len(sizes) == 1 else f"({', '.join(map(str, sizes))})"
+        return _extents([self.classes.blocks[self.classes.of(value, d)] for d in kept])
 
     def _store(self, root: Root) -> None:
         time = self._time_of(root)
@@ -291,7 +295,7 @@ class HeldWriter:
         parts = [self._look(view, value, time, kept) for view in value.operands]
         text = " * ".join(wrapped((one, 0 if not one.isidentifier() else 9), 9) for one in parts)
         axes = [place for place, d in enumerate(kept) if d >= rank]
-        full = f"tl.full(({', '.join(map(str, blocks))}{',' if len(blocks) == 1 else ''}), 0, dtype=tl.float32)"
+        full = f"tl.full({_extents(blocks)}, 0, dtype=tl.float32)"
         body = self._variable(f"{full} + {text}", "body")
         mask = self._mask(value, kept, {d for d in kept if d >= rank})
 
@@ -330,9 +334,7 @@ class HeldWriter:
     def _chosen(self, value: Value, time: int | None) -> str:
         kept = self.classes.kept(value, time)
         texts = [self._look(view, value, time) for view in value.operands]
-        made = texts[-1]
-        if value.attributes["cases"][-1]:
-            raise CannotGenerate("a recurrence with a choice that is not known")
+        made = texts[-1]  # the last takes what is left
         for text, bounds in reversed(list(zip(texts, value.attributes["cases"]))[:-1]):
             conditions = []
             for low, place, high in bounds:
@@ -377,12 +379,25 @@ class HeldWriter:
             raise CannotGenerate("a recurrence that looks at another round")
         text = self._bound(inner, inner_time)
         own = self.classes.kept(inner, inner_time)
-        order = []
+        blocks = [self.classes.blocks[self.classes.of(inner, d)] for d in own]
+        order: list[int] = []
         for d in own:
-            (at,) = lanes_of((view.index[d],)) if len(lanes_of((view.index[d],))) == 1 else (-1,)
-            if view.index[d] != lane(at) or at not in kept or at in order:
-                raise CannotGenerate("a recurrence in which places are moved")
-            order.append(at)
+            place = view.index[d]
+            among = [at for at in lanes_of((place,)) if at in kept]
+            if len(among) > 1 or any(at in lanes_of([view.index[e] for e in own if e != d]) for at in among):
+                raise CannotGenerate("a recurrence in which places are moved aslant")
+            own_class = self.classes.of(inner, d)
+            if [(place, own_class)] != [(lane(at), self.classes.of(value, at)) for at in among]:
+                full = f"tl.full({_extents(blocks)}, 0, dtype=tl.{register_type(inner.dtype)}) + {text}"
+                if among:
+                    count = self.classes.blocks[self.classes.of(value, among[0])]
+                    at = self._expression(place, value, time, among)
+                    text = self._gathered(full, blocks, len(order), at, count)
+                    blocks[len(order)] = count
+                else:
+                    text = self._picked(full, blocks, len(order), self._expression(place, value, time, ()))
+                    del blocks[len(order)]
+            order += among
         self._refuse_moved(view, value, inner_time)
         if not order or (len(kept) == len(own) and order == list(kept)):
             return text
@@ -393,10 +408,30 @@ class HeldWriter:
             text if len(ranked) == len(kept) else f"{text}[{', '.join(':' if d in ranked else 'None' for d in kept)}]"
         )
 
+    def _gathered(self, text: str, blocks: Sequence[int], axis: int, places: str, count: int) -> str:
+        """``text``, a block of extents ``blocks``, at ``count`` other ``places`` along ``axis``; where these lie outside of it, some
+        element."""
+        spread = ", ".join(":" if d == axis else "None" for d in range(len(blocks)))
+        inside = f"tl.minimum(tl.maximum({places}, 0), {blocks[axis] - 1})"
+        index = inside
+        if len(blocks) > 1:
+            shape = [*blocks]
+            shape[axis] = count
+            index = f"tl.broadcast_to(({inside})[{spread}], {_extents(shape)})"
+        return self._variable(f"tl.gather({text}, {index}, {axis})", "moved")
+
+    def _picked(self, text: str, blocks: Sequence[int], axis: int, place: str) -> str:
+        """The elements of ``text``, a block of extents ``blocks``, at one ``place`` along ``axis``."""
+        spread = ", ".join(":" if d == axis else "None" for d in range(len(blocks)))
+        along = f"tl.arange(0, {blocks[axis]})" + (f"[{spread}]" if len(blocks) > 1 else "")
+        return self._variable(f"tl.sum(tl.where({along} == {place}, {text}, 0), axis={axis})", "picked")
+
     def _refuse_moved(self, view: View, value: Value, inner_time: int | None) -> None:
         """Raise where ``view`` looks at another place along an axis of programs than that of the program: each knows its own alone."""
         for d, (place, extent) in enumerate(zip(view.index, view.value.shape)):
             if d == inner_time or lift(extent).value == 1:
+                continue
+            if self.classes.of(view.value, d) in self.classes.blocks:
                 continue
             (at,) = lanes_of((place,)) if len(lanes_of((place,))) == 1 else (-1,)
             if place != lane(at) or self.classes.of(value, at) != self.classes.of(view.value, d):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from kernlint.generate.values import CannotGenerate, lane
 from kernlint.workload import Expr, Lane, Opaque, Size, Tensor
@@ -27,11 +28,14 @@ def index_of(base: Tensor, view: Tensor, sizes: Mapping[Atom, float]) -> tuple[E
         if lift(extent).value != 1 and lift(stride).value != 0
     ]
     offset = lift(view.offset) - lift(base.offset)
-    terms += [(Expr({monomial: count}), lift(1)) for monomial, count in offset.terms.items()]
+    for one in (Expr({monomial: count}) for monomial, count in offset.terms.items()):
+        # What is looked at from the end of an axis is its whole length, less something.
+        less = (one.evaluate(sizes) or 0) < 0
+        terms.append((-one, lift(-1)) if less else (one, lift(1)))
     for stride, term in terms:
         for axis, times in _axes(base, stride, sizes):
             places[axis] = places[axis] + term * times
-    return _carried(base, view, places, sizes)
+    return _carried(base, view, _borrowed(base, view, places, sizes), sizes)
 
 
 def _axes(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> list[tuple[int, Expr]]:
@@ -57,6 +61,21 @@ def _axes(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> list[tuple
         if rest.evaluate(sizes):
             return [(axis, lift(1)), *_axes(base, rest, sizes)]
     raise CannotGenerate(f"no axis of `{base.name}` has the stride {stride}")
+
+
+def _borrowed(base: Tensor, view: Tensor, places: Sequence[Expr], sizes: Mapping[Atom, float]) -> list[Expr]:
+    """``places`` with a length of each axis that begins below zero taken from the axis outside it."""
+    assert base.shape is not None and base.strides is not None
+    starts: dict[Atom, Size] = dict.fromkeys(_ends(view), 0)
+    found = list(places)
+    axes = [d for d, extent in enumerate(base.shape) if lift(extent).value != 1]
+    axes.sort(key=lambda d: lift(base.strides[d]).evaluate(sizes) or 0)  # type: ignore[index]
+    for axis, outer in pairwise(axes):
+        first = found[axis].substitute(starts).evaluate(sizes)
+        extent = lift(base.shape[axis])
+        if first is not None and first < 0 and lift(base.strides[outer]) == lift(base.strides[axis]) * extent:
+            found[axis], found[outer] = found[axis] + extent, found[outer] - 1
+    return found
 
 
 def _carried(base: Tensor, view: Tensor, places: list[Expr], sizes: Mapping[Atom, float]) -> tuple[Expr, ...]:

@@ -7,22 +7,23 @@ reduction goes over the columns, so that its results are one for each row. Kerne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kernlint.generate.held_axes import dependents, is_end, rounds_of
 from kernlint.generate.product_plan import around_product
 from kernlint.generate.scans import is_held
 from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
 from kernlint.generate.terms import CHUNK, COLUMNS
-from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
+from kernlint.generate.values import CannotGenerate, TooMuch, Value, View, identity, lane, lanes_of, looked_through
 from kernlint.generate.work import SHORT, Root, Work, count, is_short, made_often, merged, whole
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane, Size
 from kernlint.workload.expr import Atom, lift
 
 
-def plan(outputs: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Work]:
-    """The kernels that compute ``outputs``, in order, for open sizes of about ``sizes``. Raises :class:`CannotGenerate`."""
+def plan(outputs: Sequence[Value], sizes: Mapping[Atom, float], changed: Collection[int] = ()) -> list[Work]:
+    """The kernels that compute ``outputs``, in order, for open sizes of about ``sizes``; those of ``changed``, by identity, go to memory
+    that they are made of. Raises :class:`CannotGenerate`."""
     order = list(walk_all(outputs))
     rank = {id(value): number for number, value in enumerate(order)}
     stored: dict[int, Value] = {id(value): value for value in outputs if value.op != "input"}
@@ -36,7 +37,7 @@ def plan(outputs: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Work]:
                 raise CannotGenerate(f"a {found.value.op} that no kernel makes of what lies in memory") from None
             stored[id(found.value)] = found.value
     ordered = [work for key in sorted(works, key=lambda key: rank[key]) for work in works[key]]
-    return merged(ordered, stored, sizes)
+    return merged(ordered, stored, sizes, changed)
 
 
 #: Parts of a result that get a store each.
@@ -94,7 +95,7 @@ def _apart(target: Value) -> list[tuple[Value, int, Expr]]:
     seen = Seen()
     try:
         look(target, identity(target.shape), {}, seen, target)
-    except Stored:
+    except (Stored, TooMuch):
         return []
     if seen.reductions or seen.products or seen.scans:
         return []
@@ -128,9 +129,15 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
         (one for one in dependents(root, lambda value: id(value) in stored and value is not root) if is_held(one)), None
     )
     if held is not None:
-        return _through_rounds(root, held, stored)
+        return _through_rounds(root, held, stored, sizes)
     seen = Seen()
-    look(root, identity(root.shape), stored, seen, root)
+    try:
+        look(root, identity(root.shape), stored, seen, root)
+    except TooMuch:
+        often = made_often(root, seen, stored)
+        if often is None:
+            raise
+        raise Stored(often) from None
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
     if seen.scans:
         return _along_scans(root, seen, dims, stored)
@@ -159,17 +166,24 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     return work
 
 
-def _through_rounds(root: Value, held: Value, stored: Mapping[int, Value]) -> Work:
+def _through_rounds(root: Value, held: Value, stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> Work:
     """The kernel of what is made of states that one program holds, round by round."""
 
     def known(value: Value) -> bool:
         return (id(value) in stored and value is not root) or value.op == "input"
 
+    first, update = (
+        [value for view in half for value in dependents(view.value, known)]
+        for half in (held.operands[: len(held.operands) // 2], held.operands[len(held.operands) // 2 :])
+    )
+    begun = set(map(id, first)) - set(map(id, update))
     for one in (root, *(view.value for view in held.operands)):
         for value in dependents(one, known):
             other = value.operands[0].value if is_end(value) else value
             if is_held(other) and other.attributes["carried"] != held.attributes["carried"]:
                 raise Stored(value)
+            if value.op == "reduce" and id(value) in begun and is_short(value, sizes):
+                continue  # made once, before the rounds
             if value.op in ("reduce", "scan", "scattered", "partial", "pick", *PRODUCTS) and not _waits(value):
                 raise Stored(value)  # which no round needs a state for
     try:

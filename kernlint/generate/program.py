@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 
 from kernlint.generate.computation import Lost
-from kernlint.generate.values import CannotGenerate, Divided, TooManyKernels, Unbound
+from kernlint.generate.values import CannotGenerate, Divided, TooMuch, Unbound
 from kernlint.generate.writing import Rewritten, Writing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -46,7 +46,7 @@ def _shorter(program: Program, entry: str) -> Rewritten:
     found: Rewritten | CannotGenerate
     try:
         found = _as_the_reference(program, entry, SHORT_LOOP)
-    except TooManyKernels as error:
+    except TooMuch as error:
         found = error
     if isinstance(found, CannotGenerate) or len(found.kernels) >= _MANY_KERNELS:
         try:

@@ -76,7 +76,10 @@ def _aside(view: View, space: tuple[Size, ...], made: dict[int, tuple[Value, Val
     inner = view.value
     if inner.op == "choose" and inner.attributes.get("before"):
         return view  # a state of the round before
-    if all(place == lane(min(lanes_of((place,)), default=0)) or place.value == 0 for place in view.index):
+    if all(
+        lift(extent).value == 1 or any(place == lane(d) and lift(space[d]) == lift(extent) for d in lanes_of((place,)))
+        for place, extent in zip(view.index, inner.shape)
+    ):
         return View(_in_place(inner, made), view.index)
     used = sorted(lanes_of(view.index))
     moved: dict[Atom, Size] = {Lane(d): lane(number) for number, d in enumerate(used)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from kernlint.generate.terms import COLUMNS, MOST_PLACES
-from kernlint.generate.values import CannotGenerate, Value, lane, lanes_of, looked_through
+from kernlint.generate.values import TooMuch, Value, lane, lanes_of, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Lane, Opaque
 
@@ -39,7 +39,7 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
         return
     seen.visited.add(key)
     if len(seen.visited) > MOST_PLACES:
-        raise CannotGenerate("each element is made of too many others")
+        raise TooMuch("each element is made of too many others")
     seen.found.append((value, index))
     if value is not root and (id(value) in stored or value.op == "input"):
         return

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kernlint.generate.precision import rounded
-from kernlint.generate.values import CannotGenerate, Value, View, looked_through
+from kernlint.generate.values import CannotGenerate, TooMuch, Value, View, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
 from kernlint.workload import dtype as dt
@@ -116,7 +116,7 @@ class Terms:
         key = id(value), tuple(index), bounds
         if key not in self._made:
             if len(self._made) >= MOST_PLACES:
-                raise CannotGenerate("each element is made of too many others")
+                raise TooMuch("each element is made of too many others")
             self._made[key] = self._term(value, tuple(index), bounds)
         return self._made[key]
 

@@ -29,6 +29,8 @@ _STEPS = 4
 _LONG, _MUCH, _VAST = 1024, 1 << 18, 1 << 23
 #: Rows of a program that goes through a recurrence place by place.
 _IN_TURN = 128
+#: Elements of a tile whose neighbouring rows add up a few columns.
+_FEW_COLUMNS = 8192
 #: Neighbouring bytes of a tile in two dimensions.
 _ACROSS = 256
 
@@ -91,7 +93,12 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
             while held > 16 and form.rows / held < 2 * _BUSY:
                 held //= 2
             return Extents(held, width, False, _warps(held * width, 64))
-        rows = min(high, 64 if form.bytes > 2 else 128)
+        least = 64 if form.bytes > 2 else 128
+        rows = min(high, max(least, _FEW_COLUMNS // width))
+        while rows > least and form.rows / rows < 2 * _BUSY:
+            rows //= 2
+        if rows > least and not in_parts:
+            return Extents(rows, width, False, _warps(rows * width, 64))
         columns = min(width, 4096 // rows)
         loops = columns < width or in_parts
         return Extents(rows, columns, loops, _warps(rows * columns, 16 if loops else 32))

@@ -21,8 +21,8 @@ class CannotGenerate(Exception):
     """The computation holds something that no generated kernel does; the message says what, for the user."""
 
 
-class TooManyKernels(CannotGenerate):
-    """It would take more kernels than are worth writing."""
+class TooMuch(CannotGenerate):
+    """It would take more kernels, or more of one, than are worth writing."""
 
 
 class Unbound(Exception):

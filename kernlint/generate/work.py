@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kernlint.generate.seen import Seen, Stored, look
 from kernlint.generate.terms import COLUMNS, Bounds
-from kernlint.generate.values import Value, identity, lanes_of
+from kernlint.generate.values import TooMuch, Value, identity, lanes_of
 from kernlint.records import dataclass, replace
 from kernlint.workload import Expr, Size
 from kernlint.workload.expr import Atom, lift
@@ -112,7 +112,11 @@ def _loads(seen: Seen, stored: Mapping[int, Value]) -> int:
     return sum(value.op == "input" or id(value) in stored for value, _ in seen.found)
 
 
-def merged(works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
+def merged(
+    works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[Atom, float], changed: Collection[int]
+) -> list[Work]:
+    """``works`` with those that go through the same rows and columns as one; ``changed`` are values that go to memory which they are
+    made of."""
     made: list[Work] = []
     for work in works:
         before = set(map(id, needs(work, stored)))
@@ -121,7 +125,7 @@ def merged(works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[At
             if any(i > at for i in late):
                 continue
             both = _together(other, work)
-            if both is not None and _still_fits(both, stored, sizes):
+            if both is not None and _is_written_once(both, changed) and _still_fits(both, stored, sizes):
                 made[at] = both
                 break
         else:
@@ -144,6 +148,12 @@ def _together(one: Work, other: Work) -> Work | None:
     return Work((*one.roots, *other.roots), one.rows, one.columns or other.columns, None, one.chunks)
 
 
+def _is_written_once(work: Work, changed: Collection[int]) -> bool:
+    """Whether no two programs make the same element of what is ``changed``: the second would find what the first has made of it."""
+    along = [any(dim >= COLUMNS for dim in lanes_of(root.index)) for root in work.roots]
+    return not any(along) or all(own or id(root.target) not in changed for own, root in zip(along, work.roots))
+
+
 def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> bool:
     """Whether each root can be made from what lies in memory before, with reductions over the columns alone."""
     own = {id(root.target) for root in work.roots}
@@ -155,7 +165,7 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
         seen = Seen()
         try:
             look(root.value, root.index, before, seen, root.value)
-        except Stored:
+        except (Stored, TooMuch):
             return False
         if not seen.reductions and made_often(root.value, seen, before) is not None:
             return False

@@ -21,7 +21,7 @@ from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.values import CannotGenerate, TooManyKernels, Value, exchanged
+from kernlint.generate.values import CannotGenerate, TooMuch, Value, exchanged
 from kernlint.generate.work import Work, inputs_of, needs
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
@@ -38,12 +38,14 @@ _MOST_KERNELS = 12
 
 
 class Rewritten:
-    """The text of the kernels and of the body of the function that launches them; ``fixed``: for the extents alone that it asserts."""
+    """The text of the kernels and of the body of the function that launches them; ``fixed``: for the extents alone that it asserts;
+    ``narrowed``: with halves where the computation has single precision."""
 
-    def __init__(self, kernels: Sequence[Kernel], body: Sequence[str], fixed: bool) -> None:
+    def __init__(self, kernels: Sequence[Kernel], body: Sequence[str], fixed: bool, narrowed: bool) -> None:
         self.kernels = kernels
         self.body = body
         self.fixed = fixed
+        self.narrowed = narrowed
 
 
 def _equal(name: str, number: Any) -> str:
@@ -182,7 +184,7 @@ class Writing(Computation):
         if not outputs:
             raise CannotGenerate("nothing is returned or changed that is a tensor")
         self._look_for_parts(outputs.values())
-        works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+        works = self._planned(outputs)
         whole = outputs, works
         for _ in range(_MOST_KERNELS):
             new = self._cut(works)
@@ -190,11 +192,11 @@ class Writing(Computation):
                 break
             made: dict[int, Value] = {}
             outputs = {key: exchanged(value, new, made) for key, value in outputs.items()}
-            works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+            works = self._planned(outputs)
         if len(works) > _MOST_KERNELS:
             outputs, works = whole  # what the parts of one reduction wait for is cut into parts again and again
         if len(works) > _MOST_KERNELS:
-            raise TooManyKernels(f"it would take {len(works)} kernels")
+            raise TooMuch(f"it would take {len(works)} kernels")
         finals = {id(value) for value in outputs.values()}
         body: list[str] = []
         kernels: list[Kernel] = []
@@ -231,7 +233,12 @@ class Writing(Computation):
         # The lines before it name sizes, which are read above them.
         sizes = self.host.size_lines()
         divided = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
-        return Rewritten(kernels, [*checks, *prepared, *sizes, *divided, *reach, *body], bool(extents or divided))
+        body = [*checks, *prepared, *sizes, *divided, *reach, *body]
+        return Rewritten(kernels, body, bool(extents or divided), self.narrowed)
+
+    def _planned(self, outputs: Mapping[Any, Value]) -> list[Work]:
+        values = {id(value): value for value in outputs.values()}
+        return plan(list(values.values()), self.sizes, {id(outputs[path]) for path in self.updates})
 
     def _allocated(self, target: Value, device: str, works: Sequence[Work], finals: set[int]) -> str:
         """The line that makes the memory of ``target``: that of what it is scattered to, where nothing else needs that."""

@@ -23,10 +23,10 @@ from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Rais
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.interpret.reading.modules import is_guarded_main
 from kernlint.interpret.trials import call_methods, call_test
 from kernlint.interpret.values import Class, Function, Jit, Namespace, Presumed, Unknown
 from kernlint.records import dataclass
+from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Tensor, Workload, concrete
 

@@ -14,9 +14,9 @@ import libcst as cst
 from kernlint.errors import SourceError
 from kernlint.interpret.project import interest, mentioning
 from kernlint.interpret.reading.launching import assigned
-from kernlint.interpret.reading.modules import is_guarded_main
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.source import read_source
+from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import parameters
 

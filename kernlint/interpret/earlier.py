@@ -87,6 +87,10 @@ class Readings:
         #: By the identity of a function's node, with the function.
         self._versions: dict[int, tuple[Function, _Version | None]] = {}
 
+    def for_another_call(self) -> Readings:
+        """The same for the program asked about another call: what it says of a kernel is held against that version anew."""
+        return Readings(self._earlier)
+
     def ask(self, jit: Jit, what: Any, values: Mapping[str, Any], find_out: Callable[[], _T]) -> _T:
         """``find_out()`` about the kernel of ``jit`` when it gets ``values``; ``what`` tells apart what is asked about these."""
         function = jit.function
@@ -205,12 +209,8 @@ def _looked_up(closure: Scope, name: str) -> Any:
 
 def _names(function: Function) -> list[str]:
     """The names that are looked up in the parameters and the body of ``function``, each once."""
-    node, module = function.node, function.module
-    parts = node.params, node.body
-    others = {id(found.attr) for part in parts for found in module.within(part, cst.Attribute)}
-    others.update(id(found.keyword) for part in parts for found in module.within(part, cst.Arg))
-    found = (name for part in parts for name in module.within(part, cst.Name))
-    return list(dict.fromkeys(name.value for name in found if id(name) not in others))
+    parts = function.node.params, function.node.body
+    return list(dict.fromkeys(name.value for part in parts for name in function.module.variables(part)))
 
 
 def _stands(function: Function) -> tuple[Span, tuple[str, ...]]:

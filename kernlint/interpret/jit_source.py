@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import libcst as cst
@@ -62,39 +62,33 @@ def binding_problem(node: cst.FunctionDef, args: list[Any], kwargs: Mapping[str,
     return f"is called without `{missing[0]}`" if missing else ""
 
 
+def _assigns(node: cst.CSTNode, name: str) -> bool:
+    """Whether ``node`` assigns something to ``name`` alone."""
+    targets = (
+        [target.target for target in node.targets] if type(node) is cst.Assign
+        else [node.target] if isinstance(node, (cst.AugAssign, cst.AnnAssign)) else []
+    )  # fmt: skip
+    return any(isinstance(target, cst.Name) and target.value == name for target in targets)
+
+
 def assignment(body: Any, name: str) -> cst.CSTNode | None:
     """The last statement of a loop body that assigns ``name``."""
-    found: cst.CSTNode | None = None
-    for statement in body:
-        for node in walk(statement):
-            if type(node) is cst.Assign:
-                targets = [t.target for t in node.targets]
-            elif type(node) is cst.AugAssign or type(node) is cst.AnnAssign:
-                targets = [node.target]
-            else:
-                continue
-            if any(isinstance(t, cst.Name) and t.value == name for t in targets):
-                found = node
-    return found
+    found = [node for statement in body for node in walk(statement) if _assigns(node, name)]
+    return found[-1] if found else None
+
+
+def _given_at_top(module: Module, name: str) -> Iterator[cst.BaseExpression]:
+    """What statements of ``module`` itself assign to ``name``."""
+    for statement in module.tree.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, (cst.Assign, cst.AnnAssign)) and part.value is not None and _assigns(part, name):
+                yield part.value
 
 
 def plain_global(module: Module, name: str) -> bool:
     """Whether every assignment of ``name`` at module level makes a plain value, not a ``tl.constexpr``."""
-    found = False
-    for statement in module.tree.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            value: cst.BaseExpression | None = None
-            targets: list[cst.BaseExpression] = []
-            if isinstance(part, cst.Assign):
-                targets, value = [t.target for t in part.targets], part.value
-            elif isinstance(part, cst.AnnAssign):
-                targets, value = [part.target], part.value
-            if value is None or not any(isinstance(t, cst.Name) and t.value == name for t in targets):
-                continue
-            if may_be_constexpr(value):
-                return False
-            found = True
-    return found
+    given = [*_given_at_top(module, name)]
+    return bool(given) and not any(map(may_be_constexpr, given))
 
 
 def may_be_constexpr(value: cst.BaseExpression) -> bool:
@@ -107,19 +101,10 @@ def may_be_constexpr(value: cst.BaseExpression) -> bool:
 
 def torch_dtype(module: Module, name: str) -> bool:
     """Whether ``name`` is imported from torch or set to one of torch's types at module level."""
-    for statement in module.tree.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(part, cst.Assign) and any(
-                isinstance(t.target, cst.Name) and t.target.value == name for t in part.targets
-            ):
-                return (dotted_name(part.value) or "").startswith("torch.")
-            if (
-                isinstance(part, cst.ImportFrom)
-                and dotted_name(part.module) == "torch"
-                and not isinstance(part.names, cst.ImportStar)
-            ) and any((a.evaluated_alias or a.evaluated_name) == name for a in part.names):
-                return True
-    return False
+    if module.imports.get(name, "").rpartition(".")[0] == "torch":
+        return True
+    given = next(_given_at_top(module, name), None)
+    return given is not None and (dotted_name(given) or "").startswith("torch.")
 
 
 def may_be_jit(function: Function) -> bool:

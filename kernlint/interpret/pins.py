@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,10 +12,13 @@ from kernlint.interpret.api import Target, parse_version, supported
 from kernlint.records import replace
 
 #: Files that name what a project needs; of an installed package that is its metadata.
-_NAMED = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "*.dist-info/METADATA")
+_NAMED = (
+    "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "*.dist-info/METADATA",
+    "environment*.y*ml", "README*",
+)  # fmt: skip
 #: What stands in the topmost folder of a project.
 _TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-_HIGHEST, _LONGEST, _MOST = 8, 200_000, 8
+_HIGHEST, _LONGEST, _MOST = 8, 200_000, 16
 
 #: Releases of torch and the Triton that each is built with; the last stands for all that are newer.
 _BUILT_WITH = {
@@ -32,6 +34,12 @@ _POETRY = re.compile(r"""^\s*(triton|torch)\s*=\s*["'](\^?)\s*(\d[\d.*]*)""", re
 #: A requirement on another vendor's fork of Triton (``triton-ascend==3.2``).
 _FORK = re.compile(
     r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?((?:pytorch[-_])?triton[-_](?:ascend|gcu|metax|mlu|musa|npu|xpu))\b(?![-_.])""",
+    re.I,
+)
+#: What prose and commands of installation name (``pip install torch==2.0.1``, "tested with Triton 2.1.0"), which is no measurement
+#: ("Triton 2.1 ms", "torch 3.5x") and no bound ("torch 2.1+").
+_TOLD = re.compile(
+    r"\b(triton|(?:py)?torch)\s*(?:={1,3}\s*| v?)([1-3]\.1?\d)(?:\.\d+)*(?![\w.%]|\s*(?:\+|or\b|and\b|[a-z]{0,2}s\b|[TG]))",
     re.I,
 )
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
@@ -88,11 +96,7 @@ def requirement_files(path: str) -> Iterator[Path]:
 @lru_cache(maxsize=1024)
 def _files_in(folder: Path, mtime_ns: int) -> tuple[Path, ...]:
     """Those of one folder, as it was at a time."""
-    names = sorted(os.listdir(folder))
-    found = []
-    for named in _NAMED:
-        first, *below = named.split("/")
-        found += [folder.joinpath(name, *below) for name in fnmatch.filter(names, first)][:_MOST]
+    found = [path for named in _NAMED for path in sorted(folder.glob(named))[:_MOST]]
     return tuple(found)
 
 
@@ -109,7 +113,12 @@ def _asked_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]
     """The requirements on Triton, on torch and on a ``fork`` of Triton in a file, one a line; time and size tell apart what is not the
     same file any more."""
     found: dict[str, list[str]] = {}
-    for line in Path(path).read_text("utf-8", "replace").splitlines():
+    text = Path(path).read_text("utf-8", "replace")
+    if os.path.basename(path).startswith(("README", "environment")):
+        for name, release in _TOLD.findall(text):
+            found.setdefault(name.lower().removeprefix("py"), []).append(f"=={release}")
+        return found
+    for line in text.splitlines():
         if required := _REQUIRED.match(line):
             found.setdefault(required[1].lower(), []).append("".join(required[2].split()).strip(","))
         elif poetry := _POETRY.match(line):

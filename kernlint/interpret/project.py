@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 
 import libcst as cst
@@ -30,7 +29,7 @@ _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "venv", 
 #: Folders above a file among which its project begins.
 _HIGHEST = 8
 #: Files that are looked through, and bytes of one that is read.
-_MOST_FILES, _LONGEST = 4000, 400_000
+_MOST_FILES, LONGEST = 4000, 400_000
 
 
 def project_root(path: str) -> Path | None:
@@ -50,13 +49,13 @@ def project_root(path: str) -> Path | None:
     return package if package != Path(os.path.realpath(path)).parent else None
 
 
-def python_files(root: Path) -> Iterator[Path]:
-    """The Python files below ``root``, tests and benchmarks first, as many as are worth a look."""
+def files_below(root: Path, suffixes: tuple[str, ...] = (".py",)) -> Iterator[Path]:
+    """The Python files below ``root``, or those of other ``suffixes``, tests and benchmarks first, as many as are worth a look."""
     found: list[tuple[int, str]] = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
         found += [
-            (interest(folder, name), os.path.join(folder, name)) for name in sorted(names) if name.endswith(".py")
+            (interest(folder, name), os.path.join(folder, name)) for name in sorted(names) if name.endswith(suffixes)
         ]
         if len(found) > _MOST_FILES:
             break
@@ -80,41 +79,17 @@ def mentioning(sought: Mapping[str, Iterable[str]]) -> Iterator[Path]:
         own = Path(os.path.realpath(path))
         module = (own.parent.name if own.name == "__init__.py" else own.stem).encode()
         wanted.append((own, (module, own.parent.name.encode()), [word.encode() for word in words]))
-    for file in python_files(root):
+    for file in files_below(root):
         try:
             if any(file == own for own, _, _ in wanted) or file.is_symlink():
                 continue
-            data = read_regular(str(file), _LONGEST + 1)
+            data = read_regular(str(file), LONGEST + 1)
         except (OSError, ValueError):
             continue
-        if len(data) > _LONGEST:
+        if len(data) > LONGEST:
             continue
         if any(any(w in data for w in words) and any(p in data for p in places) for _, places, words in wanted):
             yield file
-
-
-@lru_cache(maxsize=64)
-def importer(path: str, name: str) -> Path | None:
-    """A file of the project, or beside ``path`` where there is none, that imports ``name`` from the module there, or may read it as an
-    attribute of it."""
-    own = Path(os.path.realpath(path))
-    if own.suffix != ".py" or not own.is_file():
-        return None
-    word = re.escape(name)
-    reads = re.compile(rf"import\s*\([^)]*\b{word}\b|import[^\n(]*\b{word}\b|import\s*\*|\.{word}\b".encode())
-    beside = (
-        (one for one in sorted(own.parent.glob("*.py")) if one != own and not one.is_symlink())
-        if project_root(path) is None
-        else ()
-    )
-    for file in (*islice(beside, _MOST_FILES), *mentioning({path: [name]})):
-        try:
-            data = read_regular(str(file), _LONGEST)
-        except (OSError, ValueError):
-            continue
-        if own.stem.encode() in data and name.encode() in data and reads.search(data):
-            return file
-    return None
 
 
 def is_left(module: Module, function: str) -> bool:
@@ -123,7 +98,9 @@ def is_left(module: Module, function: str) -> bool:
         return False
     defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
     mentions = sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"')
-    return mentions <= defined and not any(mentioning({module.path: [function]}))
+    own = re.compile(rf"^\s*def {function}\b", re.MULTILINE)  # a file that has one of that name means its own
+    others = (file.read_text("utf-8", "replace") for file in mentioning({module.path: [function]}))
+    return mentions <= defined and all(own.search(text) for text in others)
 
 
 #: Folders of a project that packages stand in.

@@ -125,15 +125,12 @@ class Told:
         )
 
     def _severity(self, candidate: Candidate, gain: Gain | None) -> str:
-        """What rests on an assumption is a remark, and so is what is only slow, unless the change is sure to gain at sizes that
-        the code tells, or gains at any."""
-        rule, proven = candidate.finding.rule, candidate.finding.severity
-        if candidate.assumed or not self._pays(rule, gain):
-            return "info"
-        sure = rule.at_any_size if gain is None else gain.sure
-        if proven == "warning" and rule.category not in NOT_ABOUT_SPEED and not sure:
-            proven = "info"
-        return self.job.settings.severity.get(rule.code, proven)
+        """The level that is left once the change has its price, unless the configuration sets another."""
+        from kernlint.rules.levels import priced
+
+        finding, pays = candidate.finding, self._pays(candidate.finding.rule, gain)
+        level, told = priced(finding, bool(candidate.assumed) or not pays, None if gain is None else gain.sure)
+        return self.job.settings.severity.get(finding.rule.code, level) if told else level
 
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:
         """Whether the change of a finding is worth making: whatever it gains where that is not the point. A choice that somebody

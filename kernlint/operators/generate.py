@@ -108,4 +108,5 @@ def _written(program: Program, entry: str, itself: bool) -> Attempt:
         return Attempt(None, f"the kernels written for it would not parse ({error})")
     unproven = FROM_ITSELF if itself else UNPROVEN
     notes = (unproven, *((FIXED,) if made.fixed else ()))
-    return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", notes)), anew=True)
+    numerics = "changed" if made.narrowed else "reordered"
+    return Attempt(Rewriting(tuple(changes), Effects("unsafe", numerics, "same", notes)), anew=True)

@@ -44,6 +44,14 @@ class TileNames:
     k: str
     bound: frozenset[str] = frozenset()
 
+    def settings(self, tile: Tile) -> str:
+        """What to set for ``tile``; a constant behind two extents is named once."""
+        constants = {self.m: tile.m, self.n: tile.n, self.k: tile.k}
+        return ", ".join(
+            f"{name}={value}"
+            for name, value in (*constants.items(), ("num_warps", tile.num_warps), ("num_stages", tile.num_stages))
+        )
+
 
 @dataclass(frozen=True)
 class Foreseen:

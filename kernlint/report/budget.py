@@ -20,7 +20,8 @@ from kernlint.cost.result import StepTime
 from kernlint.records import dataclass
 from kernlint.report.operations import operations
 from kernlint.report.roofs import Roof, roofs
-from kernlint.verdict.speedup import round_ratio, round_us
+from kernlint.verdict.published import Published, published
+from kernlint.verdict.speedup import round_us
 from kernlint.verdict.why_not import Answer, why_not
 from kernlint.version import __version__
 from kernlint.workload import HostSync, Launch, Repeat, Step, TorchOp, concrete
@@ -35,7 +36,7 @@ SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
-class StepBudget:
+class StepBudget(Published):
     """One step of a call, all its runs together.
 
     ``kind`` is launch, torch, sync, event or loop; ``depth`` counts the Python loops around it and ``count`` its runs in
@@ -72,22 +73,14 @@ class StepBudget:
         return self.flops / self.gpu_us * 1e6 if self.flops and self.gpu_us > 0 else None
 
     def to_json(self) -> dict[str, Any]:
+        sizes = {name: _whole(getattr(self, name)) for name in ("touched_bytes", "moved_bytes", "flops")}
+        terms = {name: round_us(us) for name, us in self.terms.items()}
         return {
-            "name": self.name,
-            "kind": self.kind,
-            "depth": self.depth,
-            "file": self.file,
-            "line": self.line,
+            **super().to_json(),
             "count": round(self.count, 2),
-            "touched_bytes": _whole(self.touched_bytes),
-            "moved_bytes": _whole(self.moved_bytes),
-            "flops": _whole(self.flops),
-            "unit": self.unit,
-            "bound": self.bound,
-            "gpu_us": round_us(self.gpu_us),
-            "host_us": round_us(self.host_us),
+            **sizes,
             "share": round(self.share, 4),
-            "terms": {name: round_us(us) for name, us in self.terms.items()},
+            "terms": terms,
         }
 
 
@@ -117,17 +110,11 @@ class CallBudget:
         return max(self.steps, key=lambda s: s.share, default=None)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "gpu_us": round_us(self.gpu_us),
-            "call_us": round_us(self.call_us),
-            "clock": self.clock,
-            "missing": list(self.missing),
-            "steps": [step.to_json() for step in self.steps],
-        }
+        return published(self, ("gpu_us", "call_us", "clock", "missing", "steps"))
 
 
 @dataclass(frozen=True)
-class Gain:
+class Gain(Published):
     """The predicted speedup of the change in one scope, with its 80 % interval."""
 
     speedup: float
@@ -135,17 +122,9 @@ class Gain:
     high: float
     worth: bool | None
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "speedup": round_ratio(self.speedup),
-            "low": round_ratio(self.low),
-            "high": round_ratio(self.high),
-            "worth": self.worth,
-        }
-
 
 @dataclass(frozen=True)
-class ChangeMade:
+class ChangeMade(Published):
     """The change that ``Budget.after`` has in it: its rule, what to do, and whether the verdict is to do it."""
 
     code: str | None
@@ -157,9 +136,6 @@ class ChangeMade:
     def title(self) -> str:
         """What to call it: the code and name of its rule, or the cause that no rule knows."""
         return f"{self.code} {self.name}" if self.code else self.name
-
-    def to_json(self) -> dict[str, Any]:
-        return {"code": self.code, "name": self.name, "method": self.method, "worth": self.worth}
 
 
 @dataclass(frozen=True)
@@ -194,28 +170,12 @@ class Budget:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data as ``schema/explain.schema.json`` describes it."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kernlint_version": __version__,
-            "model_version": MODEL_VERSION,
-            "file": self.file,
-            "entry": self.entry,
-            "device": self.device,
-            "scope": self.scope,
-            "sizes": dict(self.sizes),
-            "reason": self.reason,
-            "certainty": self.certainty,
-            "scenarios": [scenario.to_json() for scenario in self.scenarios],
-            "measured": self.measured,
-            "change": None if self.change is None else self.change.to_json(),
-            "headroom": None if self.headroom is None else self.headroom.to_json(),
-            "gains": {scope: gain.to_json() for scope, gain in self.gains.items()},
-            "before": self.before.to_json(),
-            "after": None if self.after is None else self.after.to_json(),
-            "reference": None if self.reference is None else self.reference.to_json(),
-            "roofs": [roof.to_json() for roof in self.roofs],
-            "why_not": None if self.why_not is None else [answer.to_json() for answer in self.why_not],
-        }
+        versions = {"schema_version": SCHEMA_VERSION, "kernlint_version": __version__, "model_version": MODEL_VERSION}
+        names = (
+            "file entry device scope sizes reason certainty scenarios measured change headroom gains before after reference "
+            "roofs why_not"
+        )
+        return {**versions, **published(self, names.split())}
 
 
 def budget(analysis: Analysis, refusals: bool = False) -> Budget:

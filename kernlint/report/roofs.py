@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kernlint.cost.device import Device
 from kernlint.cost.programs.constants import constants
 from kernlint.records import dataclass
 from kernlint.report.operations import FMA
+from kernlint.verdict.published import Published
 
 
 @dataclass(frozen=True)
-class Roof:
+class Roof(Published):
     """A limit: ``kind`` is bandwidth (``value`` in bytes per second) or peak (operations per second, a multiply-add
     counted as two). ``source`` says where the number is from."""
 
@@ -20,9 +20,6 @@ class Roof:
     kind: str
     value: float
     source: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": self.kind, "value": self.value, "source": self.source}
 
 
 def roofs(device: Device, units: Iterable[str]) -> tuple[Roof, ...]:

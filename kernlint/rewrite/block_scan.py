@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -17,10 +17,11 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.algorithm.cascade import cascade
 from kernlint.rules.algorithm.kl503_sequential_scalar_scan import BlockScan, ScalarScan, block_size, scalar_scans
-from kernlint.rules.algorithm.recurrence import associative_updates
+from kernlint.rules.proofs.iteration import iteration
 from kernlint.rules.proofs.source_text import bound_names
 from kernlint.syntax.walk import walk
 
+_UNKNOWN = "no scan is known to do this update"
 #: What leaves the result of each kind of update as it is.
 _NEUTRAL = {"sum": "0.0", "product": "1.0", "maximum": 'float("-inf")', "minimum": 'float("inf")', "linear": "0.0"}
 
@@ -49,10 +50,15 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
         raise CannotRewrite("a program handles several rows at a time")
     if not found.stores:
         raise CannotRewrite("the loop stores nothing, so that its results are to be reduced")
-    order = cascade(place.launch.kernel, found.loop)
-    if order is not None and order.coupled:
+    order, steps = cascade(place.launch.kernel, found.loop), iteration(place.launch.kernel, found.loop)
+    if order is None or steps is None:
+        raise CannotRewrite(_UNKNOWN)
+    if order.coupled:
         raise CannotRewrite("the carried variables need each other")
-    return _BlockScan(site.source, place, found, loop).edits()
+    others = [phi.name for phi in steps.carried if phi.name not in order.kinds]
+    if others:
+        raise CannotRewrite(f"`{others[0]}` moves on in the loop, and is none of its sums")
+    return _BlockScan(site.source, place, found, loop, order.kinds).edits()
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,15 @@ class _Update:
 
 
 class _BlockScan:
-    def __init__(self, source: Source, place: LaunchSource, found: ScalarScan, loop: cst.For) -> None:
+    def __init__(
+        self, source: Source, place: LaunchSource, found: ScalarScan, loop: cst.For, kinds: Mapping[str, str]
+    ) -> None:
         self.source = source
         self.place = place
         self.kernel: FunctionSource = place.kernel
         self.found = found
         self.loop = loop
+        self.kinds = kinds
         self.tl = place.tl
         if not isinstance(loop.body, cst.IndentedBlock) or loop.orelse is not None:
             raise CannotRewrite("the loop is not a plain block")
@@ -88,7 +97,9 @@ class _BlockScan:
         self.offsets = fresh_name("offsets", self.taken)
         self.mask = fresh_name("mask", self.taken)
         self.stop = self._stop()
-        self.moving = self._moving()
+        self.moving = self._names_made_of({self.index})
+        #: The carried variables, and what is made of them.
+        self.carried = self._names_made_of(set(kinds), updates=True)
         self._blocks: dict[str, str] = {}
         self._combines: dict[str, str] = {}
         self.accesses = [edit for call in self._calls() for edit in self._masked(call)]
@@ -106,14 +117,14 @@ class _BlockScan:
                 return args[1]
         raise CannotRewrite("the loop does not run over range(n)")
 
-    def _moving(self) -> set[str]:
-        """The variables that hold another value in each iteration, without the carried ones."""
-        found = {self.index}
+    def _names_made_of(self, names: set[str], updates: bool = False) -> set[str]:
+        """``names``, and the variables that an iteration computes from them; those that it only ``updates`` too, if asked."""
+        kinds = (cst.Assign, cst.AnnAssign, cst.AugAssign) if updates else (cst.Assign,)
+        found = set(names)
         for statement in self._statements():
-            if isinstance(statement, cst.Assign):
-                names = bound_names(statement)
-                if self._moves(statement.value, found):
-                    found |= names
+            value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)) else None
+            if value is not None and isinstance(statement, kinds) and self._moves(value, found):
+                found |= bound_names(statement)
         return found
 
     def _moves(self, node: cst.CSTNode, moving: Iterable[str]) -> bool:
@@ -146,7 +157,7 @@ class _BlockScan:
         return [TextEdit(end, end, f", mask={self.mask}" + ("" if store else f", other={self._neutral()}"))]
 
     def _neutral(self) -> str:
-        kinds = {self._kind(name, kind) for name, kind in (associative_updates(self.loop) or {}).items()}
+        kinds = {self._kind(name, kind) for name, kind in self.kinds.items()}
         return _NEUTRAL[kinds.pop()] if len(kinds) == 1 else "0.0"
 
     def _kind(self, name: str, kind: str) -> str:
@@ -169,16 +180,7 @@ class _BlockScan:
         return found[0]
 
     def _updates(self) -> list[_Update]:
-        updates = associative_updates(self.loop)
-        if updates is None:
-            raise CannotRewrite("no scan is known to do this update")
-        found = []
-        for name, kind in updates.items():
-            block = self.kernel.values.get(next(iter(self.kernel.names(name))))
-            if isinstance(block, Block) and block.base:
-                raise CannotRewrite(f"the pointer `{name}` moves on in the loop")
-            found.append(self._update(name, self._kind(name, kind), self._update_of(name)))
-        return found
+        return [self._update(name, self._kind(name, kind), self._update_of(name)) for name, kind in self.kinds.items()]
 
     def _update(self, name: str, kind: str, statement: cst.Assign | cst.AugAssign) -> _Update:
         if kind in ("maximum", "minimum"):
@@ -186,16 +188,27 @@ class _BlockScan:
             others = [a.value for a in call.args if not (isinstance(a.value, cst.Name) and a.value.value == name)]
             if call is not statement.value or len(others) != 1:
                 raise CannotRewrite(f"`{name}` is not updated by one tl.{kind} alone")
-            return _Update(name, kind, statement, (self._text(others[0]),))
+            return _Update(name, kind, statement, (self._text(self._free(others[0])),))
         if isinstance(statement, cst.AugAssign):
             negative = isinstance(statement.operator, cst.SubtractAssign)
-            return _Update(name, kind, statement, (self._text(statement.value),), negative)
+            added = negative or isinstance(statement.operator, cst.AddAssign)
+            if kind != ("sum" if added else "product" if isinstance(statement.operator, cst.MultiplyAssign) else ""):
+                raise CannotRewrite(_UNKNOWN)
+            return _Update(name, kind, statement, (self._text(self._free(statement.value)),), negative)
         coefficient, offset = self._linear(statement.value, name)
-        if kind == "sum" and coefficient is None:
+        if coefficient is None and kind == "sum":
             return _Update(name, kind, statement, (offset,))
-        if kind == "product" and offset is None:
+        if offset is None and kind == "product" and coefficient is not None:
             return _Update(name, kind, statement, (coefficient,))
+        if coefficient is None or kind == "product":
+            raise CannotRewrite(_UNKNOWN)
         return _Update(name, "linear", statement, (coefficient, offset))
+
+    def _free(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """``node``, which has to be made of nothing that the loop carries."""
+        if self._moves(node, self.carried):
+            raise CannotRewrite(_UNKNOWN)
+        return node
 
     def _linear(self, node: cst.BaseExpression, name: str) -> tuple[str | None, str | None]:
         """``node`` as coefficient times ``name`` plus offset; None for one and for zero."""
@@ -206,7 +219,7 @@ class _BlockScan:
         inside = any(isinstance(inner, cst.Name) and inner.value == name for inner in walk(node.left))
         mine, other = (node.left, node.right) if inside else (node.right, node.left)
         coefficient, offset = self._linear(mine, name)
-        text = self._text(other, tight=True)
+        text = self._text(self._free(other), tight=True)
         if isinstance(node.operator, cst.Multiply):
             return (
                 text if coefficient is None else f"{coefficient} * {text}",
@@ -214,6 +227,8 @@ class _BlockScan:
             )
         if isinstance(node.operator, cst.Add):
             return coefficient, text if offset is None else f"{offset} + {text}"
+        if not isinstance(node.operator, cst.Subtract):
+            raise CannotRewrite(_UNKNOWN)
         if inside:
             return coefficient, f"-{text}" if offset is None else f"{offset} - {text}"
         return f"-{coefficient or '1.0'}", text if offset is None else f"{text} - ({offset})"

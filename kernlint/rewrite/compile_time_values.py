@@ -7,6 +7,7 @@ import libcst as cst
 from kernlint.rewrite.bindings import variable
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.mended_faults import mends
+from kernlint.rewrite.readers import read_by_others
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -42,6 +43,9 @@ def constexpr_global(site: Site, fault: MendedFault) -> Rewriting:
     if readers:
         note = f"host code reads `{name}` at line {readers[0]}, where it becomes a tl.constexpr object"
         return Rewriting(tuple(edits), Effects("unsafe", notes=(note,)))
+    other = read_by_others(source, name)
+    if other:
+        return Rewriting(tuple(edits), Effects("unsafe", notes=(f"{other} `{name}`, a tl.constexpr object then",)))
     return Rewriting(tuple(edits))
 
 

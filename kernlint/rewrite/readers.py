@@ -7,11 +7,13 @@ names, parameters, attributes and results, until it ends in a launch that was fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 import libcst as cst
 
-from kernlint.interpret.project import importer
+from kernlint.rewrite import other_files
+from kernlint.rewrite.reflection import reads_its_code, reflects
 from kernlint.rewrite.source import Source
 from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import bound_by, dotted_name, origin_of, variables
@@ -26,13 +28,19 @@ _PASSED_ON = (
     cst.Tuple, cst.List, cst.Element, cst.Lambda, cst.Attribute,
 )  # fmt: skip
 _ARITHMETIC = frozenset({"min", "max", "int", "triton.cdiv", "triton.next_power_of_2", "tl.cdiv"})
-#: What reads names and attributes without naming them.
-_REFLECTION = frozenset(
-    {"globals", "locals", "vars", "exec", "eval", "getattr", "setattr", "inspect", "__dict__", "__defaults__"}
-    | {"__kwdefaults__", "__globals__", "__closure__", "signature", "attrgetter", "import_module"}
-)
 #: Classes that do nothing with the attributes that a class body names.
 _PLAIN_BASES = frozenset({"object", "torch.nn.Module", "torch.autograd.Function"})
+#: Decorators that look at none of it, or whose results are followed by name.
+_PLAIN_DECORATORS = (
+    "staticmethod",
+    "classmethod",
+    "property",
+    "functools.",
+    "torch.",
+    "triton.",
+    "typing.",
+    "contextlib.",
+)
 _CALLED_BY_OTHERS = frozenset({"forward", "backward", "__call__"})
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _SCOPES = (cst.FunctionDef, cst.Lambda)
@@ -43,6 +51,20 @@ def read_elsewhere(source: Source, number: cst.Integer, launches: Collection[Spa
     return _Readers(source, launches).of(number)
 
 
+def read_by_others(source: Source, name: str) -> str:
+    """Who may read the variable ``name`` of the module beside those that say so in it; empty where nobody."""
+    if source.module.once(reflects):
+        return "what takes names from texts may read"
+    other = other_files.reader(source.module.path, name)
+    return "" if other is None else f"{other.name} reads"
+
+
+def watched(source: Source, kernel: str) -> str:
+    """The file of the project that may put something else in the place of ``kernel``, and see what that is launched with."""
+    other = other_files.reader(source.module.path, kernel, rebound=True)
+    return "" if other is None else f"{other.name} puts another function in the place of `{kernel}`"
+
+
 class _Readers:
     def __init__(self, source: Source, launches: Collection[Span]) -> None:
         self.source, self.launches = source, launches
@@ -51,6 +73,8 @@ class _Readers:
     def of(self, number: cst.CSTNode) -> str:
         waiting: list[cst.CSTNode] = [number]
         try:
+            if self.source.module.once(reads_its_code):
+                raise _ReadElsewhere(number)
             while waiting:
                 node = waiting.pop()
                 if node not in self.seen:
@@ -204,6 +228,8 @@ class _Readers:
             return
         if function is None:
             raise _ReadElsewhere(parameter)
+        if isinstance(function, cst.FunctionDef):
+            self._only_python_wraps(function)
         yield from self._variables(parameter.name, function)
 
     def _default(self, parameter: cst.Param) -> None:
@@ -246,6 +272,7 @@ class _Readers:
         if isinstance(target, cst.Attribute):
             self._nothing_reflects(target)
             self._no_file_reads(target.attr)
+            self._no_pattern_reads(target.attr)
             reads = [*_attributes(module, target.attr.value, target)]
             if not reads:
                 raise _ReadElsewhere(target)  # kept for those who hold the object
@@ -262,6 +289,7 @@ class _Readers:
             if scope.decorators or not bases <= _PLAIN_BASES | own or scope.keywords:
                 raise _ReadElsewhere(target)
             self._nothing_reflects(target)
+            self._no_pattern_reads(target)
             yield from _attributes(module, target.value, target)
         elif isinstance(scope, cst.FunctionDef) and not _binds(module, scope, target.value):
             raise _ReadElsewhere(target)  # a variable of the module, or of a function around this one
@@ -271,6 +299,9 @@ class _Readers:
         """The reads of ``name`` as a variable of ``scope`` (None: of the module), and in functions within that see it."""
         self._nothing_reflects(name)
         module = self.source.module
+        for text in module.once(_examples) if scope is None else ():
+            if re.search(rf"\b{name.value}\b", text.value):
+                raise _ReadElsewhere(text)
         for one in module.once(_variables).get(name.value, ()):
             above = [*self.source.above(one)]
             if scope is not None and scope not in above:
@@ -286,11 +317,24 @@ class _Readers:
                 yield one
 
     def _nothing_reflects(self, node: cst.CSTNode) -> None:
-        if self.source.module.once(_reflects):
+        if self.source.module.once(reflects):
             raise _ReadElsewhere(node)
 
+    def _no_pattern_reads(self, name: cst.Name) -> None:
+        """``case Config(block=b)`` reads an attribute."""
+        for one in self.source.module.of(cst.MatchKeywordElement):
+            if one.key.value == name.value:
+                raise _ReadElsewhere(one)
+
+    def _only_python_wraps(self, function: cst.FunctionDef) -> None:
+        """What decorates a function may see what that is called with, what it has for defaults and what it returns."""
+        for one in function.decorators:
+            origin = origin_of(one.decorator, self.source.imports) or ""
+            if not origin.startswith(_PLAIN_DECORATORS) or origin.startswith("torch.library."):
+                raise _ReadElsewhere(one)
+
     def _no_file_reads(self, name: cst.Name) -> None:
-        other = importer(self.source.module.path, name.value)
+        other = other_files.reader(self.source.module.path, name.value)
         if other is not None:
             raise _ReadElsewhere(name, other.name)
 
@@ -298,6 +342,7 @@ class _Readers:
         """The result of a function is read where that is called, or handed on."""
         function = self.source.function(statement)
         assert function is not None
+        self._only_python_wraps(function)
         self._no_file_reads(function.name)
         reads: list[cst.CSTNode] = [*_attributes(self.source.module, function.name.value, None)]
         reads += self._variables(function.name, self.source.function(function))
@@ -339,6 +384,11 @@ def _variables(module: Module) -> dict[str, list[cst.Name]]:
     return found
 
 
+def _examples(module: Module) -> list[cst.SimpleString]:
+    """The texts of ``module`` that hold examples, which doctest runs."""
+    return [one for one in module.of(cst.SimpleString) if ">>>" in one.value]
+
+
 def _binds(module: Module, function: cst.FunctionDef, name: str) -> bool:
     """Whether ``name`` is a variable of ``function`` itself."""
     known = module.once(_own_names)
@@ -352,7 +402,3 @@ def _binds(module: Module, function: cst.FunctionDef, name: str) -> bool:
 def _own_names(module: Module) -> dict[cst.FunctionDef, set[str]]:
     """What :func:`_binds` has found of functions of ``module`` so far."""
     return {}
-
-
-def _reflects(module: Module) -> bool:
-    return any(isinstance(node, cst.Name) and node.value in _REFLECTION for node in module.nodes)

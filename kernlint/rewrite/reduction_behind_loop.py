@@ -11,9 +11,11 @@ from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.tile_length import tile_length
-from kernlint.rules.tiling.kl209_scalar_reduction_per_iteration import ReducedOnce, combined, named
+from kernlint.rules.proofs.folded_reductions import joined_by
+from kernlint.rules.proofs.iteration import iteration
+from kernlint.rules.tiling.kl209_scalar_reduction_per_iteration import ReducedOnce
 from kernlint.syntax.walk import walk
-from kernlint.workload import Dtype
+from kernlint.workload import Dtype, Loop
 
 #: Call that combines two tiles, and the value that leaves the other as it is.
 _PAIRWISE = {"max": "maximum", "min": "minimum"}
@@ -41,7 +43,7 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
     block = place.kernel.values.get(value)
     if not isinstance(block, Block) or len(block.shape) != 1 or block.dtype is None:
         raise CannotRewrite("the reduced tile was not followed")
-    statement, total = _statement(loop, call, op)
+    statement, total = _joining(place, loop, call)
     taken = names_in_use(source.module)
     partial = fresh_name(f"partial_{op}" if op != "sum" else "partial", taken)
     tl, text = place.tl, source.code(value)
@@ -60,23 +62,36 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
         edits.append(source.replace(start, tile))
     else:
         edits.append(source.insert_before(loop, tile))
-    name = named(loop, call)
-    if name is not None:
+    if place.kernel.parents[call] is not statement and isinstance(place.kernel.parents[call], cst.Assign):
         edits += source.delete_statements([call])
     return edits
 
 
-def _statement(loop: cst.For, call: cst.Call, op: str) -> tuple[cst.CSTNode, str]:
-    """(The statement that combines the reduction's result with a variable, the variable)."""
-    name = named(loop, call)
-    for line in loop.body.body:
-        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            found = combined(statement, op)
-            if found is not None:
-                total, value = found
-                if value is call or (isinstance(value, cst.Name) and value.value == name):
-                    return statement, total
+def _joining(place: LaunchSource, loop: cst.For, call: cst.Call) -> tuple[cst.CSTNode, str]:
+    """(The statement that joins the reduction's result to a variable, the variable)."""
+    module, kernel = place.module, place.launch.kernel
+    found = next((one for one, _ in kernel.walk(Loop) if one.span == module.span(loop)), None)
+    steps = iteration(kernel, found) if isinstance(found, Loop) else None
+    for made in steps.values if steps is not None else ():
+        phi = joined_by(steps, made) if steps is not None and made.span == module.span(call) else None
+        if steps is None or phi is None:
+            continue
+        for line in loop.body.body:
+            for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                parts = [statement, *([statement.value] if isinstance(statement, cst.Assign) else [])]
+                if steps.end(phi).span in map(module.span, parts) and _binds_alone(loop, statement, phi.name):
+                    return statement, phi.name
     raise CannotRewrite("the reduced value is not accumulated by a statement of its own")
+
+
+def _binds_alone(loop: cst.For, statement: cst.CSTNode, name: str) -> bool:
+    """Whether ``statement`` binds the variable ``name`` and nothing else, and nothing else in ``loop`` mentions that."""
+    targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
+    targets += [statement.target] if isinstance(statement, cst.AugAssign) else []
+    own, all_of_it = (
+        sum(isinstance(one, cst.Name) and one.value == name for one in walk(node)) for node in (statement, loop.body)
+    )
+    return [one.value for one in targets if isinstance(one, cst.Name)] == [name] and own == all_of_it
 
 
 def _start(place: LaunchSource, total: str, loop: cst.For) -> cst.Assign | None:

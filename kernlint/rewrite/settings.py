@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import chain
 
 import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.readers import read_elsewhere
+from kernlint.rewrite.readers import read_elsewhere, watched
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.proofs.other_calls import other_calls
@@ -52,8 +53,16 @@ def same_work(site: Site, edits: Edits) -> Effects:
     found = difference(site.workload, site.after(tiles), tiles)
     if found is not None and found.certain:
         raise CannotRewrite(found.what)
-    note = found.what if found is not None else _elsewhere(site, tiles)
+    note = found.what if found is not None else _elsewhere(site, tiles) or _watched(site, tiles)
     return Effects("unsafe", notes=(f"whether the tile is free is not proven: {note}",)) if note else Effects()
+
+
+def _watched(site: Site, tiles: Edits) -> str:
+    """Who sees the grids that ``tiles`` change; empty where nobody."""
+    changed = {span for span, _ in tiles.literals} | {span for span, _, _ in tiles.options}
+    launches = (one for one in site.workload.launches() if changed & {one.span, *chain(*one.literals.values())})
+    kernels = sorted({launch.kernel.name for launch in launches})
+    return next(filter(None, (watched(site.source, name) for name in kernels)), "")
 
 
 def _elsewhere(site: Site, tiles: Edits) -> str:
@@ -129,7 +138,9 @@ def _set_option(site: Site, span: Span, name: str, value: int) -> tuple[list[Tex
         given = _positional(site, launch, call, name)
     if given is not None:
         constant = _constant(site, given.value)
-        return [source.replace(constant if constant is not None else given.value, str(value))], Effects()
+        if constant is not None:
+            return [source.replace(constant, str(value))], for_launches_alone(site, constant)
+        return [source.replace(given.value, str(value))], Effects()
     if name in launch.explicit and any(arg.star == "**" for arg in call.args):
         entry = _in_dictionary(site, call, name)
         return [source.replace(entry, str(value))], for_launches_alone(site, entry)

@@ -108,6 +108,11 @@ class Expressions(Places):
             self.counterparts[id(found)] = node
         return found
 
+    def _part(self, part: Any) -> Any:
+        if type(part) is list:
+            return self._clauses(part) if part and type(part[0]) is ast.comprehension else self._elements(part)
+        return self._value(part)
+
     def _of_name(self, node: ast.Name, *brackets: Any) -> Any:
         return new.name(node.id, *brackets)
 
@@ -188,9 +193,6 @@ class Expressions(Places):
         ]
         return new.comparison(left, targets, *brackets)
 
-    def _of_choice(self, node: ast.IfExp, *brackets: Any) -> Any:
-        return new.if_exp(self._value(node.test), self._value(node.body), self._value(node.orelse), *brackets)
-
     def _of_lambda(self, node: ast.Lambda, *brackets: Any) -> Any:
         return new.lambda_(self._arguments(node.args), self._value(node.body), *brackets)
 
@@ -214,12 +216,6 @@ class Expressions(Places):
             for one in elements
         ]
 
-    def _of_list(self, node: ast.List, *brackets: Any) -> Any:
-        return new.list_(self._elements(node.elts), *brackets)
-
-    def _of_set(self, node: ast.Set, *brackets: Any) -> Any:
-        return new.set_(self._elements(node.elts), *brackets)
-
     def _of_dict(self, node: ast.Dict, *brackets: Any) -> Any:
         elements = [
             new.starred_dict_element(self._value(value))
@@ -237,27 +233,12 @@ class Expressions(Places):
             found = new.comp_for(target, source, ifs, found, new.asynchronous() if clause.is_async else None)
         return found
 
-    def _of_list_comp(self, node: ast.ListComp, *brackets: Any) -> Any:
-        return new.list_comp(self._value(node.elt), self._clauses(node.generators), *brackets)
-
-    def _of_set_comp(self, node: ast.SetComp, *brackets: Any) -> Any:
-        return new.set_comp(self._value(node.elt), self._clauses(node.generators), *brackets)
-
-    def _of_dict_comp(self, node: ast.DictComp, *brackets: Any) -> Any:
-        return new.dict_comp(self._value(node.key), self._value(node.value), self._clauses(node.generators), *brackets)
-
     def _of_generator(self, node: ast.GeneratorExp, *brackets: Any) -> Any:
         return new.generator(self._value(node.elt), self._clauses(node.generators), *brackets)
-
-    def _of_await(self, node: ast.Await, *brackets: Any) -> Any:
-        return new.await_(self._value(node.value), *brackets)
 
     def _of_yield(self, node: ast.Yield | ast.YieldFrom, *brackets: Any) -> Any:
         value = self._optional(node.value)
         return new.yield_(new.from_(value) if type(node) is ast.YieldFrom else value, *brackets)
-
-    def _of_named(self, node: ast.NamedExpr, *brackets: Any) -> Any:
-        return new.named_expr(self._value(node.target), self._value(node.value), *brackets)
 
 
 def _unstarred(node: ast.expr | None) -> Any:
@@ -269,13 +250,24 @@ def _unstarred(node: ast.expr | None) -> Any:
 Make = Callable[..., Any]
 
 
+def _parts(make: Make, *fields: str) -> Make:
+    """What makes a node of the expressions in these ``fields`` of Python's, in LibCST's order: several where that has a list of them."""
+
+    def made(tree: Expressions, node: Any, *brackets: Any) -> Any:
+        return make(*(tree._part(getattr(node, field)) for field in fields), *brackets)
+
+    return made
+
+
 _EXPRESSIONS: dict[type, Make] = {
     ast.Name: Expressions._of_name, ast.Constant: Expressions._of_constant, ast.JoinedStr: Expressions._of_text,
     ast.Attribute: Expressions._of_attribute, ast.Call: Expressions._of_call, ast.Subscript: Expressions._of_subscript,
     ast.BinOp: Expressions._of_binary, ast.BoolOp: Expressions._of_boolean, ast.UnaryOp: Expressions._of_unary,
-    ast.Compare: Expressions._of_comparison, ast.IfExp: Expressions._of_choice, ast.Lambda: Expressions._of_lambda,
-    ast.Tuple: Expressions._of_tuple, ast.List: Expressions._of_list, ast.Set: Expressions._of_set, ast.Dict: Expressions._of_dict,
-    ast.ListComp: Expressions._of_list_comp, ast.SetComp: Expressions._of_set_comp, ast.DictComp: Expressions._of_dict_comp,
-    ast.GeneratorExp: Expressions._of_generator, ast.Await: Expressions._of_await, ast.Yield: Expressions._of_yield,
-    ast.YieldFrom: Expressions._of_yield, ast.NamedExpr: Expressions._of_named,
+    ast.Compare: Expressions._of_comparison, ast.IfExp: _parts(new.if_exp, "test", "body", "orelse"),
+    ast.Lambda: Expressions._of_lambda, ast.Tuple: Expressions._of_tuple, ast.List: _parts(new.list_, "elts"),
+    ast.Set: _parts(new.set_, "elts"), ast.Dict: Expressions._of_dict, ast.ListComp: _parts(new.list_comp, "elt", "generators"),
+    ast.SetComp: _parts(new.set_comp, "elt", "generators"), ast.GeneratorExp: Expressions._of_generator,
+    ast.DictComp: _parts(new.dict_comp, "key", "value", "generators"), ast.Await: _parts(new.await_, "value"),
+    ast.Yield: Expressions._of_yield, ast.YieldFrom: Expressions._of_yield,
+    ast.NamedExpr: _parts(new.named_expr, "target", "value"),
 }  # fmt: skip

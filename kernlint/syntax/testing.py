@@ -48,6 +48,12 @@ def is_benchmark(node: cst.FunctionDef, module: Module) -> bool:
     return any(origin_of(one.decorator, module.imports) == "triton.testing.perf_report" for one in node.decorators)
 
 
+def is_guarded_main(node: cst.CSTNode) -> bool:
+    """Whether ``node`` runs only where its file is run as a script: ``if __name__ == ...``."""
+    test = node.test if isinstance(node, cst.If) else None
+    return isinstance(test, cst.Comparison) and dotted_name(test.left) == "__name__"
+
+
 def expects_errors(manager: cst.BaseExpression) -> bool:
     """Whether the body of ``with manager`` is there to raise: ``pytest.raises(...)``, ``self.assertRaises(...)``."""
     name = dotted_name(manager.func) if isinstance(manager, cst.Call) else None

@@ -8,7 +8,7 @@ import sys
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cached_property
@@ -25,7 +25,7 @@ from kernlint.syntax.guard import check_depth
 from kernlint.syntax.light import LightTree
 from kernlint.syntax.light_expressions import Unusual
 from kernlint.syntax.names import imports_among, origin_of
-from kernlint.syntax.positions import Mismatch, Positions, python_tree
+from kernlint.syntax.positions import Positions, python_tree
 from kernlint.syntax.source import line_starts, split_lines
 from kernlint.syntax.walk import NESTED, children, walk
 from kernlint.workload import Span
@@ -121,6 +121,12 @@ class Module:
         start, end = self._run(node)
         return self.of(kind)[bisect_left(numbers, start) : bisect_left(numbers, end)]
 
+    def variables(self, node: libcst.CSTNode) -> list[libcst.Name]:
+        """The names in ``node`` of this tree that stand for variables: not those of attributes and keyword arguments."""
+        others = {id(found.attr) for found in self.within(node, libcst.Attribute)}
+        others.update(id(found.keyword) for found in self.within(node, libcst.Arg))
+        return [name for name in self.within(node, libcst.Name) if id(name) not in others]
+
     def own(self, node: libcst.CSTNode, kind: type[_Node], nested: AbstractSet[Any] = NESTED) -> list[_Node]:
         """Those of :meth:`within` that do not stand below a node of the kinds ``nested`` in ``node``."""
         found = self.within(node, kind)
@@ -174,10 +180,12 @@ class Module:
         if self._light is not None:
             return Positions(self._light, self.lines)
         python = python_tree(self.text)
-        try:
-            return None if python is None else Positions.paired(self.tree, python, self.lines)
-        except Mismatch:
+        light = None if python is None else _light_tree(self.text, python)
+        others = () if light is None else tuple(walk(light.tree))
+        if light is None or not _are_alike(self.nodes, others):
             return None
+        known = ((id(node), light.counterparts.get(id(other))) for node, other in zip(self.nodes, others))
+        return Positions({id: other for id, other in known if other is not None}, self.lines)
 
     @cached_property
     def _positions(self) -> Mapping[libcst.CSTNode, Any]:
@@ -247,8 +255,7 @@ class Module:
             full = parse_module(self.text, self.path, self.first_line, layout=True)
         except SourceError:
             return None
-        same = len(full.nodes) == len(self.nodes) and all(type(a) is type(b) for a, b in zip(full.nodes, self.nodes))
-        return full if same else None
+        return full if _are_alike(full.nodes, self.nodes) else None
 
     def _far_span(self, node: libcst.CSTNode) -> Span:
         if self._light is not None:
@@ -292,6 +299,11 @@ class Module:
 
     def __repr__(self) -> str:
         return f"Module({self.path!r})"
+
+
+def _are_alike(nodes: Sequence[libcst.CSTNode], others: Sequence[libcst.CSTNode]) -> bool:
+    """Whether two trees are of one source: the same kinds of nodes in the same order."""
+    return len(nodes) == len(others) and all(type(a) is type(b) for a, b in zip(nodes, others))
 
 
 def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False) -> Module:

@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.syntax.names import bound_by, origin_of
+from kernlint.syntax.names import bound_by, dotted_name, origin_of
 from kernlint.syntax.tree import Module
 
 #: What makes a name stand for more than one value of its module.
@@ -41,10 +41,27 @@ def before_end(block: Sequence[cst.BaseStatement | cst.BaseSmallStatement]) -> I
             return
 
 
+def leaves_program(call: cst.BaseExpression) -> bool:
+    """Whether an expression is a call by which a script ends."""
+    return isinstance(call, cst.Call) and dotted_name(call.func) in ("exit", "quit", "sys.exit", "os._exit")
+
+
 def _ends(statement: cst.CSTNode) -> bool:
+    if isinstance(statement, cst.Expr):
+        return leaves_program(statement.value)
     if isinstance(statement, cst.Assert):
         return isinstance(statement.test, cst.Name) and statement.test.value == "False"
     return isinstance(statement, (cst.Return, cst.Raise, cst.Break, cst.Continue))
+
+
+def _at_import(block: Sequence[cst.BaseStatement]) -> Iterator[cst.CSTNode]:
+    """The simple statements of a module and of the branches in it: where a name is assigned by one of them alone, it has that value
+    or none."""
+    for statement in block:
+        if isinstance(statement, cst.SimpleStatementLine):
+            yield from statement.body
+        elif isinstance(statement, cst.If) and isinstance(statement.body, cst.IndentedBlock):
+            yield from _at_import(statement.body.body)
 
 
 class _Open(Exception):
@@ -60,12 +77,11 @@ class Constants:
         bound.update([*module.imports])
         self._assigned: dict[str, cst.BaseExpression] = {}
         self._known: dict[str, list[Any] | None] = {}
-        for line in module.tree.body:
-            for part in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-                if isinstance(part, cst.Assign) and len(part.targets) == 1:
-                    target = part.targets[0].target
-                    if isinstance(target, cst.Name) and bound[target.value] == 1:
-                        self._assigned[target.value] = part.value
+        for part in _at_import(module.tree.body):
+            if isinstance(part, cst.Assign) and len(part.targets) == 1:
+                target = part.targets[0].target
+                if isinstance(target, cst.Name) and bound[target.value] == 1:
+                    self._assigned[target.value] = part.value
 
     def never(self, test: cst.BaseExpression, choices: Callable[[str], list[Any] | None]) -> bool:
         """Whether ``test`` is false at each run; ``choices`` are the values that a name may have where it stands, None where

@@ -11,7 +11,8 @@ from dataclasses import field
 from typing import Any
 
 from kernlint.records import dataclass
-from kernlint.verdict.speedup import round_ratio, round_us
+from kernlint.verdict.published import Published, published
+from kernlint.verdict.speedup import round_us
 from kernlint.version import __version__
 
 #: Raised when a key of the JSON changes its meaning or goes; new keys do not count.
@@ -25,18 +26,15 @@ CERTAINTIES = ("proven", "assumed", "unknown")
 
 
 @dataclass(frozen=True)
-class RuleRef:
+class RuleRef(Published):
     """A rule by its ``code`` (KL101) and its kebab-case ``name``."""
 
     code: str
     name: str
 
-    def to_json(self) -> dict[str, Any]:
-        return {"code": self.code, "name": self.name}
-
 
 @dataclass(frozen=True)
-class Location:
+class Location(Published):
     """A half-open source range, lines and columns from 1; ``symbol`` is the function around it, if any.
 
     In a Markdown task file the lines are those of the Markdown file.
@@ -49,19 +47,9 @@ class Location:
     end_column: int
     symbol: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "line": self.line,
-            "column": self.column,
-            "end_line": self.end_line,
-            "end_column": self.end_column,
-            "symbol": self.symbol,
-        }
-
 
 @dataclass(frozen=True)
-class ScopeEstimate:
+class ScopeEstimate(Published):
     """Predicted times of one call in one scope, in microseconds.
 
     ``speedup`` is before over after, ``low`` to ``high`` its 80 % interval. ``reference_us`` is the time of the PyTorch
@@ -84,20 +72,9 @@ class ScopeEstimate:
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"an interval from {self.low} to {self.high} is upside down")
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "before_us": round_us(self.before_us),
-            "after_us": round_us(self.after_us),
-            "reference_us": round_us(self.reference_us),
-            "speedup": round_ratio(self.speedup),
-            "low": round_ratio(self.low),
-            "high": round_ratio(self.high),
-            "worth": self.worth,
-        }
-
 
 @dataclass(frozen=True)
-class EstimateReport:
+class EstimateReport(Published):
     """What one change gains on ``device`` at ``sizes`` (name to value), in both scopes; ``scope`` is the chosen one.
 
     ``gpu`` is device time of one call, as in a replayed CUDA graph; ``call`` is wall time per call of an eager loop.
@@ -120,19 +97,9 @@ class EstimateReport:
         """The estimate of the chosen scope."""
         return self.gpu if self.scope == "gpu" else self.call
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "device": self.device,
-            "scope": self.scope,
-            "sizes": dict(self.sizes),
-            "call": self.call.to_json(),
-            "gpu": self.gpu.to_json(),
-            "assumptions": list(self.assumptions),
-        }
-
 
 @dataclass(frozen=True)
-class FixReport:
+class FixReport(Published):
     """Whether `kernlint fix` can make the chosen change, and what it does beside making the code faster.
 
     ``applicability`` is safe or unsafe (needs --unsafe-fixes), ``numerics`` exact, reordered or changed, ``memory`` what
@@ -146,30 +113,18 @@ class FixReport:
     memory: str | None = None
     reason: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "automatic": self.automatic,
-            "applicability": self.applicability,
-            "numerics": self.numerics,
-            "memory": self.memory,
-            "reason": self.reason,
-        }
-
 
 @dataclass(frozen=True)
-class FollowUp:
+class FollowUp(Published):
     """A further change worth doing once the chosen one is in: its gain is counted from there."""
 
     rule: RuleRef
     change: str
     estimate: EstimateReport
 
-    def to_json(self) -> dict[str, Any]:
-        return {"rule": self.rule.to_json(), "change": self.change, "estimate": self.estimate.to_json()}
-
 
 @dataclass(frozen=True)
-class FindingReport:
+class FindingReport(Published):
     """One finding of one rule. ``evidence`` lists the values that prove it; ``estimate`` is None where no time is at
     stake or none can be predicted."""
 
@@ -184,19 +139,9 @@ class FindingReport:
         if self.severity not in SEVERITIES:
             raise ValueError(f"severity is one of {', '.join(SEVERITIES)}, not {self.severity!r}")
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "rule": self.rule.to_json(),
-            "severity": self.severity,
-            "message": self.message,
-            "location": self.location.to_json(),
-            "evidence": list(self.evidence),
-            "estimate": None if self.estimate is None else self.estimate.to_json(),
-        }
-
 
 @dataclass(frozen=True)
-class MeasuredKernel:
+class MeasuredKernel(Published):
     """A kernel that the user has measured: the profiler's ``name``, the ``step`` of the call that it is (None: not
     recognised), mean microseconds of one of its ``calls`` runs, measured and predicted, and its counters."""
 
@@ -208,18 +153,12 @@ class MeasuredKernel:
     counters: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "step": self.step,
-            "time_us": round_us(self.time_us),
-            "predicted_us": round_us(self.predicted_us),
-            "calls": self.calls,
-            "counters": {name: round(value, 2) for name, value in sorted(self.counters.items())},
-        }
+        counters = {name: round(value, 2) for name, value in sorted(self.counters.items())}
+        return {**super().to_json(), "counters": counters}
 
 
 @dataclass(frozen=True)
-class MeasuredReport:
+class MeasuredReport(Published):
     """What the user has measured: ``source`` is the form it came in, ``device`` the card as the tool names it (empty: not
     said), ``call_us`` and ``reference_us`` whole calls of the code and of the PyTorch reference."""
 
@@ -230,17 +169,11 @@ class MeasuredReport:
     kernels: tuple[MeasuredKernel, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "source": self.source,
-            "device": self.device or None,
-            "call_us": round_us(self.call_us),
-            "reference_us": round_us(self.reference_us),
-            "kernels": [kernel.to_json() for kernel in self.kernels],
-        }
+        return {**super().to_json(), "device": self.device or None}
 
 
 @dataclass(frozen=True)
-class CauseReport:
+class CauseReport(Published):
     """One thing that keeps a call from its achievable time. ``us`` is its part of the gap where all causes are removed one after
     another, ``alone_us`` what removing it alone would save; microseconds of device time. ``step`` is the kernel or function."""
 
@@ -251,17 +184,6 @@ class CauseReport:
     step: str
     location: Location
     evidence: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "cause": self.cause,
-            "category": self.category,
-            "us": round_us(self.us),
-            "alone_us": round_us(self.alone_us),
-            "step": self.step,
-            "location": self.location.to_json(),
-            "evidence": self.evidence,
-        }
 
 
 @dataclass(frozen=True)
@@ -296,7 +218,7 @@ class HeadroomReport:
 
 
 @dataclass(frozen=True)
-class AssumedFact:
+class AssumedFact(Published):
     """A fact that was assumed: the type or the size ``value`` of ``name``. ``source`` is the kind of evidence for it, ``evidence``
     what was seen."""
 
@@ -307,9 +229,6 @@ class AssumedFact:
 
     def __str__(self) -> str:
         return f"{self.name} {self.value}" if isinstance(self.value, str) else f"{self.name}={self.value}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "value": self.value, "source": self.source, "evidence": self.evidence}
 
 
 @dataclass(frozen=True)
@@ -367,25 +286,11 @@ class Details:
             raise ValueError(f"certainty is one of {', '.join(CERTAINTIES)}, not {self.certainty!r}")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "schema_version": self.schema_version,
-            "kernlint_version": self.kernlint_version,
-            "model_version": self.model_version,
-            "file": self.file,
-            "kernel": self.kernel,
-            "certainty": self.certainty,
-            "scenarios": [scenario.to_json() for scenario in self.scenarios],
-            "category": self.category,
-            "rule": None if self.rule is None else self.rule.to_json(),
-            "location": None if self.location is None else self.location.to_json(),
-            "fix": None if self.fix is None else self.fix.to_json(),
-            "estimate": self.estimate.to_json(),
-            "headroom": None if self.headroom is None else self.headroom.to_json(),
-            "follow_ups": [follow_up.to_json() for follow_up in self.follow_ups],
-            "findings": [finding.to_json() for finding in self.findings],
-            "measured": None if self.measured is None else self.measured.to_json(),
-            "verification": None if self.verification is None else dict(self.verification),
-        }
+        names = (
+            "schema_version kernlint_version model_version file kernel certainty scenarios category rule location fix estimate "
+            "headroom follow_ups findings measured verification"
+        )
+        return published(self, names.split())
 
 
 @dataclass(frozen=True)

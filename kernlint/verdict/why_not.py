@@ -12,6 +12,7 @@ from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt
 from kernlint.verdict.judge import Judgement
+from kernlint.verdict.published import Published
 from kernlint.verdict.search import Allowance
 
 #: So many causes are looked into.
@@ -25,7 +26,7 @@ _LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Published):
     """What ``operator`` (or a rule, by its code and name) answers at a place of ``cause``: ``possible`` where it may be applied,
     ``automatic`` where `kernlint fix` can write it; ``reason`` is why not, or what the user has to agree to."""
 
@@ -36,17 +37,6 @@ class Answer:
     possible: bool
     automatic: bool
     reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "cause": self.cause,
-            "operator": self.operator,
-            "subject": self.subject,
-            "line": self.line,
-            "possible": self.possible,
-            "automatic": self.automatic,
-            "reason": self.reason,
-        }
 
 
 def why_not(judgement: Judgement) -> tuple[Answer, ...]:

@@ -149,7 +149,7 @@ def _resting(judgement: Judgement) -> str:
     if flips:
         text += f" {_sentence('; '.join(flips))}."
     if judgement.certainty == "assumed" and judgement.undecided:
-        given = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
+        given = _facts(judgement)
         text += f" To decide it give the facts, such as {given}."
     return text
 
@@ -210,14 +210,21 @@ def _bottleneck(chosen: Candidate, gain: Priced | None, judgement: Judgement) ->
     return text
 
 
+def _facts(judgement: Judgement) -> str:
+    """The facts that would decide, as they are typed."""
+    return " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
+
+
 def _why_not(judgement: Judgement, device: Device) -> str:
     before = judgement.before.total_us(judgement.scope)
     chosen = judgement.chosen
-    if judgement.behind_addresses and before is not None and judgement.certainty == "unknown":
+    if judgement.behind_addresses and judgement.certainty == "unknown":
         names = _listed([f"`{name}`" for name in judgement.behind_addresses])
+        line = f"`{judgement.behind_addresses[0]}: 120 us`"
+        sizes = f", together with {_facts(judgement)}" if before is None and judgement.undecided else ""
         return (
             f"Not decided: what {names} reads and writes lies behind addresses that are loaded, and times of that are no more "
-            "than guesses; measured ones, given with --perf, would decide it."
+            f"than guesses; measured ones would decide it, given with --perf as a file with lines such as {line}{sizes}."
         )
     if (
         judgement.certainty == "unknown"
@@ -231,7 +238,7 @@ def _why_not(judgement: Judgement, device: Device) -> str:
             "given with --perf, would decide it."
         )
     if before is None or judgement.certainty == "unknown":
-        wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:_MOST_FACTS])
+        wanted = _facts(judgement)
         missing = ", ".join(judgement.before.missing[:4])
         open_ones = f"sizes are open ({missing})" if missing else "types are open"
         how = f"what would decide it: {wanted}" if wanted else "give them with --set or --assume"

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from kernlint.records import dataclass
-from kernlint.verdict.speedup import round_ratio, round_us
+from kernlint.verdict.published import Published, published
 
 BACKENDS = ("gpu", "interpreter", "compile")
 #: The answers, and whether the change is proven by them. What the compiler makes of a change says nothing of its results.
@@ -26,7 +26,7 @@ OUTCOMES = {
 
 
 @dataclass(frozen=True)
-class CaseResult:
+class CaseResult(Published):
     """One set of sizes. ``outcome`` is correct, incorrect, failed, not_checkable or skipped; the errors are relative to
     the reference (None: not measured), ``tolerance`` is what that of the changed version may be where it is worst.
     ``factor`` is that from the reference to its result. ``note`` says what is to be said of the version as it was, or why
@@ -43,21 +43,13 @@ class CaseResult:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "sizes": dict(self.sizes),
-            "outcome": self.outcome,
-            "error_before": _small(self.error_before),
-            "error_after": _small(self.error_after),
-            "tolerance": _small(self.tolerance),
-            "factor": None if self.factor is None else round(self.factor, 9),
-            "message": self.message,
-            "note": self.note,
-        }
+        errors = {name: _small(getattr(self, name)) for name in ("error_before", "error_after", "tolerance")}
+        factor = None if self.factor is None else round(self.factor, 9)
+        return {**super().to_json(), **errors, "factor": factor}
 
 
 @dataclass(frozen=True)
-class Timing:
+class Timing(Published):
     """Median times of one call, microseconds, and the ratio of before to after: median and the interval that holds the
     middle 80 % of the pairs."""
 
@@ -68,12 +60,9 @@ class Timing:
     high: float
     samples: int
 
-    def to_json(self) -> dict[str, Any]:
-        return {**_comparison(self), "samples": self.samples}
-
 
 @dataclass(frozen=True)
-class Timings:
+class Timings(Published):
     """``gpu``: warm, device time; ``gpu_cold``: the same with L2 overwritten before; ``call``: wall time of an eager call.
     ``captured`` is false where the call cannot be captured in a CUDA graph, so that device times hold its gaps."""
 
@@ -84,18 +73,9 @@ class Timings:
     peak_bytes_before: int
     peak_bytes_after: int
 
-    def to_json(self) -> dict[str, Any]:
-        rows = {"gpu": self.gpu, "gpu_cold": self.gpu_cold, "call": self.call}
-        return {
-            **{name: None if row is None else row.to_json() for name, row in rows.items()},
-            "captured": self.captured,
-            "peak_bytes_before": self.peak_bytes_before,
-            "peak_bytes_after": self.peak_bytes_after,
-        }
-
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(Published):
     """What the cost model said of one scope before anything ran; None where it could not tell."""
 
     before_us: float | None = None
@@ -104,12 +84,9 @@ class Prediction:
     low: float | None = None
     high: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return _comparison(self)
-
 
 @dataclass(frozen=True)
-class KernelBinary:
+class KernelBinary(Published):
     """What the compiler made of one launch. ``mma`` counts matrix instructions by name, ``load_bytes``, ``store_bytes`` and
     ``async_copy_bytes`` memory instructions by width in bytes; ``error`` is set, and nothing else, where it did not compile."""
 
@@ -129,25 +106,11 @@ class KernelBinary:
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "version": self.version,
-            "kernel": self.kernel,
-            "num_warps": self.num_warps,
-            "num_stages": self.num_stages,
-            "registers": self.registers,
-            "spill_bytes": self.spill_bytes,
-            "shared_bytes": self.shared_bytes,
-            "mma": dict(self.mma),
-            "load_bytes": dict(self.load_bytes),
-            "store_bytes": dict(self.store_bytes),
-            "async_copy_bytes": dict(self.async_copy_bytes),
-            "tensor_copies": self.tensor_copies,
-            "error": self.error,
-        }
+        return {name: value for name, value in super().to_json().items() if name != "dot"}
 
 
 @dataclass(frozen=True)
-class ChangeReport:
+class ChangeReport(Published):
     """What was proven: the automatic fix with the ``rules`` it followed, or a ``file`` of the user's (then no rules).
     ``numerics`` is the class of rounding differences that is allowed: exact, reordered or changed; ``format`` what the user
     says that the changed version computes in."""
@@ -156,9 +119,6 @@ class ChangeReport:
     rules: tuple[str, ...]
     numerics: str
     format: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"file": self.file, "rules": list(self.rules), "numerics": self.numerics, "format": self.format}
 
 
 @dataclass(frozen=True)
@@ -190,33 +150,8 @@ class Verification:
         return OUTCOMES[self.outcome]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "backend": self.backend,
-            "outcome": self.outcome,
-            "proven": self.proven,
-            "summary": self.summary,
-            "change": self.change.to_json(),
-            "torch": self.torch,
-            "triton": self.triton,
-            "machine": self.machine,
-            "target": self.target,
-            "reference": self.reference,
-            "cases": [case.to_json() for case in self.cases],
-            "timings": None if self.timings is None else self.timings.to_json(),
-            "predictions": {scope: row.to_json() for scope, row in self.predictions.items()},
-            "kernels": [kernel.to_json() for kernel in self.kernels],
-            "notes": list(self.notes),
-        }
-
-
-def _comparison(row: Timing | Prediction) -> dict[str, Any]:
-    return {
-        "before_us": round_us(row.before_us),
-        "after_us": round_us(row.after_us),
-        "speedup": round_ratio(row.speedup),
-        "low": round_ratio(row.low),
-        "high": round_ratio(row.high),
-    }
+        names = "backend outcome proven summary change torch triton machine target reference cases timings predictions kernels notes"
+        return published(self, names.split())
 
 
 def _small(value: float | None) -> float | str | None:

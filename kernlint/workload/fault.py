@@ -13,7 +13,8 @@ class Fault:
     ``kind`` tells which; ``text`` names the values that prove it, ``function`` the function whose body it stands in.
     ``certain`` is false where it is one only under a condition that no source settles, such as an element type or a
     compile-time condition; ``text`` may name that. ``name`` is the variable, parameter or API concerned, where there is one,
-    ``switch`` the constexpr that must be set for it to be compiled at all, where that is False by default.
+    ``switch`` the constexpr that must be set for it to be compiled at all, where that is False by default, ``since`` the release of
+    Triton that was the first to refuse it, where others are in use.
     """
 
     kind: str
@@ -23,3 +24,4 @@ class Fault:
     certain: bool = True
     name: str = ""
     switch: str = ""
+    since: str = ""

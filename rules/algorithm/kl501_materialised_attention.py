@@ -42,10 +42,6 @@ class MaterialisedAttention(Rule):
     references = ("https://arxiv.org/abs/2205.14135",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scores_kernel(q, k, s, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -86,13 +82,10 @@ class MaterialisedAttention(Rule):
         size = f" ({moved / 1e6:.0f} MB in all, written and read again)" if moved else ""
         shape = ", ".join(map(str, found.stored[0].shape or ()))
         first = found.launches()[0]
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"attention stores [{shape}] scores between its products, in {len(found.steps)} passes",
             found.steps[0].span,
             found.steps[0].function,
-            first.kernel.name,
             tuple(_links(found)),
             Change(
                 None,
@@ -105,6 +98,7 @@ class MaterialisedAttention(Rule):
                 f"end. Drop {stored} and the {len(found.steps)} passes.",
             ),
             cause,
+            kernel=first.kernel.name,
         )
 
 

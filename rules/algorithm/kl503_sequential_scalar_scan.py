@@ -93,10 +93,6 @@ class SequentialScalarScan(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def decay(x, y, n, a):
             row = tl.program_id(0) * n
@@ -115,10 +111,6 @@ class SequentialScalarScan(Rule):
             return [torch.randn(512, 4096)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def combine(a1, b1, a2, b2):
             return a1 * a2, b1 * a2 + b2
@@ -194,12 +186,9 @@ class SequentialScalarScan(Rule):
             method = f"Reduce a block of {block} elements at a time and combine the results of the blocks."
             plan = f"Load `{source}` in blocks of {block} (masked tail) and reduce each along the row: {iterations}"
         stored = f"stored {one} at consecutive addresses" if found.stores else "stored once the loop is done"
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` computes the {what} one element per iteration, {times}",
             found.loop.span,
-            kernel,
             kernel,
             (
                 Evidence(f"`{source}` is loaded {one} at consecutive addresses", found.loads[0].span),

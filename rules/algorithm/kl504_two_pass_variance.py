@@ -47,10 +47,6 @@ class TwoPassVariance(Rule):
     references = ("https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def spread(x, out, N, BLOCK: tl.constexpr):
             row = tl.program_id(0)
@@ -76,10 +72,6 @@ class TwoPassVariance(Rule):
             return [torch.randn(512, 131072)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def spread(x, out, N, BLOCK: tl.constexpr):
             row = tl.program_id(0)
@@ -131,12 +123,11 @@ class TwoPassVariance(Rule):
         size = f", {moved / 1e6:.1f} MB," if moved >= 50_000 else ""
         about = any(statistic.about for statistic in found.statistics)
         drop = f"drop {steps} and the arguments for what {'it makes' if len(makers) == 1 else 'they make'}"
-        return Finding(
-            self, self.severity,
+        return self.finding(
             f"`{kernel}` sums moments of {rows} about what {steps} took of the same rows before"
             if about
             else f"`{kernel}` reads the rows of {rows} that {steps} read before for a value each",
-            found.loop.span, kernel, kernel,
+            found.loop.span, kernel,
             (
                 *(Evidence(f"{step_name(m)} reads the rows for one value each", m.span) for m in makers),
                 Evidence(
@@ -172,12 +163,9 @@ class TwoPassVariance(Rule):
         row = f"{trip * load.elements:,} elements a program" if trip is not None else "the whole row"
         # A row that one tile holds is read again from L1, which costs little.
         severity = "info" if trip == 1 else self.severity
-        return Finding(
-            self,
-            severity,
+        return self.finding(
             f"`{kernel}` reads `{name}` twice, for the mean at line {first.span.line} and the variance at line {second.span.line}",
             second.span,
-            kernel,
             kernel,
             (
                 Evidence(
@@ -199,4 +187,5 @@ class TwoPassVariance(Rule):
                 f"the lanes into mean and variance; drop the loop at line {second.span.line}.",
             ),
             cause,
+            severity=severity,
         )

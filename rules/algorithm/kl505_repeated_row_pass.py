@@ -82,10 +82,6 @@ class RepeatedRowPass(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def softmax(x, y, N, BLOCK: tl.constexpr):
             row = tl.program_id(0) * N
@@ -112,10 +108,6 @@ class RepeatedRowPass(Rule):
             return [torch.randn(8192, 8192)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def softmax(x, y, N, BLOCK: tl.constexpr):
             row = tl.program_id(0) * N
@@ -155,12 +147,9 @@ class RepeatedRowPass(Rule):
         lines = [str(loop.span.line) for loop in found.loops]
         listed = ", ".join(lines[:-1]) + " and " + lines[-1]
         count = len(found.loops)
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` sweeps the same {found} of `{name}` in {count} loops",
             load.span,
-            kernel,
             kernel,
             (
                 Evidence(

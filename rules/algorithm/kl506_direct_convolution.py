@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from kernlint.headroom.causes import Cause
-from kernlint.rules.algorithm.convolution import DirectConvolution, direct_convolution
-from kernlint.rules.algorithm.flat_convolution import FlatConvolution, flat_convolution
+from kernlint.rules.algorithm.convolution import Convolution, convolution
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
@@ -39,10 +37,6 @@ class DirectConvolutionLoops(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def conv1d(x, w, y, C, O, T, TAPS: tl.constexpr, BLOCK: tl.constexpr):
             t = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -76,27 +70,22 @@ class DirectConvolutionLoops(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.launches():
-            found = direct_convolution(launch) or flat_convolution(launch) if launch.span not in seen else None
-            if found is not None:
+            found = convolution(launch) if launch.span not in seen else None
+            if found is not None and len(found.loops) + (found.unrolled > 1) > 1:  # one loop walks over no windows
                 seen.add(launch.span)
                 yield from (self._finding(found, cause) for cause in causes_at(context, launch.kernel.name))
 
-    def _finding(self, found: DirectConvolution | FlatConvolution, cause: Cause | None) -> Finding:
+    def _finding(self, found: Convolution, cause: Cause | None) -> Finding:
         launch = found.launch
         kernel = launch.kernel.name
-        flat = isinstance(found, FlatConvolution)
-        x, w = (found.x, found.w) if isinstance(found, FlatConvolution) else found.pairs[0]
+        x, w = found.x, found.w
         source, weight = tensor_name(found.source, x.base), tensor_name(found.weight, w.base)
         pixels = found.plane * found.images
         trips = [concrete(loop.trip) or 1 for loop in found.loops]
-        unrolled = found.depth // math.prod(trips)
-        extents = " x ".join(map(str, [*trips, unrolled] if unrolled > 1 else trips))
-        return Finding(
-            self,
-            self.severity,
+        extents = " x ".join(map(str, [*trips, found.unrolled] if found.unrolled > 1 else trips))
+        return self.finding(
             f"`{kernel}` convolves `{source}` with `{weight}` by one multiply-add per loaded value",
             found.loops[0].span,
-            kernel,
             kernel,
             (
                 Evidence(
@@ -104,7 +93,7 @@ class DirectConvolutionLoops(Rule):
                 ),
                 Evidence(
                     f"`{weight}` is loaded again for each output element, by its channel, one of {found.channels}"
-                    if flat
+                    if w.elements > 1
                     else f"`{weight}` is loaded as one value, so each program makes one of {found.channels} output channels",
                     w.span,
                 ),

@@ -44,10 +44,6 @@ class TimeStepLoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def step(x, h, w, u, out, sx, sh, so, H: tl.constexpr, BB: tl.constexpr):
             b = tl.program_id(0) * BB + tl.arange(0, BB)
@@ -78,10 +74,6 @@ class TimeStepLoop(Rule):
             return [torch.randn(256, 256, 128, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def recurrence(g, u, out, T, H: tl.constexpr, BB: tl.constexpr):
             b = tl.program_id(0) * BB + tl.arange(0, BB)
@@ -138,13 +130,10 @@ class TimeStepLoop(Rule):
             f"launch overhead and latency and loads {weights} anew in every step."
         )
         variant, method, plan = remedy
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches `{kernel}` for each of {found.steps} time steps",
             repeat.span,
             repeat.function,
-            kernel,
             (
                 Evidence(
                     f"each iteration reads the state `{tensor_name(found.state[0], 'the state')}` that the one before it wrote",
@@ -161,6 +150,7 @@ class TimeStepLoop(Rule):
                 ),
             ),
             Change(variant, bottleneck, method, plan),
+            kernel=kernel,
         )
 
 

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
+from kernlint.headroom.causes import Cause
+from kernlint.headroom.kernels import IDLE
 from kernlint.records import dataclass
-from kernlint.rules.base import Rule
+from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.workload import (
-    Atomic,
-    Compute,
-    Dot,
-    Expr,
-    Lane,
-    Launch,
-    Loop,
-    LoopIndex,
-    ProgramId,
-    Size,
-    Span,
-    Store,
-    Workload,
-)
-from kernlint.workload.expr import ceildiv, concrete, minimum
-from kernlint.workload.kernel import Node
-from kernlint.workload.steps import map_configurations
+from kernlint.rules.proofs.pricing import causes_at
+from kernlint.workload import Atomic, Compute, Dot, Expr, Lane, Launch, Loop, LoopIndex, ProgramId, Size, Store
+from kernlint.workload.expr import ceildiv, concrete
 
 
 class MaskedKeyBlocks(Rule):
     code = "KL508"
     name = "masked-key-blocks"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     bare = True
     summary = "a causal attention loop computes key blocks that its mask removes completely"
@@ -48,17 +35,13 @@ class MaskedKeyBlocks(Rule):
         The mask has an offset that the source leaves open (chunked prefill), or the loop also adds something that is not masked:
         then the rule is silent. Sequences of one query tile have no empty blocks.
         """
-    fix_safety = "Safe: the iterations that are left out add nothing."
+    fix_safety = WRITTEN_ANEW
     evidence = """
         Half of the tiles of a square causal score matrix are empty: the work to save follows from the shape; the cost model
         prices it with the trip counts of all programs. Pattern row PERF-068.
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def attend(Q, K, V, O, N, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
             base = tl.program_id(1) * N * D
@@ -93,27 +76,30 @@ class MaskedKeyBlocks(Rule):
                 if found.loop.span in seen:
                     continue
                 seen.add(found.loop.span)
-                kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
-                    f"the loop of `{kernel}` goes through key blocks that its mask removes completely",
-                    found.loop.span,
-                    kernel,
-                    kernel,
-                    (
-                        Evidence(f"every program runs {found.loop.trip} iterations", found.loop.span),
-                        Evidence(f"the mask leaves something only in the first {found.live} of them", found.mask.span),
-                    ),
-                    Change(
-                        context.variant.then(transform=Bounded(launch.span, found.loop.span, found.live)),
-                        f"Every program of `{kernel}` loads and multiplies all key blocks, and the mask at line "
-                        f"{found.mask.span.line} then removes those past its diagonal: about half of the work.",
-                        "End the loop at the last key block that the mask lets through.",
-                        f"At line {found.loop.span.line} bound the loop by the last row of the query tile, as in "
-                        "`tl.minimum(N, (pid + 1) * BLOCK_M)`; the mask itself is then needed on the diagonal blocks only.",
-                    ),
-                )
+                # The blocks that the mask removes are lanes that idle.
+                for cause in causes_at(context, launch.kernel.name, names=(IDLE,)):
+                    yield self._finding(launch, found, cause)
+
+    def _finding(self, launch: Launch, found: _Masked, cause: Cause | None) -> Finding:
+        kernel = launch.kernel.name
+        return self.finding(
+            f"the loop of `{kernel}` goes through key blocks that its mask removes completely",
+            found.loop.span,
+            kernel,
+            (
+                Evidence(f"every program runs {found.loop.trip} iterations", found.loop.span),
+                Evidence(f"the mask leaves something only in the first {found.live} of them", found.mask.span),
+            ),
+            Change(
+                None,
+                f"Every program of `{kernel}` loads and multiplies all key blocks, and the mask at line "
+                f"{found.mask.span.line} then removes those past its diagonal: about half of the work.",
+                "End the loop at the last key block that the mask lets through.",
+                f"At line {found.loop.span.line} bound the loop by the last row of the query tile, as in "
+                "`tl.minimum(N, (pid + 1) * BLOCK_M)`; the mask itself is then needed on the diagonal blocks only.",
+            ),
+            cause,
+        )
 
 
 @dataclass(frozen=True)
@@ -185,20 +171,3 @@ def _fewer(live: Size, trip: Size) -> bool:
     first = live.evaluate(dict.fromkeys(_programs(live), 0)) if isinstance(live, Expr) else live
     whole = concrete(trip)
     return first is not None and (whole is None or first < whole)
-
-
-@dataclass(frozen=True)
-class Bounded:
-    """The workload with one loop ended after ``live`` iterations."""
-
-    launch: Span
-    loop: Span
-    live: Size
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
-
-    def _node(self, node: Node) -> Node:
-        if isinstance(node, Loop) and node.span == self.loop and node.trip is not None:
-            return replace(node, trip=minimum(node.trip, self.live))
-        return node

@@ -50,10 +50,6 @@ class ElementwiseTimeLoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def leak(x, state, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -74,10 +70,6 @@ class ElementwiseTimeLoop(Rule):
             return [torch.randn(256, 65536)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def leak(x, y, steps, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -117,13 +109,10 @@ class ElementwiseTimeLoop(Rule):
         what = "an elementwise" if found.elementwise else "a"
         fixed = [tensor_name(launch.tensor(load.base), load.base) for load in found.fixed]
         kept = " and ".join(f"`{name}`" for name in dict.fromkeys(fixed))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches {kernels} for each of {count} steps of {what} recurrence",
             repeat.span,
             repeat.function,
-            kernel,
             (
                 Evidence(f"{launches} of {programs} programs in each of {count} iterations", launch.span),
                 *(
@@ -136,6 +125,7 @@ class ElementwiseTimeLoop(Rule):
             ),
             _change(found, state, kept),
             cause,
+            kernel=kernel,
         )
 
 

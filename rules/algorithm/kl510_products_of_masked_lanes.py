@@ -33,10 +33,6 @@ class ProductsOfMaskedLanes(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def transposed(x, w, y, L, OL, C, S, TAPS, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
             o = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -62,10 +58,6 @@ class ProductsOfMaskedLanes(Rule):
             return [torch.randn(65536, 64, dtype=torch.float16), torch.randn(5, 64, 64, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def transposed(x, w, y, L, OL, C, S, TAPS, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
             phase = tl.program_id(1)
@@ -116,12 +108,9 @@ class ProductsOfMaskedLanes(Rule):
         variant = context.variant.then(transform=SortedByPhase(launch.span, load.span)) if priced else None
         loops = [loop for loop in found.loops if loop.id in (fewer or {found.loops[-1].id: 1})]
         above = "" if share is not None else ": most of the work is lost once that is above 1"
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` multiplies tiles of which {live} is not masked out{above}",
             load.span,
-            kernel,
             kernel,
             (
                 Evidence(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.headroom.causes import Cause
-from kernlint.rules.algorithm.squared_differences import SquaredDifferences, is_squared_difference, squared_differences
+from kernlint.rules.algorithm.squared_differences import SquaredDifferences, squared_differences
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
-from kernlint.workload import Launch, Loop
+from kernlint.workload import Launch
 from kernlint.workload import dtype as dt
 
 
@@ -49,10 +49,6 @@ class PairwiseSquaredDifferences(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def distances(x, c, out, N, C, D: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
             n = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -82,8 +78,8 @@ class PairwiseSquaredDifferences(Rule):
         seen = set()
         for launch in context.launches():
             for found in squared_differences(launch):
-                place = (launch.span, found.at.span)
-                if place in seen or not is_squared_difference(context, found):
+                place = (launch.span, found.at)
+                if place in seen:
                     continue
                 seen.add(place)
                 for cause in causes_at(context, launch.kernel.name):
@@ -94,8 +90,8 @@ class PairwiseSquaredDifferences(Rule):
     def _finding(self, launch: Launch, found: SquaredDifferences, cause: Cause | None) -> Finding:
         kernel, m, n = launch.kernel.name, found.m, found.n
         x, c = (tensor_name(launch.tensor(load.base), load.base) for load in (found.rows, found.columns))
-        looped = isinstance(found.at, Loop)
-        line = found.at.span.line
+        looped = found.loop is not None
+        line = found.at.line
         exact = ', input_precision="tf32x3"' if found.dtype == dt.FLOAT32 else ""
         reads = (
             f"Let the loop at line {line} advance by blocks of the sum and load a tile of {m} rows of `{x}` and one of {n} rows of "
@@ -105,14 +101,13 @@ class PairwiseSquaredDifferences(Rule):
         )
         terms = f"{m} x {n} x {found.depth}"
         tile = f"{m} x {n}" if looped else terms
-        return Finding(
-            self, self.severity,
+        return self.finding(
             f"`{kernel}` forms the squared distances of {m} rows to {n} rows difference by difference, {terms} of them in a tile",
-            found.last.span, kernel, kernel,
+            found.last, kernel,
             (
                 Evidence(f"{m} rows of `{x}`, one {'coordinate' if looped else 'tile'} at a time", found.rows.span),
                 Evidence(f"{n} rows of `{c}` likewise", found.columns.span),
-                Evidence(f"a difference of {tile} elements times itself is added up", found.last.span),
+                Evidence(f"a difference of {tile} elements times itself is added up", found.last),
             ),
             Change(
                 None,

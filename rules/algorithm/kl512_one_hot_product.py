@@ -44,10 +44,6 @@ class OneHotProductRule(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -71,10 +67,6 @@ class OneHotProductRule(Rule):
             return [torch.randint(0, 4096, (16384,)), torch.randn(4096, 256, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def look_up(ids, b, c, N: tl.constexpr, BM: tl.constexpr):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, N)
@@ -103,15 +95,14 @@ class OneHotProductRule(Rule):
         last, reader = found.ops[-1], found.reader
         by = f"`{reader.kernel.name}`" if isinstance(reader, Launch) else f"torch `{reader.name}`"
         count, classes = found.rows.shape or ("?", "?")
-        return Finding(
-            self, self.severity,
+        return self.finding(
             f"{by} multiplies {count} one-hot rows of {classes} classes with `{tensor_name(found.table, 'a table')}`",
-            last.span, last.function, reader.kernel.name if isinstance(reader, Launch) else "",
+            last.span, last.function,
             (
                 Evidence(f"each row is zeros but for a one at `{tensor_name(found.ids, 'its class number')}`", found.ops[0].span),
                 Evidence(f"{by} alone reads the rows, as the left operand of its product", reader.span),
             ),
-            _change(found), cause,
+            _change(found), cause, kernel=reader.kernel.name if isinstance(reader, Launch) else "",
         )  # fmt: skip
 
 

@@ -244,15 +244,14 @@ def of_kind(rule: Rule, context: Context, kind: str, said: Callable[[Difference,
             continue
         kernel = launch.kernel.name if launch is not None else ""
         name = f"`{tensor_name(difference.output.program, 'result')}`"
-        yield Finding(
-            rule,
-            difference.severity,
+        yield rule.finding(
             said(difference, name if name != "`result`" else "the result"),
             span,
             kernel or context.workload.entry,
-            kernel,
             difference.places,
             at_any_size=True,
+            kernel=kernel,
+            severity=difference.severity,
         )
 
 

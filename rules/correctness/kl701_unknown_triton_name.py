@@ -33,10 +33,6 @@ class UnknownTritonName(RefusalRule):
     references = ("https://github.com/triton-lang/triton/issues/4938",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -53,10 +49,6 @@ class UnknownTritonName(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         from triton.language.extra import libdevice
 
         @triton.jit

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import libcst as cst
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.finding import Context, Finding, doubted
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.syntax.scopes import undefined_names
+
+#: How other linters are told that a name comes from elsewhere.
+_MEANT = re.compile(
+    r"#\s*noqa\b(?!:)|#\s*noqa:.*\bF821\b|#\s*(?:type: ignore|pyright: ignore|pylint: disable=).*undefined"
+)
 
 
 class UndefinedName(Rule):
@@ -66,4 +72,6 @@ class UndefinedName(Rule):
             function = use.function.name.value if use.function is not None else "<module>"
             kernel = function if use.function in kernels else ""
             text = f"`{use.name}` is not defined"
-            yield Finding(self, self.severity, text, module.span(use.node), function, kernel)
+            span = module.span(use.node)
+            meant = doubted(_MEANT.search(" ".join(module.excerpt(span))), "a comment says that it is meant")
+            yield self.finding(text, span, function, kernel=kernel, doubts=meant)

@@ -34,10 +34,6 @@ class LaunchArgumentsDoNotBind(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune(configs=[triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
@@ -54,26 +50,9 @@ class LaunchArgumentsDoNotBind(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.autotune(configs=[triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace(
+        "(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024",
+        'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel()',
+    )
     example = "kernel[grid](x, y, n, BLOCK=1024)  # BLOCK is autotuned"
     use_instead = "kernel[grid](x, y, n)"

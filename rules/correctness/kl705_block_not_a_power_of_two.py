@@ -38,10 +38,6 @@ class BlockNotAPowerOfTwo(RefusalRule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, stride, D: tl.constexpr):
             i = tl.program_id(0) * stride + tl.arange(0, D)
@@ -57,10 +53,6 @@ class BlockNotAPowerOfTwo(RefusalRule):
             return [torch.randn(64, 96)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, stride, D: tl.constexpr, BLOCK: tl.constexpr):
             d = tl.arange(0, BLOCK)

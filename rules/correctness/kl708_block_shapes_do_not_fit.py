@@ -32,10 +32,6 @@ class BlockShapesDoNotFit(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, M: tl.constexpr, N: tl.constexpr):
             m, n = tl.arange(0, M), tl.arange(0, N)
@@ -50,24 +46,6 @@ class BlockShapesDoNotFit(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, M: tl.constexpr, N: tl.constexpr):
-            m, n = tl.arange(0, M), tl.arange(0, N)
-            tl.store(y + m[:, None] * N + n[None, :], tl.load(x + m[:, None] * N + n[None, :]) + m[:, None])
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, M=32, N=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace(") + m", ") + m[:, None]")
     example = "tile + m  # [32, 64] + [32]"
     use_instead = "tile + m[:, None]"

@@ -34,10 +34,6 @@ class TensorElementAccess(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             v = tl.load(x + tl.arange(0, BLOCK))
@@ -52,25 +48,9 @@ class TensorElementAccess(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, BLOCK: tl.constexpr):
-            i = tl.arange(0, BLOCK)
-            v = tl.load(x + i)
-            tl.store(y, tl.sum(tl.where(i == 0, v, 0.0)))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace(
+        "v = tl.load(x + tl.arange(0, BLOCK))\n            tl.store(y, v[0])",
+        "i = tl.arange(0, BLOCK)\n            v = tl.load(x + i)\n            tl.store(y, tl.sum(tl.where(i == 0, v, 0.0)))",
+    )
     example = "v[0]"
     use_instead = "tl.sum(tl.where(i == 0, v, 0.0))  # or tl.gather, or load it again"

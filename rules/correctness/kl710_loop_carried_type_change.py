@@ -37,10 +37,6 @@ class LoopCarriedTypeChange(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n):
             s = 0
@@ -57,26 +53,6 @@ class LoopCarriedTypeChange(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, n):
-            s = 0.0
-            for i in range(n):
-                s += tl.load(x + i)
-            tl.store(y, s)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.numel())
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace("s = 0", "s = 0.0")
     example = "s = 0\nfor i in range(n):\n    s += tl.load(x + i)"
     use_instead = "s = 0.0\nfor i in range(n):\n    s += tl.load(x + i)"

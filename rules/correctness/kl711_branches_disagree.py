@@ -32,10 +32,6 @@ class BranchesDisagree(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n):
             if n > 3:
@@ -51,26 +47,6 @@ class BranchesDisagree(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, n):
-            v = 0.0
-            if n > 3:
-                v = tl.load(x)
-            tl.store(y, v)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.numel())
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace("def kernel(x, y, n):", "def kernel(x, y, n):\n            v = 0.0")
     example = "if n > 3:\n    v = tl.load(x)\ntl.store(y, v)"
     use_instead = "v = 0.0\nif n > 3:\n    v = tl.load(x)\ntl.store(y, v)"

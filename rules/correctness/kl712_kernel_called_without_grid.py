@@ -44,10 +44,6 @@ class KernelCalledWithoutGrid(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -85,14 +81,14 @@ class KernelCalledWithoutGrid(Rule):
                     continue
                 if not gridded and _is_device_code(function.node, module):
                     text = f"`{function.name}` is written as a kernel and calls the jit function `{name}`, but has no @triton.jit"
-                    yield Finding(self, "warning", text, module.span(function.node.name), function.name, function.name)
+                    yield self.finding(text, module.span(function.node.name), function.name, severity="warning")
                     break
                 text = (
                     f"`{name}` is launched with a grid, but it is a plain function without @triton.jit"
                     if gridded
                     else f"`{name}` is a jit function: it needs a grid, `{name}[grid](...)`"
                 )
-                yield Finding(self, self.severity, text, module.span(call), function.name, name)
+                yield self.finding(text, module.span(call), function.name, kernel=name)
 
 
 def _is_kernel(function: Decorated) -> bool:

@@ -52,10 +52,6 @@ class TunerCannotWrap(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -66,10 +62,6 @@ class TunerCannotWrap(Rule):
             kernel[(triton.cdiv(n, BLOCK),)](x, y, n, BLOCK=BLOCK)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune(configs=[triton.Config({"BLOCK": 1024})], key=["n"])
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
@@ -92,7 +84,7 @@ class TunerCannotWrap(Rule):
                 raises = Evidence(
                     f"Triton {target.release} raises where the module is imported or the kernel first launched"
                 )
-                yield Finding(self, self.severity, text, module.span(node), function.name, function.name, (raises,))
+                yield self.finding(text, module.span(node), function.name, (raises,))
 
 
 def _problems(function: Decorated, module: Module, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:

@@ -32,10 +32,6 @@ class MathOnHalf(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -51,25 +47,6 @@ class MathOnHalf(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64, dtype=torch.bfloat16)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v * tl.sigmoid(v.to(tl.float32)), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64, dtype=torch.bfloat16)]
-        """
+    good = bad.replace("tl.sigmoid(v", "tl.sigmoid(v.to(tl.float32)")
     example = "v = tl.load(x + i)  # bf16\ntl.sigmoid(v)"
     use_instead = "v = tl.load(x + i).to(tl.float32)\ntl.sigmoid(v)"

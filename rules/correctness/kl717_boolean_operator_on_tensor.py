@@ -32,10 +32,6 @@ class BooleanOperatorOnTensor(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, flags, y, n, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
@@ -51,25 +47,6 @@ class BooleanOperatorOnTensor(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, flags, y, n, BLOCK: tl.constexpr):
-            i = tl.arange(0, BLOCK)
-            m = (i < n) & (tl.load(flags + i) == 0)
-            tl.store(y + i, tl.load(x + i, mask=m), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, torch.zeros(1024, dtype=torch.int8, device=x.device), y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace("and not tl.load(flags + i", "& (tl.load(flags + i) == 0")
     example = "m = (i < n) and not skip"
     use_instead = "m = (i < n) & (skip == 0)"

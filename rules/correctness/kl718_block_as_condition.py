@@ -33,10 +33,6 @@ class BlockAsCondition(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
@@ -54,26 +50,6 @@ class BlockAsCondition(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, BLOCK: tl.constexpr):
-            i = tl.arange(0, BLOCK)
-            v = tl.load(x + i)
-            v = tl.where(v > 0, v * 2, v)
-            tl.store(y + i, v)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace("if v > 0:\n                v = v * 2", "v = tl.where(v > 0, v * 2, v)")
     example = "if v > 0:\n    v = v * 2"
     use_instead = "v = tl.where(v > 0, v * 2, v)"

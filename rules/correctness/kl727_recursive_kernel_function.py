@@ -30,10 +30,6 @@ class RecursiveKernelFunction(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def power(v, d: tl.constexpr):
             if d == 0:
@@ -53,29 +49,9 @@ class RecursiveKernelFunction(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def power(v, d: tl.constexpr):
-            for _ in tl.static_range(d):
-                v += 1
-            return v
-
-        @triton.jit
-        def kernel(x, y):
-            tl.store(y, power(tl.load(x), 3))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace(
+        "if d == 0:\n                return v\n            return power(v + 1, d - 1)",
+        "for _ in tl.static_range(d):\n                v += 1\n            return v",
+    )
     example = "return power(v + 1, d - 1)"
     use_instead = "for _ in tl.static_range(d):\n    v += 1"

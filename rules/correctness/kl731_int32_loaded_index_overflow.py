@@ -40,11 +40,6 @@ class Int32LoadedIndexOverflow(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(table, kv, o, page_stride, B: tl.constexpr):
             i = tl.program_id(0)
@@ -52,19 +47,7 @@ class Int32LoadedIndexOverflow(Rule):
             c = tl.arange(0, B)
             tl.store(o + i * B + c, tl.load(kv + page * page_stride + c))
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(table, kv, o, page_stride, B: tl.constexpr):
-            i = tl.program_id(0)
-            page = tl.load(table + i).to(tl.int64)
-            c = tl.arange(0, B)
-            tl.store(o + i * B + c, tl.load(kv + page * page_stride + c))
-        """
+    good = bad.replace("+ i)", "+ i).to(tl.int64)")
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = [one for one in overflows(context.workload) if one.value is None and one.kind == LOADED]

@@ -45,11 +45,6 @@ class Int32TileOffsetOverflow(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, sm, sn, M, N, BM: tl.constexpr, BN: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -59,11 +54,6 @@ class Int32TileOffsetOverflow(Rule):
             tl.store(o + m[:, None] * BN + n[None, :], v, mask=mask)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, sm, sn, M, N, BM: tl.constexpr, BN: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)

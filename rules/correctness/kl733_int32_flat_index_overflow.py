@@ -40,29 +40,13 @@ class Int32FlatIndexOverflow(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, numel, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)
             m = off < numel
             tl.store(o + off, tl.load(x + off, mask=m, other=0.0) * 2.0, mask=m)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, numel, B: tl.constexpr):
-            off = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-            m = off < numel
-            tl.store(o + off, tl.load(x + off, mask=m, other=0.0) * 2.0, mask=m)
-        """
+    good = bad.replace("tl.program_id(0)", "tl.program_id(0).to(tl.int64)")
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = [one for one in overflows(context.workload) if one.value is None and one.kind == FLAT]

@@ -43,29 +43,13 @@ class UnmaskedTailStore(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, B: tl.constexpr):
             off = tl.program_id(0) * B + tl.arange(0, B)
             v = tl.load(x + off, mask=off < n, other=0.0)
             tl.store(o + off, v + 1.0)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, n, B: tl.constexpr):
-            off = tl.program_id(0) * B + tl.arange(0, B)
-            v = tl.load(x + off, mask=off < n, other=0.0)
-            tl.store(o + off, v + 1.0, mask=off < n)
-        """
+    good = bad.replace(" 1.0", " 1.0, mask=off < n")
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = list(unmasked_tails(self, context, Store))
@@ -79,15 +63,13 @@ def _asymmetric(rule: Rule, context: Context, found: set[Span]) -> Iterable[Find
         for place, (store, twin) in found_however_read(context, launch, _masked_twins).items():
             if place in found:
                 continue
-            yield Finding(
-                rule,
-                "warning",
+            yield rule.finding(
                 f"the store to `{store.base}` has no mask, the load of `{twin.base}` at the same offsets has one",
                 place,
                 launch.kernel.name,
-                launch.kernel.name,
                 (Evidence(f"`{twin.base}` is read under a mask at the same offsets", twin.span),),
                 masking(context, launch, place, "the store has no mask"),
+                severity="warning",
             )
 
 

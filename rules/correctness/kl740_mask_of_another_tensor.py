@@ -38,11 +38,6 @@ class MaskOfAnotherTensor(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(a, b, o, L, B: tl.constexpr):
             i = tl.arange(0, B)
@@ -51,11 +46,6 @@ class MaskOfAnotherTensor(Rule):
         def run(a, b, o): k[(1,)](a, b, o, a.shape[0], B=8)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(a, b, o, L, B: tl.constexpr):
             i = tl.arange(0, B)
@@ -84,12 +74,9 @@ class MaskOfAnotherTensor(Rule):
                     if tensor.storage.origin != "input":
                         continue
                     seen.add((launch.kernel.name, access.span))
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the mask bounds the index into `{tensor.name or access.base}` by {right}, the size of another tensor",
                         access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence("launched here, with no check that the two sizes agree", launch.span),),
                     )

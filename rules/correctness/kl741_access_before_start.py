@@ -59,11 +59,6 @@ class AccessBeforeStart(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(cu, o, n, B: tl.constexpr):
             i = tl.arange(0, B)
@@ -71,19 +66,10 @@ class AccessBeforeStart(Rule):
             cur = tl.load(cu + i, mask=i < n, other=0)
             tl.store(o + i, cur - prev, mask=i < n)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(cu, o, n, B: tl.constexpr):
-            i = tl.arange(0, B)
-            prev = tl.load(cu + i - 1, mask=(i > 0) & (i < n), other=0)
-            cur = tl.load(cu + i, mask=i < n, other=0)
-            tl.store(o + i, cur - prev, mask=i < n)
-        """
+    good = bad.replace(
+        "tl.where(i == 0, 0, tl.load(cu + i - 1, mask=i < n, other=0)",
+        "tl.load(cu + i - 1, mask=(i > 0) & (i < n), other=0",
+    )
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
@@ -108,12 +94,9 @@ class AccessBeforeStart(Rule):
                         continue  # how constexprs that nobody has given relate to each other is not in view
                     seen.add((launch.kernel.name, access.span))
                     given = f" where {sizes_told(sizes)}" if sizes else ""
-                    yield Finding(
-                        self,
-                        self.severity if not sizes else "warning",
+                    yield self.finding(
                         f"the access to `{access.base}` reaches element {value}, before the start of the tensor",
                         access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"{told(point)} touches element {value}{given}", access.span),),
                         mending(
@@ -124,6 +107,7 @@ class AccessBeforeStart(Rule):
                             f"Add `& (index >= 0)` to the mask at line {access.span.line}.",
                         ),
                         at_any_size=not sizes,
+                        severity=self.severity if not sizes else "warning",
                     )
 
 

@@ -51,11 +51,6 @@ class UnguardedSentinelIndex(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(table, src, o, n, B: tl.constexpr):
             i = tl.arange(0, B)
@@ -63,19 +58,7 @@ class UnguardedSentinelIndex(Rule):
             idx = tl.load(table + i, mask=m, other=-1)
             tl.store(o + i, tl.load(src + idx, mask=m, other=0.0), mask=m)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(table, src, o, n, B: tl.constexpr):
-            i = tl.arange(0, B)
-            m = i < n
-            idx = tl.load(table + i, mask=m, other=-1)
-            tl.store(o + i, tl.load(src + idx, mask=m & (idx >= 0), other=0.0), mask=m)
-        """
+    good = bad.replace("idx, mask=m", "idx, mask=m & (idx >= 0)")
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.workload.launches():
@@ -98,12 +81,9 @@ class UnguardedSentinelIndex(Rule):
                     if key in access.tested:
                         continue
                     covered = set(table.mask or ()) <= set(access.mask or ())
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the index from `{table.base}` is {table.other:g} where masked, and addresses `{access.base}` untested",
                         access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"`{table.base}` is loaded with `other` {table.other:g}", table.span),),
                         mending(

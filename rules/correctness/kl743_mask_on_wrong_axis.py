@@ -49,11 +49,6 @@ class MaskOnWrongAxis(Rule):
     references = ("https://github.com/ByteDance-Seed/Triton-distributed/issues/202",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, M, BM: tl.constexpr, BN: tl.constexpr):
             m = tl.arange(0, BM)
@@ -62,20 +57,7 @@ class MaskOnWrongAxis(Rule):
             p = m[:, None] * BN + n[None, :]
             tl.store(o + p, tl.load(x + p, mask=rows, other=0.0), mask=rows)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, M, BM: tl.constexpr, BN: tl.constexpr):
-            m = tl.arange(0, BM)
-            n = tl.arange(0, BN)
-            rows = (m < M)[:, None]
-            p = m[:, None] * BN + n[None, :]
-            tl.store(o + p, tl.load(x + p, mask=rows, other=0.0), mask=rows)
-        """
+    good = bad.replace("m < M", "(m < M)[:, None]")
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
@@ -85,12 +67,9 @@ class MaskOnWrongAxis(Rule):
                 if (launch.kernel.name, place) in seen or not access.mask:
                     continue
                 seen.add((launch.kernel.name, place))
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the one-dimensional mask of this {access.shape[0]}x{access.shape[1]} tile is aligned with its columns",
                     place,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"the mask bounds the column by {access.mask[0][1]}, rows are {row} elements apart"),),
                     mending(

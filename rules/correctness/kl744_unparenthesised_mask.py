@@ -50,29 +50,13 @@ class UnparenthesisedMask(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, n, lo, B: tl.constexpr):
             a = tl.arange(0, B)
             m = a >= lo & a < n
             tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, n, lo, B: tl.constexpr):
-            a = tl.arange(0, B)
-            m = (a >= lo) & (a < n)
-            tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
-        """
+    good = bad.replace("a >= lo & a < n", "(a >= lo) & (a < n)")
 
     lexical = True
 
@@ -82,12 +66,9 @@ class UnparenthesisedMask(Rule):
             for node, wrong in _misread(function.node, module):
                 span, name = module.span(node), function.name
                 text = module.code(wrong)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{text}` is computed before the comparisons around it: they need parentheses",
                     span,
-                    name,
                     name,
                     (Evidence("`&` and `|` bind tighter than comparisons", module.span(wrong)),),
                     mending(

@@ -34,10 +34,6 @@ class MaskPastTheEnd(Rule):
     references = ("https://github.com/state-spaces/mamba/pull/537",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -67,13 +63,10 @@ class MaskPastTheEnd(Rule):
                     continue
                 seen.add((kernel, access.span))
                 where = f" where {sizes_told(over.sizes)}, for example" if over.sizes else ""
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the mask lets through an access that {verb} element {over.reached} of `{access.base}`, which has "
                     f"{over.last + 1}{where}",
                     access.span,
-                    kernel,
                     kernel,
                     witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
                 )

@@ -29,12 +29,6 @@ class GridAxisOverLimit(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-
         @triton.jit
         def k(x, o, D: tl.constexpr):
             bh = tl.program_id(1)
@@ -52,30 +46,7 @@ class GridAxisOverLimit(Rule):
         def get_inputs():
             return [torch.randn(100000, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-
-        @triton.jit
-        def k(x, o, D: tl.constexpr):
-            bh = tl.program_id(0)
-            c = tl.arange(0, D)
-            tl.store(o + bh * D + c, tl.load(x + bh * D + c))
-
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                o = torch.empty_like(x)
-                k[(x.shape[0],)](x, o, D=64)
-                return o
-
-
-        def get_inputs():
-            return [torch.randn(100000, 64)]
-        """
+    good = bad.replace("tl.program_id(1", "tl.program_id(0").replace("1, x.shape[0]", "x.shape[0],")
 
     def check(self, context: Context) -> Iterable[Finding]:
         if context.device.vendor != "nvidia":
@@ -84,12 +55,10 @@ class GridAxisOverLimit(Rule):
             for axis, extent in enumerate(launch.grid[1:], 1):
                 number = concrete(extent)
                 if number is not None and number > 65535:
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"grid extent {axis} is {number} at these sizes, more than the 65535 that CUDA allows",
                         launch.span,
                         launch.function,
-                        launch.kernel.name,
                         (Evidence(f"the grid is ({', '.join(map(str, launch.grid))})", launch.span),),
+                        kernel=launch.kernel.name,
                     )

@@ -32,11 +32,6 @@ class RowLongerThanBlock(ShortfallRule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, N, B: tl.constexpr):
             c = tl.arange(0, B)
@@ -46,11 +41,6 @@ class RowLongerThanBlock(ShortfallRule):
             k[(x.shape[0],)](x, o, x.shape[1], B=min(64, triton.next_power_of_2(x.shape[1])))
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, N, B: tl.constexpr):
             acc = tl.zeros((B,), tl.float32)

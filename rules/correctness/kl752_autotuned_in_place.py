@@ -56,11 +56,6 @@ class AutotunedInPlace(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
         @triton.jit
         def k(x, n, B: tl.constexpr):
@@ -70,21 +65,7 @@ class AutotunedInPlace(Rule):
         def run(x):
             k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, x.numel())
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], restore_value=["x"])
-        @triton.jit
-        def k(x, n, B: tl.constexpr):
-            a = tl.program_id(0) * B + tl.arange(0, B)
-            m = a < n
-            tl.store(x + a, tl.load(x + a, mask=m, other=0.0) * 0.5, mask=m)
-        def run(x):
-            k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, x.numel())
-        """
+    good = bad.replace('"n"]', '"n"], restore_value=["x"]')
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
@@ -132,12 +113,9 @@ class AutotunedInPlace(Rule):
         first = (
             (Evidence(f"what is stored depends on this load of `{read.base}`", read.span),) if read is not None else ()
         )
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"autotuning runs this {what} `{write.base}` many times: {least} not in restore_value",
             write.span,
-            launch.kernel.name,
             launch.kernel.name,
             (*first, Evidence("the autotuner times several configurations on the real buffers", tuning.span)),
             mending(

@@ -52,11 +52,6 @@ class ZeroedWhileTuningOnly(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], reset_to_zero=["y"])
         @triton.jit
         def k(x, y, n, B: tl.constexpr):
@@ -66,22 +61,7 @@ class ZeroedWhileTuningOnly(Rule):
             k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, y, x.numel())
             return y
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], reset_to_zero=["y"])
-        @triton.jit
-        def k(x, y, n, B: tl.constexpr):
-            a = tl.program_id(0) * B + tl.arange(0, B)
-            tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
-        def run(x, y):
-            y.zero_()
-            k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, y, x.numel())
-            return y
-        """
+    good = bad.replace("def run(x, y):", "def run(x, y):\n            y.zero_()")
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.workload.launches():
@@ -95,13 +75,10 @@ class ZeroedWhileTuningOnly(Rule):
                     continue
                 if tensor.storage.origin not in ("empty", "input"):
                     continue
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{tensor.name or base}` is only zeroed while tuning: later calls add to what it holds",
                     launch.span,
                     launch.function,
-                    launch.kernel.name,
                     (
                         Evidence(f"the kernel adds to `{base}` with atomics", site.access.span),
                         Evidence("reset_to_zero runs between the runs of the autotuner only", tuning.span),
@@ -113,5 +90,6 @@ class ZeroedWhileTuningOnly(Rule):
                         "Zero the buffer before each launch: allocate it with `torch.zeros`, or call `zero_()`.",
                     ),
                     doubts=doubted(tensor.storage.origin == "input", "callers may zero it"),
+                    kernel=launch.kernel.name,
                 )
                 break

@@ -31,11 +31,6 @@ class FirstLaunchInGraphCapture(Rule):
     references = ("https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, B: tl.constexpr):
             tl.store(x + tl.arange(0, B), 1.0)
@@ -45,22 +40,7 @@ class FirstLaunchInGraphCapture(Rule):
                 k[(1,)](x, B=16)
             return g
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, B: tl.constexpr):
-            tl.store(x + tl.arange(0, B), 1.0)
-        def run(x):
-            k[(1,)](x, B=16)
-            g = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(g):
-                k[(1,)](x, B=16)
-            return g
-        """
+    good = bad.replace("def run(x):", "def run(x):\n            k[(1,)](x, B=16)")
 
     lexical = True
 
@@ -80,14 +60,12 @@ class FirstLaunchInGraphCapture(Rule):
                 for name in sorted(_launched_by(node, launchers) - launched):
                     launched.add(name)
                     if capture is not None and node in captured:
-                        yield Finding(
-                            self,
-                            self.severity,
+                        yield self.finding(
                             f"the first launch of `{name}` in this function is captured into a CUDA graph",
                             module.span(node),
                             function.name.value,
-                            name,
                             (Evidence("the capture begins here", module.span(capture.items[0])),),
+                            kernel=name,
                         )
 
 

@@ -35,11 +35,6 @@ class UnbucketedAutotuneKey(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["T"])
         @triton.jit
         def k(x, T, B: tl.constexpr):
@@ -49,11 +44,6 @@ class UnbucketedAutotuneKey(Rule):
             k[lambda M: (triton.cdiv(x.shape[0], M["B"]),)](x, x.shape[0])
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["TB"])
         @triton.jit
         def k(x, T, TB, B: tl.constexpr):
@@ -67,12 +57,9 @@ class UnbucketedAutotuneKey(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch, tuning, name, value in sizes_in_keys(context):
             if len(value.atoms()) == 1 and extents_of(value):
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{name}` in the autotune key is {value}: each new value tunes again",
                     tuning.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"`{name}` is {value} here", launch.span),),
                 )

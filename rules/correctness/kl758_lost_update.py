@@ -43,11 +43,6 @@ class LostUpdate(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(idx, v, hist, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -57,11 +52,6 @@ class LostUpdate(Rule):
             tl.store(hist + j, cur + tl.load(v + a, mask=m, other=0.0), mask=m)
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(idx, v, hist, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
@@ -105,17 +95,15 @@ class LostUpdate(Rule):
                     if indirect
                     else f"programs along axis {min(free)} share the address"
                 )
-                yield Finding(
-                    self,
-                    "info" if indirect else self.severity,
+                yield self.finding(
                     f"`{store.base}` is updated by a load and a store, and {why}",
                     store.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (
                         Evidence("the old value is loaded here", twin.span),
                         Evidence(f"the address is {str(store.offset)[:90]}"),
                     ),
+                    severity="info" if indirect else self.severity,
                 )
             if not followed(launch):
                 continue  # how far apart the elements of a tile lie may be assumed
@@ -146,18 +134,16 @@ class LostUpdate(Rule):
                 ):
                     continue
                 seen.add(written.span)
-                yield Finding(
-                    self,
-                    severity,
+                yield self.finding(
                     f"`{written.base}` is updated by a load and a store at offsets that lie {shift} lanes apart in one tile: "
                     "the second store undoes the first where they overlap",
                     written.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (
                         Evidence("the old value is loaded here, before the first store", places[loaded].access.span),
                         Evidence("the first store", earlier.access.span),
                     ),
+                    severity=severity,
                 )
 
 

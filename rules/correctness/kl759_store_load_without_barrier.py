@@ -47,11 +47,6 @@ class StoreLoadWithoutBarrier(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, tmp, o, N: tl.constexpr):
             i = tl.arange(0, N)
@@ -59,11 +54,6 @@ class StoreLoadWithoutBarrier(Rule):
             tl.store(o + i, tl.load(tmp + (N - 1 - i)))
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, tmp, o, N: tl.constexpr):
             i = tl.arange(0, N)
@@ -102,12 +92,9 @@ class StoreLoadWithoutBarrier(Rule):
                         continue  # a scalar atomic synchronises the threads of the program
                     if _overlap(context.workload, launch, site, later):
                         seen |= {load.span, (launch.kernel.name, load.base)}
-                        yield Finding(
-                            self,
-                            self.severity,
+                        yield self.finding(
                             f"`{load.base}` is read back in another order than it was stored, with no barrier between",
                             load.span,
-                            launch.kernel.name,
                             launch.kernel.name,
                             (
                                 Evidence("stored here", store.span),

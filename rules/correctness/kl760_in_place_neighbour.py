@@ -40,11 +40,6 @@ class InPlaceNeighbour(Rule):
     references = ("https://github.com/triton-lang/triton/issues/1615",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, n, B: tl.constexpr):
             i = tl.program_id(0) * B + tl.arange(0, B)
@@ -53,11 +48,6 @@ class InPlaceNeighbour(Rule):
         def run(x): k[(triton.cdiv(x.numel(), 8),)](x, x.numel(), B=8); return x
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, y, n, B: tl.constexpr):
             i = tl.program_id(0) * B + tl.arange(0, B)
@@ -74,12 +64,9 @@ class InPlaceNeighbour(Rule):
                     continue
                 seen.add(place)
                 where = f"{abs(pair.shift)} elements {'before' if pair.shift < 0 else 'after'}"
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{pair.load.base}` is read {where} where it is written: other programs overwrite them",
                     place,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (
                         Evidence(

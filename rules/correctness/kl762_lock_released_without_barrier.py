@@ -46,11 +46,6 @@ class LockReleasedWithoutBarrier(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(lock, acc, x, B: tl.constexpr):
             v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
@@ -60,22 +55,10 @@ class LockReleasedWithoutBarrier(Rule):
             tl.store(acc + c, tl.load(acc + c) + v)
             tl.atomic_xchg(lock, 0)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(lock, acc, x, B: tl.constexpr):
-            v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
-            while tl.atomic_cas(lock, 0, 1) == 1:
-                pass
-            c = tl.arange(0, B)
-            tl.store(acc + c, tl.load(acc + c) + v)
-            tl.debug_barrier()
-            tl.atomic_xchg(lock, 0)
-        """
+    good = bad.replace(
+        "tl.store(acc + c, tl.load(acc + c) + v)",
+        "tl.store(acc + c, tl.load(acc + c) + v)\n            tl.debug_barrier()",
+    )
 
     def check(self, context: Context) -> Iterable[Finding]:
         target = context.program.question.target or Target(named=False)
@@ -99,13 +82,10 @@ class LockReleasedWithoutBarrier(Rule):
                 until = ", and Triton puts none there before 3.9" if releases else ""
                 stores = [s for s in after[: after.index(release)] if isinstance(s.node, Store)]
                 if stores and stores[-1].access.barriers == release.access.barriers:
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"the lock `{spin.access.base}` is released with no barrier after the stores that it protects"
                         f"{until}",
                         release.access.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (
                             Evidence("the lock is taken here", spin.access.span),

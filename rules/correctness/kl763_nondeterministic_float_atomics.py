@@ -39,27 +39,12 @@ class NondeterministicFloatAtomics(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, g, n, B: tl.constexpr):
             a = tl.program_id(0) * B + tl.arange(0, B)
             tl.atomic_add(g, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, part, n, B: tl.constexpr):
-            a = tl.program_id(0) * B + tl.arange(0, B)
-            tl.store(part + tl.program_id(0), tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
-        """
+    good = bad.replace("x, g", "x, part").replace("tl.atomic_add(g", "tl.store(part + tl.program_id(0)")
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
@@ -76,12 +61,9 @@ class NondeterministicFloatAtomics(Rule):
                 shared = program_axes(launch) - axes_in(atomic.offset)
                 if shared and atomic.span not in seen:
                     seen.add(atomic.span)
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"programs along axis {min(shared)} add floats to the same elements of `{atomic.base}` in any order",
                         atomic.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"the address is {str(atomic.offset)[:90]}", atomic.span),),
                     )

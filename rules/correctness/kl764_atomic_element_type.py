@@ -36,11 +36,6 @@ class AtomicElementType(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
         @triton.jit
         def k(x, o, B: tl.constexpr):
             a = tl.arange(0, B)
@@ -49,20 +44,7 @@ class AtomicElementType(Rule):
             o = torch.zeros(16, dtype=torch.bfloat16)
             k[(1,)](x, o, B=16)
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-
-        @triton.jit
-        def k(x, o, B: tl.constexpr):
-            a = tl.arange(0, B)
-            tl.atomic_max(o + a, tl.load(x + a).to(tl.float32))
-        def run(x):
-            o = torch.zeros(16, dtype=torch.float32)
-            k[(1,)](x, o, B=16)
-        """
+    good = bad.replace("+ a)", "+ a).to(tl.float32)").replace("torch.bfloat16", "torch.float32")
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
@@ -73,12 +55,9 @@ class AtomicElementType(Rule):
                     continue
                 if atomic.dtype == tensor.dtype and _refused(atomic.op, tensor.dtype):
                     seen.add(atomic.span)
-                    yield Finding(
-                        self,
-                        self.severity,
+                    yield self.finding(
                         f"`tl.atomic_{atomic.op}` does not support {tensor.dtype}, the type of `{tensor.name or atomic.base}`",
                         atomic.span,
-                        launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"`{atomic.base}` is {tensor.dtype}", tensor.storage.span),),
                     )

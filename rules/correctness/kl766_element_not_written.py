@@ -30,10 +30,6 @@ class ElementNotWritten(Rule):
     evidence = HOW_MEASURED
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.relu(x)
@@ -54,31 +50,7 @@ class ElementNotWritten(Rule):
         def get_inputs():
             return [torch.randn(1000, 1000)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        class Model(torch.nn.Module):
-            def forward(self, x):
-                return torch.relu(x)
-
-        @triton.jit
-        def relu(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            m = i < n
-            v = tl.load(x + i, mask=m)
-            tl.store(y + i, tl.maximum(v, 0.0), mask=m)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
-        """
+    good = bad.replace("x.numel() // 1024", "triton.cdiv(x.numel(), 1024)")
     example = "relu[(x.numel() // 1024,)](x, y, x.numel(), BLOCK=1024)  # the rest of a block has no program"
     use_instead = "relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
 

@@ -36,10 +36,6 @@ class InputLeftOut(Rule):
     evidence = HOW_MEASURED
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def __init__(self):
                 super().__init__()
@@ -69,10 +65,6 @@ class InputLeftOut(Rule):
             return [torch.randn(1000, 1000)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def __init__(self):
                 super().__init__()

@@ -36,10 +36,6 @@ class OtherElementsRead(Rule):
     evidence = HOW_MEASURED
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return x.sum(dim=1)
@@ -60,10 +56,6 @@ class OtherElementsRead(Rule):
             return [torch.randn(1000, 1000)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return x.sum(dim=1)

@@ -39,10 +39,6 @@ class OtherArithmetic(Rule):
     evidence = HOW_MEASURED
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.nn.functional.leaky_relu(x, 0.2)
@@ -63,31 +59,7 @@ class OtherArithmetic(Rule):
         def get_inputs():
             return [torch.randn(1000, 1000)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        class Model(torch.nn.Module):
-            def forward(self, x):
-                return torch.nn.functional.leaky_relu(x, 0.2)
-
-        @triton.jit
-        def leaky(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            m = i < n
-            v = tl.load(x + i, mask=m)
-            tl.store(y + i, tl.where(v > 0, v, 0.2 * v), mask=m)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                leaky[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
-        """
+    good = bad.replace("0.01", "0.2")
     example = "tl.where(v > 0, v, 0.01 * v)  # of leaky_relu(x, 0.2)"
     use_instead = "tl.where(v > 0, v, 0.2 * v)"
 

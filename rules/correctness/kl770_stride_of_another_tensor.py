@@ -35,10 +35,6 @@ class StrideOfAnotherTensor(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def add(a, b, o, s, N, B: tl.constexpr):
             r, c = tl.program_id(0), tl.arange(0, B)
@@ -72,12 +68,9 @@ class StrideOfAnotherTensor(Rule):
             if own or not others:
                 continue
             seen.add((use.launch.span, base))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{tensor.name or base}` is addressed with the stride of `{others[0]}`, and nothing makes their layouts equal",
                 use.access.span,
-                use.launch.kernel.name,
                 use.launch.kernel.name,
                 (Evidence(f"`{base}` is `{tensor.name or base}` in this launch", use.launch.span),),
             )

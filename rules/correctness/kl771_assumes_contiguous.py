@@ -46,10 +46,6 @@ class AssumesContiguous(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sum(x, o, N, B: tl.constexpr):
             r, c = tl.program_id(0), tl.arange(0, B)
@@ -76,12 +72,9 @@ class AssumesContiguous(Rule):
             if not open_layout or not several or use.owners or (use.launch.span, base) in seen:
                 continue
             seen.add((use.launch.span, base))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{use.launch.kernel.name}` takes `{tensor.name or base}` to be contiguous, and nothing checks that it is",
                 use.access.span,
-                use.launch.kernel.name,
                 use.launch.kernel.name,
                 (Evidence(f"`{base}` is `{tensor.name or base}` in this launch", use.launch.span),),
                 mending(

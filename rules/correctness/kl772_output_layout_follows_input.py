@@ -50,10 +50,6 @@ class OutputLayoutFollowsInput(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def copy(x, o, sm, sn, N, B: tl.constexpr):
             r, c = tl.program_id(0), tl.arange(0, B)
@@ -89,13 +85,10 @@ class OutputLayoutFollowsInput(Rule):
                 continue
             seen.add(key)
             assert use.tensor.storage.span is not None
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{use.tensor.name or use.access.base}` has the layout of `{model}`, and is written as if it were contiguous",
                 use.tensor.storage.span,
                 use.launch.function,
-                use.launch.kernel.name,
                 (Evidence(f"`{use.launch.kernel.name}` reads `{model}` by its strides", use.launch.span),),
                 mending(
                     context,
@@ -103,6 +96,7 @@ class OutputLayoutFollowsInput(Rule):
                     f"`{use.tensor.name or use.access.base}` has the layout of `{model}`",
                     "Allocate it with `memory_format=torch.contiguous_format`.",
                 ),
+                kernel=use.launch.kernel.name,
             )
 
 

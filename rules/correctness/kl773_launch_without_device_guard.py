@@ -47,10 +47,6 @@ class LaunchWithoutDeviceGuard(Rule):
     evidence = "Documented behaviour of Triton's launcher; nothing is measured. Pattern row BUG-058."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, o, n, B: tl.constexpr):
             a = tl.arange(0, B)
@@ -75,13 +71,10 @@ class LaunchWithoutDeviceGuard(Rule):
             if context.workload.bare or not foreign or launch.span in seen or _guarded(module, launch.span):
                 continue
             seen.add(launch.span)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{launch.kernel.name}` is launched on the current device, not on that of its tensors",
                 launch.span,
                 launch.function,
-                launch.kernel.name,
                 (Evidence("no `with` statement and no decorator stands around the launch", launch.span),),
                 mending(
                     context,
@@ -89,6 +82,7 @@ class LaunchWithoutDeviceGuard(Rule):
                     f"`{launch.kernel.name}` is launched on the current device",
                     "Launch inside `with torch.cuda.device_of(tensor):`.",
                 ),
+                kernel=launch.kernel.name,
             )
 
 

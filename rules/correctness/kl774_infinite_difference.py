@@ -10,6 +10,7 @@ class InfiniteDifference(FaultRule):
     name = "infinite-difference"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["infinite-difference"])
     summary = "an online softmax takes exp(-inf - -inf) where a row has no valid element yet"
     what_it_does = """
@@ -35,10 +36,6 @@ class InfiniteDifference(FaultRule):
     references = ("https://github.com/vllm-project/vllm/issues/48364",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def log_sum_exp(x, valid, o, n, B: tl.constexpr):
             m = -float("inf")

@@ -35,10 +35,6 @@ class CancellingVariance(FaultRule):
     references = ("https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def inverse_deviation(x, o, n, B: tl.constexpr):
             c = tl.arange(0, B)

@@ -10,6 +10,7 @@ class ZeroDivisor(FaultRule):
     name = "zero-divisor"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["zero-divisor"])
     summary = "a tile is divided by its largest magnitude, which is zero for a tile of zeros"
     what_it_does = """
@@ -34,10 +35,6 @@ class ZeroDivisor(FaultRule):
     references = ("https://github.com/ROCm/aiter/issues/4288",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def quantise(x, q, s, B: tl.constexpr):
             c = tl.arange(0, B)

@@ -10,6 +10,7 @@ class RoundedProduct(FaultRule):
     name = "rounded-product"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["rounded-product"])
     methods = (("rounded-product", "Multiply in float32."),)
     summary = "products of half-precision values are rounded to half precision before they are added in float32"
@@ -35,10 +36,6 @@ class RoundedProduct(FaultRule):
     references = ("https://github.com/vllm-project/vllm/issues/52887",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def weighted_sum(x, w, o, n, B: tl.constexpr):
             c = tl.arange(0, B)

@@ -35,10 +35,6 @@ class LowPrecisionSum(FaultRule):
     references = ("https://github.com/pytorch/pytorch/issues/141052",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def total(x, o, n, B: tl.constexpr):
             c = tl.arange(0, B)

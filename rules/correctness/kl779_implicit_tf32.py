@@ -39,10 +39,6 @@ class ImplicitTf32(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def product(x, y, o, D: tl.constexpr):
             i = tl.arange(0, D)
@@ -70,12 +66,9 @@ class ImplicitTf32(Rule):
                 if any(arg.keyword is not None and arg.keyword.value in _SAID for arg in call.args):
                     continue
                 seen.add(dot.span)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{launch.kernel.name}` multiplies float32 operands in tf32, by default",
                     dot.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence("both operands are float32", dot.span),),
                 )

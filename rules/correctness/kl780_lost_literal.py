@@ -34,10 +34,6 @@ class LostLiteral(FaultRule):
     references = ("https://github.com/deepspeedai/DeepSpeed/issues/581",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def reciprocal(x, o, B: tl.constexpr):
             c = tl.arange(0, B)

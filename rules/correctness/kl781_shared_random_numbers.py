@@ -34,10 +34,6 @@ class SharedRandomNumbers(FaultRule):
     references = ("https://github.com/pytorch/pytorch/issues/198333",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def noise(o, seed, B: tl.constexpr):
             row = tl.program_id(0)

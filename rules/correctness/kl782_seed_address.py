@@ -23,17 +23,16 @@ class SeedAddress(FaultRule):
     when_not = """
         A seed passed as an integer.
         """
-    fix_safety = "Safe: the seed is loaded, `tl.load(seed)`."
+    fix_safety = """
+        Safe: the seed is loaded, `tl.load(seed)`. Unsafe unless each launch passes a tensor that is made beside it, and all launches were
+        followed: others may pass a number.
+        """
     evidence = """
         A dropout kernel used the address of the seed tensor (xformers issue 173). Pattern row BUG-068.
         """
     references = ("https://github.com/facebookresearch/xformers/issues/173",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def noise(o, seed, B: tl.constexpr):
             row = tl.program_id(0)

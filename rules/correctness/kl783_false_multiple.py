@@ -32,10 +32,6 @@ class FalseMultiple(FaultRule):
     references = ("https://triton-lang.org/main/python-api/generated/triton.language.multiple_of.html",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def copy_rows(x, o, stride, B: tl.constexpr):
             start = tl.multiple_of(tl.program_id(0) * stride, 16)

@@ -31,10 +31,6 @@ class FalseAssumption(FaultRule):
     references = ("https://triton-lang.org/main/python-api/triton.language.html",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, o, B: tl.constexpr):
             pid = tl.program_id(0)

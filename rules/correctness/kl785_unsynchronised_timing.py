@@ -69,15 +69,13 @@ class UnsynchronisedTiming(Rule):
         module = context.program.kernel
         for gap in _gaps(module):
             launch, clock = module.span(gap.launch), module.span(gap.clock)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{gap.function}` reads the clock while the launch at line {launch.line} may still run",
                 clock,
                 gap.function,
-                "",
                 (Evidence("nothing waits for the device after the launch", launch),),
                 doubts=doubted(gap.may_be_meant, "the time of issuing may be what is asked for"),
+                kernel="",
             )
 
 

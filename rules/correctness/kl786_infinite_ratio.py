@@ -10,6 +10,7 @@ class InfiniteRatio(FaultRule):
     name = "infinite-ratio"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["infinite-ratio"])
     if_certain = frozenset(["infinite-ratio"])
     summary = "a quotient of two exponentials of the data is NaN where both overflow"
@@ -33,10 +34,6 @@ class InfiniteRatio(FaultRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def sigmoid(x, y, n, B: tl.constexpr):
             i = tl.program_id(0) * B + tl.arange(0, B)

@@ -10,6 +10,7 @@ class InfinityTimesZero(FaultRule):
     name = "infinity-times-zero"
     category = "correctness"
     severity = "warning"
+    of_values = True
     kinds = frozenset(["infinite-product"])
     if_certain = frozenset(["infinite-product"])
     summary = "an exponential that may overflow is multiplied by a mask, which makes it NaN where it should be 0"
@@ -30,10 +31,6 @@ class InfinityTimesZero(FaultRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def decays(g, y, n, B: tl.constexpr):
             i = tl.arange(0, B)

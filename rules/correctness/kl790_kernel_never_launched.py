@@ -35,10 +35,6 @@ class KernelNeverLaunched(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def relu_kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -56,10 +52,6 @@ class KernelNeverLaunched(Rule):
             return [torch.randn(1024, 1024)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def relu_kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -93,12 +85,10 @@ class KernelNeverLaunched(Rule):
         names = ", ".join(dict.fromkeys(op.name for op in ops[:3]))
         instead = f"PyTorch does the work ({names})" if ops else "nothing does the work"
         for kernel in jit_functions(module):
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"no call of `{workload.entry}` launches `{kernel.name}`: {instead}",
                 module.span(kernel.node.name),
                 workload.entry,
-                kernel.name,
                 tuple(Evidence(f"`{workload.entry}` calls `{op.name}`", op.span) for op in ops[:3]),
+                kernel=kernel.name,
             )

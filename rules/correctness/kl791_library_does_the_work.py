@@ -46,10 +46,6 @@ class LibraryDoesTheWork(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def copy_kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -69,30 +65,7 @@ class LibraryDoesTheWork(Rule):
         def get_inputs():
             return [torch.randn(4096, 4096), torch.randn(4096, 4096)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def copy_kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-
-        class Model(torch.nn.Module):
-            def forward(self, a, b):
-                return torch.matmul(a, b)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.matmul(a, b)
-                y = torch.empty_like(c)
-                copy_kernel[(triton.cdiv(c.numel(), 1024),)](c, y, c.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(4096, 64), torch.randn(64, 4096)]
-        """
+    good = bad.replace("4096), torch.randn(4096", "64), torch.randn(64")
     example = "c = torch.matmul(a, b)  # all the work\ncopy_kernel[grid](c, y, ...)"
     use_instead = "matmul_kernel[grid](a, b, y, ...)"
 
@@ -113,20 +86,17 @@ class LibraryDoesTheWork(Rule):
         step = same.step
         assert isinstance(step, TorchOp)
         share = kernels / here.gpu_us
-        yield Finding(
-            self,
-            self.severity,
+        yield self.finding(
             f"`{step.name}` does the work of the model, {same.total_gpu_us / here.gpu_us:.0%} of the predicted time; "
             f"the kernels take {share:.0%}",
             step.span,
             step.function,
-            "",
             (
                 Evidence(f"the model that `{workload.entry}` replaces spends "
                          f"{heaviest.total_gpu_us / (reference.gpu_us or 1):.0%} of its time in the same call",
                          heaviest.step.span),
                 *(Evidence(f"launches `{launch.kernel.name}`", launch.span) for launch in launches[:3]),
-            ),
+            ), kernel="",
         )  # fmt: skip
 
 

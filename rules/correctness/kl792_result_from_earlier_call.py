@@ -32,10 +32,6 @@ class ResultFromEarlierCall(Rule):
     evidence = "A proof of data flow; nothing is measured. The mission of this tool names the case (cached outputs)."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -60,10 +56,6 @@ class ResultFromEarlierCall(Rule):
             return [torch.randn(1024, 1024)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -110,14 +102,12 @@ class ResultFromEarlierCall(Rule):
     def _finding(self, workload: Workload, output: Tensor) -> Finding:
         launches = workload.launches()
         span = output.storage.span or (launches[0].span if launches else Span(workload.file, 1, 1, 1, 1))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a second call of `{workload.entry}` returns `{tensor_name(output, 'the result')}` as the first call left it",
             span,
             workload.entry,
-            launches[0].kernel.name if launches else "",
             (Evidence("the second call, on other tensors, writes nothing that it returns", span),),
+            kernel=launches[0].kernel.name if launches else "",
         )
 
 

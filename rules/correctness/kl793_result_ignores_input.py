@@ -31,10 +31,6 @@ class ResultIgnoresInput(Rule):
     evidence = "A proof of data flow; nothing is measured. The mission of this tool names the case (constant outputs)."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def fill(y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -54,10 +50,6 @@ class ResultIgnoresInput(Rule):
             return [torch.randn(1024, 1024)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scaled_tanh(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -97,17 +89,15 @@ class ResultIgnoresInput(Rule):
         names = ", ".join(f"`{tensor_name(tensor, 'an argument')}`" for tensor in workload.inputs)
         launches = workload.launches()
         span = output.storage.span or (launches[0].span if launches else Span(workload.file, 1, 1, 1, 1))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"what `{workload.entry}` returns does not depend on {names}",
             span,
             workload.entry,
-            "",
             tuple(
                 Evidence(f"`{launch.kernel.name}` reads none of them on the way to the result", launch.span)
                 for launch in launches[:3]
             ),
+            kernel="",
         )
 
 

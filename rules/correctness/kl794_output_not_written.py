@@ -35,10 +35,6 @@ class OutputNotWritten(Rule):
     evidence = "A count, not a measurement. Pattern row BUG-018 is the case of a literal grid."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -53,25 +49,7 @@ class OutputNotWritten(Rule):
         def get_inputs():
             return [torch.randn(1024, 1024)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def double(x, y, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i) * 2.0)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                double[(1024,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
-        """
+    good = bad.replace("double[(64", "double[(1024")
     example = "double[(64,)](x, y, BLOCK=1024)  # 65536 of 1048576 elements"
     use_instead = "double[(triton.cdiv(x.numel(), 1024),)](x, y, BLOCK=1024)"
 
@@ -96,17 +74,16 @@ class OutputNotWritten(Rule):
         what = f"at most {written.least} of its {count} elements" if written.least else "none of it"
         always = written.most < count
         when = "" if always else " under some configurations of its autotuner"
-        return Finding(
-            self,
-            self.severity if always else "warning",
+        return self.finding(
             f"`{workload.entry}` returns `{name}` with memory that was never written: the stores reach {what}{when}",
             output.storage.span,
             workload.entry,
-            writers[0].kernel.name if writers else "",
             tuple(
                 Evidence(f"`{launch.kernel.name}` runs {launch.programs} programs", launch.span)
                 for launch in writers[:3]
             ),
+            kernel=writers[0].kernel.name if writers else "",
+            severity=self.severity if always else "warning",
         )
 
 

@@ -36,10 +36,6 @@ class HostCodeRaises(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         configs = [triton.Config({"BLOCK": 512}), triton.Config({"BLOCK": 1024})]
 
         @triton.autotune(configs=configs, key=["n"])
@@ -61,11 +57,9 @@ class HostCodeRaises(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for fault in context.workload.faults:
-            yield Finding(
-                self,
-                self.severity if fault.certain else "warning",
+            yield self.finding(
                 fault.text,
                 fault.span,
                 fault.function,
-                fault.function,
+                severity=self.severity if fault.certain else "warning",
             )

@@ -42,10 +42,6 @@ class MaskWithoutTheLoop(Rule):
     references = ("https://github.com/vllm-project/vllm/issues/15908",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             lane = tl.arange(0, BLOCK)
@@ -71,16 +67,14 @@ class MaskWithoutTheLoop(Rule):
                     if place in seen:
                         continue
                     seen.add(place)
-                    yield Finding(
-                        self,
-                        self.severity if stuck.proven and not context.workload.bare else "warning",
+                    yield self.finding(
                         f"the address into `{site.access.base}` moves on with {stuck.walk}, the "
                         f"index that its mask bounds by {_named(stuck.bound)} does not",
                         site.access.span,
                         launch.kernel.name,
-                        launch.kernel.name,
                         (Evidence(f"the last tile of {stuck.tile} is partial{stuck.where}", stuck.span),),
                         at_any_size=stuck.proven,
+                        severity=self.severity if stuck.proven and not context.workload.bare else "warning",
                     )
 
 

@@ -39,10 +39,6 @@ class GroupOfTheFirstLane(Rule):
     references = ("https://github.com/vllm-project/vllm/pull/39705",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, s, c, N, K, GROUP: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -92,13 +88,10 @@ class GroupOfTheFirstLane(Rule):
                         if tile is None:
                             continue
                         seen.add(access.span)
-                        yield Finding(
-                            self,
-                            self.severity,
+                        yield self.finding(
                             f"a tile of {coarse.step} spans {coarse.step // coarse.divisor} groups of {coarse.divisor}; "
                             f"`{access.base}` is read for the first of them only",
                             access.span,
-                            one.kernel.name,
                             one.kernel.name,
                             (
                                 Evidence(

@@ -49,10 +49,6 @@ class ProgramsOverwriteEachOther(Rule):
     references = ("https://github.com/state-spaces/mamba/pull/537",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sums(x, y, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
             row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -81,13 +77,10 @@ class ProgramsOverwriteEachOther(Rule):
         for first, launch, hit in found_in(context.workload.distinct_launches(), colliding):
             some = launch is not first
             settings = ", ".join(f"{name}={value}" for name, value in launch.constexprs.items()) if some else ""
-            yield Finding(
-                self,
-                "warning" if some else self.severity,
+            yield self.finding(
                 f"{told(hit.one)} and {told(hit.other)} both write element {hit.element} of `{hit.base}`, from different data"
                 + (", under some configurations of the autotuner" if some else ""),
                 hit.place.access.span,
-                launch.kernel.name,
                 launch.kernel.name,
                 (
                     Evidence("the other store", hit.first.access.span),
@@ -96,6 +89,7 @@ class ProgramsOverwriteEachOther(Rule):
                         launch.span,
                     ),
                 ),
+                severity="warning" if some else self.severity,
             )
 
 

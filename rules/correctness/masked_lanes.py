@@ -116,12 +116,9 @@ def finding(rule: Rule, context: Context, found: Padded, what: str, *doubts: Dou
     evidence.append(Evidence(f"the mask {masks} runs along the reduced axis", found.reduce.span))
     if not found.proven:
         evidence.append(Evidence("the sizes in view do not rule out that the mask leaves lanes out", found.launch.span))
-    return Finding(
-        rule,
-        rule.severity,
+    return rule.finding(
         f"`tl.{found.reduce.op}` takes in the masked lanes, {what}",
         found.reduce.span,
-        found.launch.kernel.name,
         found.launch.kernel.name,
         tuple(evidence),
         _other(context, found, load.span, what) if isinstance(load, Load) else None,

@@ -188,12 +188,9 @@ def proven(rule: Rule, context: Context, found: Overflow, repair: WideIndices) -
     assert found.value is not None and found.point is not None
     text = text_at(context, found.narrow.span) or "the index"
     factors = _largest_product(found)
-    return Finding(
-        rule,
-        "error",
+    return rule.finding(
         f"`{text}` is computed in 32 bits and overflows at these sizes: {factors} > 2^31",
         found.narrow.span,
-        found.launch.kernel.name,
         found.launch.kernel.name,
         (
             Evidence(f"{told(found.point)} computes {found.value}, past 2147483647"),
@@ -201,6 +198,7 @@ def proven(rule: Rule, context: Context, found: Overflow, repair: WideIndices) -
         ),
         _widening(context, repair, f"`{text}` overflows 32 bits"),
         at_any_size=True,
+        severity="error",
     )
 
 
@@ -231,12 +229,9 @@ def possible(rule: Rule, context: Context, found: list[Overflow], what: str, ran
         ]
         if wide is not None:
             evidence.append(Evidence("the same kernel computes another index of this size in 64 bits", wide))
-        yield Finding(
-            rule,
-            "info",
+        yield rule.finding(
             f"`{texts[0] or 'an index'}`{others} is computed in 32 bits: it overflows once {what} reaches 2^31",
             first.narrow.span,
-            name,
             name,
             tuple(evidence),
             _widening(
@@ -244,6 +239,7 @@ def possible(rule: Rule, context: Context, found: list[Overflow], what: str, ran
                 WideIndices(name, frozenset(one.kind for one in group), random=random),
                 f"`{texts[0] or 'an index'}` is computed in 32 bits",
             ),
+            severity="info",
         )
 
 

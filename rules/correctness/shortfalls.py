@@ -37,13 +37,10 @@ class ShortfallRule(Rule, abstract=True):
             when = "" if short.always else ", under some configurations of its autotuner"
             proven = short.always and (self.any_size or not short.sizes)
             reached = f"its largest value is {short.reached - 1}{short.where}"
-            yield Finding(
-                self,
-                self.severity if proven else "warning",
+            yield self.finding(
                 self.message(short) + when,
                 launch.span,
                 launch.function,
-                launch.kernel.name,
                 (
                     Evidence(f"the mask bounds the index by {short.bound}; {reached}", short.site.access.span),
                     Evidence(
@@ -61,6 +58,8 @@ class ShortfallRule(Rule, abstract=True):
                 if short.from_programs
                 else None,
                 at_any_size=proven,
+                kernel=launch.kernel.name,
+                severity=self.severity if proven else "warning",
             )
 
     @abstractmethod

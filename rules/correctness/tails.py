@@ -27,7 +27,8 @@ WHEN_NOT = """
 FIX_SAFETY = """
     Safe: the access gets the mask of another one at the same offsets, or `index < size` where one parameter of
     the kernel holds the size that the tiles are counted for; a load also the `other` that leaves its reductions
-    as they are. Refused where no such mask or size is in view. Whoever pads the tensors wants no mask.
+    as they are. Unsafe where the kernel has launches that were not followed, here or in another file of the project: whoever
+    pads the tensors wants no mask. Refused where no such mask or size is in view.
     """
 
 
@@ -41,16 +42,14 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         if access.mask is not None or over.sizes or over.launch.premises or (kernel, access.span) in seen:
             continue
         seen.add((kernel, access.span))
-        yield Finding(
-            rule,
-            "error",
+        yield rule.finding(
             f"`{access.base}` has {over.last + 1} elements and the {noun} {verb} element {over.reached}: it has no mask",
             access.span,
-            kernel,
             kernel,
             witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
             masking(context, over.launch, access.span, f"the {noun} has no mask"),
             at_any_size=True,
+            severity="error",
         )
     for shot in overshoots(context.workload, kind):
         access, kernel = shot.site.access, shot.launch.kernel.name
@@ -60,17 +59,15 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         masked = _is_masked_elsewhere(shot)
         expected = (masked or isinstance(shot.index, ProgramId)) and not _tests_divisibility(context, shot.tile)
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
-        yield Finding(
-            rule,
-            "warning",
+        yield rule.finding(
             f"the {noun} has no mask and {verb} past {shot.count} unless that is a multiple of {shot.tile}",
             access.span,
-            kernel,
             kernel,
             (Evidence(partial), Evidence("launched here", shot.launch.span)),
             masking(context, shot.launch, access.span, f"the {noun} has no mask"),
             doubts=doubted(not expected, "callers may only ever pass whole tiles"),
             at_any_size=masked,
+            severity="warning",
         )
 
 

@@ -42,9 +42,9 @@ def chain_finding(rule: Rule, context: Context, chain: Chain, message: str, meth
     kernel = next(step.kernel.name for step in chain.launches)
     first = chain.steps[0]
     severity = "info" if chain.slight else rule.severity
-    return Finding(
-        rule, severity, message, first.span, blamed(context.workload, chain.steps), kernel, tuple(evidence),
-        Change(variant, bottleneck, method, plan),
+    return rule.finding(
+        message, first.span, blamed(context.workload, chain.steps), tuple(evidence),
+        Change(variant, bottleneck, method, plan), kernel=kernel, severity=severity,
     )  # fmt: skip
 
 

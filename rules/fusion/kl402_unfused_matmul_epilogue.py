@@ -37,10 +37,6 @@ class UnfusedMatmulEpilogue(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)

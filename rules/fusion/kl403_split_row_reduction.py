@@ -37,10 +37,6 @@ class SplitRowReduction(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sum(x, total, N, BLOCK: tl.constexpr):
             row = tl.program_id(0)
@@ -66,10 +62,6 @@ class SplitRowReduction(Rule):
             return [torch.randn(8192, 4000)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def normalise(x, y, N, BLOCK: tl.constexpr):
             row = tl.program_id(0)

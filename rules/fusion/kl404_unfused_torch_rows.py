@@ -49,10 +49,6 @@ class UnfusedTorchRows(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def copy(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -97,13 +93,10 @@ class UnfusedTorchRows(Rule):
         moved = sum((tensor.nbytes or 0) for call in calls for tensor in (*call.reads, *call.writes))
         size = f", {moved / 1e6:.1f} MB in all" if moved >= 50_000 else ""
         with_kernels = "".join(f" and of `{name}`" for name in dict.fromkeys(kernel.kernel.name for kernel in kernels))
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"{len(calls)} torch calls work on the same values one after another: {names}",
             cause.span,
             cause.symbol,
-            "",
             (
                 Evidence(cause.evidence, cause.span),
                 *(Evidence(f"{step_name(call)} is a pass of its own", call.span) for call in calls),
@@ -116,6 +109,7 @@ class UnfusedTorchRows(Rule):
                 "computes everything on fp32 values (masked lanes neutral in front of a reduction), and stores the result once.",
             ),
             cause,
+            kernel="",
         )
 
 

@@ -45,10 +45,6 @@ class MaterialisedBroadcast(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_norms(d, y, rows, D: tl.constexpr, ROWS: tl.constexpr):
             r, i = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
@@ -94,10 +90,9 @@ class MaterialisedBroadcast(Rule):
                 else ""
             )
             how = f"multiply the tiles with `tl.dot`{less}"
-        return Finding(
-            self, self.severity,
+        return self.finding(
             f"torch `{op.name}` writes out {wide} elements of broadcast operands that `{kernel}` reduces over the last axis",
-            op.span, blamed(context.workload, (op, found.reader)), kernel,
+            op.span, blamed(context.workload, (op, found.reader)),
             (
                 Evidence(f"{listed(operands)}, {small:.2f} MB, are broadcast to [{wide}], {size:.1f} MB", op.span),
                 Evidence(f"`{kernel}` alone reads that, one row of {found.depth} elements for each result", found.load.span),
@@ -111,7 +106,7 @@ class MaterialisedBroadcast(Rule):
                 f"Drop the call at line {op.span.line}. Give a program of `{kernel}` a tile of results: load the tiles of "
                 f"{listed(operands)} that it needs, a part of {found.depth} elements at a time; {how}; store the tile.",
             ),
-            cause,
+            cause, kernel=kernel,
         )  # fmt: skip
 
 

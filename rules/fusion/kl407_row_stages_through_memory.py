@@ -44,10 +44,6 @@ class RowStagesThroughMemory(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def butterfly(x, pairs, half, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -86,10 +82,9 @@ class RowStagesThroughMemory(Rule):
         names = listed([f"`{name}`" for name in dict.fromkeys(step.kernel.name for step in steps)])
         between = listed([f"`{described(tensor)[0]}` {described(tensor)[1]}" for tensor in found.between])
         moved = sum(tensor.nbytes or 0 for tensor in found.between) / len(found.between) * 2 * (len(steps) - 1) / 1e6
-        return Finding(
-            self, self.severity,
+        return self.finding(
             f"{names} in {len(steps)} launches take {found.rows} rows of {found.row} elements from stage to stage through memory",
-            first.span, _blamed(context, steps), first.kernel.name,
+            first.span, _blamed(context, steps),
             (
                 Evidence(f"{len(steps)} launches, each of which reads what those before it wrote", first.span),
                 Evidence(f"{between} is written and read back between them"),
@@ -104,7 +99,7 @@ class RowStagesThroughMemory(Rule):
                 "`tl.static_range` loop, pairing elements with `tl.reshape`, `tl.permute`, `tl.split` and `tl.join` (or as products with "
                 "small constant matrices by `tl.dot`, where the stages are linear), and store the row once. Drop the host loop.",
             ),
-            cause,
+            cause, kernel=first.kernel.name,
         )  # fmt: skip
 
 

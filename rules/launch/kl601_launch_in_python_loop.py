@@ -44,10 +44,6 @@ class LaunchInPythonLoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -64,10 +60,6 @@ class LaunchInPythonLoop(Rule):
             return [torch.randn(64, 8192)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -110,13 +102,10 @@ class LaunchInPythonLoop(Rule):
         small = f" of {programs} programs" if programs is not None else ""
         axis = min(2, len(launches[0].grid))
         moving = [tensor_name(tensor, "a tensor") for tensor in loop.moving]
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches {kernels} {loop.count} times, once per independent iteration",
             repeat.span,
             repeat.function,
-            names[0],
             (
                 Evidence(
                     f"{len(launches)} launch{'es' * (len(launches) > 1)}{small} in each of {loop.count} iterations",
@@ -138,6 +127,7 @@ class LaunchInPythonLoop(Rule):
                 "the views and allocations inside it.",
             ),
             cause,
+            kernel=names[0],
         )
 
     def _accumulation(self, found: StateLoop, cause: Cause | None) -> Finding:
@@ -145,13 +135,10 @@ class LaunchInPythonLoop(Rule):
         (state,) = found.states
         launch, repeat, count = found.launch, found.repeat, concrete(found.repeat.count)
         kernel = launch.kernel.name
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"a Python loop launches `{kernel}` {count} times to add one term each to `{state.name}`",
             repeat.span,
             repeat.function,
-            kernel,
             (
                 Evidence(f"one launch of {launch.programs} programs in each of {count} iterations", launch.span),
                 Evidence(
@@ -167,6 +154,7 @@ class LaunchInPythonLoop(Rule):
                 f"and store the sum after the loop; drop the Python loop at line {repeat.span.line}.",
             ),
             cause,
+            kernel=kernel,
         )
 
 

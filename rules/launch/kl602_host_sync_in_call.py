@@ -36,10 +36,6 @@ class HostSyncInCall(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale(x, y, n, s, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -55,26 +51,7 @@ class HostSyncInCall(Rule):
         def get_inputs():
             return [torch.randn(1024, 1024)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def scale(x, y, n, s, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) / tl.load(s), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                s = x.abs().max()
-                y = torch.empty_like(x)
-                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
-        """
+    good = bad.replace(" * s", " / tl.load(s)").replace("1.0 / x.abs().max().item", "x.abs().max")
     example = "s = x.abs().max().item()\nkernel[grid](x, y, n, s)"
     use_instead = "s = x.abs().max()\nkernel[grid](x, y, n, s)  # tl.load(s)"
 
@@ -92,13 +69,10 @@ class HostSyncInCall(Rule):
         first = next((s for s in (waiting, *wait.before) if isinstance(s, Launch)), None)
         others = f" (and at {len(waits) - 1} more place{'s' if len(waits) > 2 else ''})" if len(waits) > 1 else ""
         places = _places(waits)
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}{others}",
             sync.span,
             sync.function,
-            first.kernel.name if first is not None else "",
             (
                 Evidence(f"{sync.what} at line {sync.span.line}", sync.span),
                 Evidence(f"{_name(waiting)} is issued only after it", waiting.span),
@@ -117,6 +91,7 @@ class HostSyncInCall(Rule):
                 "it there, compute shapes "
                 "from an upper bound with a mask, and move host-side checks behind a debug flag.",
             ),
+            kernel=first.kernel.name if first is not None else "",
         )
 
 

@@ -8,11 +8,11 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
 from kernlint.rules.launch.per_call import MAKERS, routines, run_each_time
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Span, Workload
 
 #: What a call spends on it, in microseconds: hashing the source and finding the binary on disk at the least, compiling at the most.
@@ -40,8 +40,8 @@ class JitCreatedPerCall(Rule):
         single configuration is put around a kernel that exists: nothing is compiled or timed again.
         """
     fix_safety = (
-        "Safe; not automatic where the kernel reads variables of the outer function: pass them as arguments or "
-        "`tl.constexpr`."
+        "Safe; not automatic where the kernel reads variables of the outer function (pass them as arguments or "
+        "`tl.constexpr`), where it is deleted, or where a decorator that is not one of Triton stands on it."
     )
     evidence = """
         Of correct LLM-written kernels with measured speed, those that create autotune or jit per call always ran below 0.5x of
@@ -49,10 +49,6 @@ class JitCreatedPerCall(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         def double(x):
             @triton.jit
             def kernel(x, y, n, BLOCK: tl.constexpr):
@@ -71,10 +67,6 @@ class JitCreatedPerCall(Rule):
             return [torch.randn(1024, 1024)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -101,13 +93,10 @@ class JitCreatedPerCall(Rule):
             return
         for made in _made_per_call(module, context.workload.entry):
             span = module.span(made.place)
-            yield Finding(
-                self,
-                self.severity if _is_slow(made, context) else "warning",
+            yield self.finding(
                 f"`{made.function}` creates {made.what} anew on every call",
                 span,
                 made.function,
-                made.kernel,
                 (
                     Evidence(
                         f"{made.what} is made inside `{made.function}`, which each call of {context.workload.entry} "
@@ -124,6 +113,9 @@ class JitCreatedPerCall(Rule):
                     priced=False,
                     saves_us=_US,
                 ),
+                kernel=made.kernel,
+                severity=self.severity if _is_slow(made, context) else "warning",
+                doubts=doubted(made.given, f"`{made.given}`, which it is made of, is what a call gives"),
             )
 
 
@@ -155,15 +147,26 @@ class _Made:
     what: str
     kernel: str
     function: str
+    given: str = ""
 
 
 def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
     inner: set[cst.CSTNode] = set()
     for routine, node, made in run_each_time(module, entry, module.once(_makers)):
         if node not in inner:
-            yield _Made(node, *made, routine.symbol)
+            yield _Made(node, *made, routine.symbol, _given(node, routine.node))
         # `autotune(...)(jit(f))` makes one kernel: its parts are no findings of their own.
         inner.update(walk(node))
+
+
+def _given(made: cst.CSTNode, function: cst.FunctionDef) -> str:
+    """The parameter of ``function`` that what is made depends on; empty where there is none."""
+    parts = [d.decorator for d in made.decorators] if isinstance(made, cst.FunctionDef) else [made]
+    nodes = [node for part in parts for node in walk(part)]
+    keywords = {node.keyword for node in nodes if isinstance(node, cst.Arg)}
+    known = {p.name.value for p in parameters(function)}
+    names = (node.value for node in nodes if isinstance(node, cst.Name) and node not in keywords)
+    return next((name for name in names if name in known), "")
 
 
 def _makers(module: Module) -> dict[cst.CSTNode, tuple[str, str]]:

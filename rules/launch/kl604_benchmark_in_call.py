@@ -61,10 +61,6 @@ class BenchmarkInCall(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -92,10 +88,6 @@ class BenchmarkInCall(Rule):
             return [torch.randn(1024, 1024)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune([triton.Config({"BLOCK": b}) for b in (512, 1024, 2048)], key=["n"])
         @triton.jit
         def double(x, y, n, BLOCK: tl.constexpr):
@@ -122,13 +114,10 @@ class BenchmarkInCall(Rule):
             span = context.program.kernel.span(timing.place)
             routine = timing.routine
             launch = context.workload.launches()[0]
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{routine.symbol}` times kernels with {timing.what} on every call",
                 span,
                 routine.symbol,
-                launch.kernel.name,
                 (
                     Evidence(f"{timing.what} in `{routine.symbol}`, behind no cache", span),
                     Evidence(
@@ -146,6 +135,7 @@ class BenchmarkInCall(Rule):
                     priced=False,
                     saves_us=_US,
                 ),
+                kernel=launch.kernel.name,
             )
 
 

@@ -80,13 +80,10 @@ class DeviceQueryPerCall(Rule):
         for routine, call, origin in run_each_time(module, context.workload.entry, queries):
             span = module.span(call)
             name = origin.rsplit(".", 1)[-1]
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{routine.symbol}` asks for {name} on every call",
                 span,
                 routine.symbol,
-                launches[0].kernel.name,
                 (Evidence(f"{origin}, on the path of every call of {context.workload.entry}, behind no cache", span),),
                 Change(
                     None,
@@ -95,4 +92,5 @@ class DeviceQueryPerCall(Rule):
                     f"Move the query at line {span.line} into a function with `functools.cache`, keyed on the device index.",
                     priced=False,
                 ),
+                kernel=launches[0].kernel.name,
             )

@@ -34,9 +34,6 @@ class DescriptorPerCall(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
         from triton.tools.tensor_descriptor import TensorDescriptor
 
         @triton.jit
@@ -74,13 +71,10 @@ class DescriptorPerCall(Rule):
         module = context.program.kernel
         for routine, call, kept in run_each_time(module, context.workload.entry, module.once(_kept_tensors)):
             span = module.span(call)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{routine.symbol}` builds a descriptor of `{kept}` on every call",
                 span,
                 routine.symbol,
-                launches[0].kernel.name,
                 (Evidence(f"`{kept}` belongs to the object and stays where it is", span),),
                 Change(
                     None,
@@ -89,6 +83,7 @@ class DescriptorPerCall(Rule):
                     f"Move the construction at line {span.line} to `__init__` (or to where the weight is loaded).",
                     priced=False,
                 ),
+                kernel=launches[0].kernel.name,
             )
 
 

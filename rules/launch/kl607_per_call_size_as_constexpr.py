@@ -48,10 +48,6 @@ class PerCallSizeAsConstexpr(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, T: tl.constexpr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -76,13 +72,10 @@ class PerCallSizeAsConstexpr(Rule):
                 if not by or not exact(value) or (kernel, name) in seen:
                     continue
                 seen.add((kernel, name))
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` is compiled again for each value of `{name}`, here {value}",
                     launch.span,
                     launch.function,
-                    kernel,
                     (
                         Evidence(f"`{name}` is tl.constexpr and gets {value}", launch.span),
                         Evidence(
@@ -97,6 +90,7 @@ class PerCallSizeAsConstexpr(Rule):
                         f"Drop the `tl.constexpr` annotation of `{name}` in `{kernel}`; the launch stays as it is.",
                         priced=False,
                     ),
+                    kernel=kernel,
                 )
 
 

@@ -33,10 +33,6 @@ class PerCallSizeInTuningKey(Rule):
     evidence = "No time of our own: configurations x (compilation + timing) for each new size. Pattern row PERF-014."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune([triton.Config({"BT": b}) for b in (16, 32, 64)], key=["T", "D"])
         @triton.jit
         def norm(x, y, T, D: tl.constexpr, BT: tl.constexpr):
@@ -63,12 +59,9 @@ class PerCallSizeInTuningKey(Rule):
         for launch, tuning, name, value in sizes_in_keys(context):
             if exact(value) and symbols_of(value) & varying:
                 kernel = launch.kernel
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel.name}` is tuned again for each value of `{name}`, here {value}",
                     tuning.span,
-                    kernel.name,
                     kernel.name,
                     (
                         Evidence(f"the key of the tuner is {', '.join(tuning.key)}", tuning.span),

@@ -44,10 +44,6 @@ class ConstexprNotSpecialised(Rule):
     evidence = "Triton 3.9 refuses the kernel. Pattern rows PERF-085 and BUG-028."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit(do_not_specialize=["T"])
         def clear(x, T: tl.constexpr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -63,12 +59,9 @@ class ConstexprNotSpecialised(Rule):
             if not both:
                 continue
             names, kernel = ", ".join(f"`{name}`" for name in both), launch.kernel
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"{names} of `{kernel.name}`: tl.constexpr and do_not_specialize contradict each other",
                 kernel.name_span,
-                kernel.name,
                 kernel.name,
                 (Evidence(f"{names}: annotated tl.constexpr, and listed as not to specialise on", kernel.name_span),),
                 Change(

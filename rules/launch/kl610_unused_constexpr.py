@@ -28,10 +28,6 @@ class UnusedConstexpr(Rule):
     evidence = "No time of our own: one compilation for each value. Pattern row PERF-015."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -54,12 +50,9 @@ class UnusedConstexpr(Rule):
                 if value is None or not symbols_of(value) & varying or bucketed(value):
                     continue
                 kernel = launch.kernel
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel.name}` never reads its constexpr `{name}`, which gets {value}",
                     kernel.name_span,
-                    kernel.name,
                     kernel.name,
                     (Evidence(f"`{name}` gets {value}; the body does not mention it", launch.span),),
                     Change(

@@ -52,10 +52,6 @@ class PerCallCopy(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -72,10 +68,6 @@ class PerCallCopy(Rule):
             return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -103,15 +95,13 @@ class PerCallCopy(Rule):
             if all(isinstance(proof, Unfilled) for proof in passes):
                 continue  # a fill without other passes beside it is KL302's business
             gone, change = _change(context, passes)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{function}` makes avoidable passes over whole tensors on every call: {_listed(gone)}",
                 gone[0].op.span,
                 function,
-                kernel,
                 tuple(Evidence(_proof(p.op), p.op.span) for p in gone),
                 change,
+                kernel=kernel,
             )
 
 

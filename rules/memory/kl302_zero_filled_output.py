@@ -44,10 +44,6 @@ class ZeroFilledOutput(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -86,14 +82,14 @@ class ZeroFilledOutput(Rule):
                 f"Allocate `{name}` uninitialised: `{kernel}` writes every element before anything reads it.",
                 f"Replace `{op.name}` at line {op.span.line} by its `empty` form.",
             )
-            yield Finding(
-                self, self.severity, f"`{op.name}` fills `{name}`, which `{kernel}` overwrites completely", op.span,
-                op.function, kernel,
+            yield self.finding(
+                f"`{op.name}` fills `{name}`, which `{kernel}` overwrites completely", op.span,
+                op.function,
                 (
                     Evidence(f"{op.name} writes [{shape}] {tensor.dtype}", op.span),
                     Evidence(f"the next step to touch it is `{kernel}`, which stores to every element", launch.span),
                 ),
-                change,
+                change, kernel=kernel,
             )  # fmt: skip
 
 

@@ -36,10 +36,6 @@ class CopiedBack(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def momentum(p, g, m, p_new, m_new, n, lr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -63,10 +59,6 @@ class CopiedBack(Rule):
             return [torch.randn(1 << 24), torch.randn(1 << 24), torch.randn(1 << 24)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def momentum(p, g, m, n, lr, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -114,7 +106,7 @@ class CopiedBack(Rule):
                 )
                 for found, name in zip(copies, names)
             ]
-            yield Finding(
-                self, self.severity, f"`{function}` copies {listed} back from new tensors that `{kernel}` wrote",
-                copies[0].copy.span, function, kernel, tuple(evidence), change,
+            yield self.finding(
+                f"`{function}` copies {listed} back from new tensors that `{kernel}` wrote",
+                copies[0].copy.span, function, tuple(evidence), change, kernel=kernel,
             )  # fmt: skip

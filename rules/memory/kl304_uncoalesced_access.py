@@ -47,10 +47,6 @@ class UncoalescedAccess(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def transpose(x, y, rows, columns, BLOCK: tl.constexpr):
             column = tl.program_id(0)
@@ -68,10 +64,6 @@ class UncoalescedAccess(Rule):
             return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def transpose(x, y, rows, columns, BLOCK: tl.constexpr):
             column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -124,7 +116,7 @@ class UncoalescedAccess(Rule):
             )
             for one in found
         )
-        return Finding(self, self.severity, what, access.span, kernel, kernel, evidence, change, cause)
+        return self.finding(what, access.span, kernel, evidence, change, cause)
 
 
 #: What to do where the index is one that each program fixes, and where it is a digit of one flat index.

@@ -80,10 +80,6 @@ class ContendedAtomics(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def total(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -99,10 +95,6 @@ class ContendedAtomics(Rule):
             return [torch.randn(1 << 26)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def total(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -155,8 +147,8 @@ class ContendedAtomics(Rule):
                 f"Launch {programs} programs that stride over the blocks, replace the tl.atomic_{atomic.op} by a tl.store to "
                 f"`partial[{programs}, {atomic.elements}]` after the loop, and reduce `partial` over its first axis.",
             )
-            yield Finding(
-                self, self.severity, f"{grid} of `{kernel}` add to {what} of `{name}` with atomics", atomic.span, kernel, kernel,
+            yield self.finding(
+                f"{grid} of `{kernel}` add to {what} of `{name}` with atomics", atomic.span, kernel,
                 (Evidence(f"the address of the atomic_{atomic.op} does not depend on a program id", atomic.span),), change,
             )  # fmt: skip
 
@@ -179,9 +171,9 @@ class ContendedAtomics(Rule):
             f"Let each program walk over {chunk} elements of one address, at most, form their {made} in registers (mask the rest "
             f"of a block that the run of {run} does not fill), and send one scalar atomic_{atomic.op} with the result.",
         )
-        yield Finding(
-            self, self.severity, f"`{kernel}` sends one atomic_{atomic.op} for each of {found.count} elements, {run} neighbours to "
-            f"one address of `{name}`", atomic.span, kernel, kernel,
+        yield self.finding(
+            f"`{kernel}` sends one atomic_{atomic.op} for each of {found.count} elements, {run} neighbours to "
+            f"one address of `{name}`", atomic.span, kernel,
             (Evidence(f"the address is {str(atomic.offset)[:90]}, the same for {run} neighbours", atomic.span),), change,
         )  # fmt: skip
 
@@ -207,9 +199,9 @@ class ContendedAtomics(Rule):
             f"what masked lanes were counted as), and send one block of {found.bins} atomic_adds at the end, masked to the sums that "
             "are not zero.",
         )
-        yield Finding(
-            self, self.severity, f"`{kernel}` sends one atomic_add for each element to {found.bins} addresses of `{name}` that it reads "
-            f"from `{source}`", atomic.span, kernel, kernel,
+        yield self.finding(
+            f"`{kernel}` sends one atomic_add for each element to {found.bins} addresses of `{name}` that it reads "
+            f"from `{source}`", atomic.span, kernel,
             (
                 Evidence(f"the address comes from `{source}`, and a program can go to {found.bins} addresses alone", atomic.span),
                 Evidence("all lanes add the same number, and nobody uses the old value", atomic.span),

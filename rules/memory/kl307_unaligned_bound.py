@@ -42,10 +42,6 @@ class UnalignedBound(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit(do_not_specialize=["n"])
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -88,12 +84,9 @@ class UnalignedBound(Rule):
             if len(slow) == 1
             else "bound or stride contiguous accesses but are"
         )
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"{names} of `{kernel.name}` {verbs} not specialised on",
             kernel.name_span,
-            kernel.name,
             kernel.name,
             (
                 Evidence(f"{names}: listed in do_not_specialize", kernel.name_span),

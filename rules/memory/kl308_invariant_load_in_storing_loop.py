@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
-from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.workload import Access, Branch, Launch, Load, Loop, LoopIndex, Span, Store, Tensor, Workload
-from kernlint.workload.kernel import Node
-from kernlint.workload.steps import map_configurations
+from kernlint.workload import Access, Branch, Launch, Load, Loop, LoopIndex, Store, Tensor
 
 
 class InvariantLoadInStoringLoop(Rule):
@@ -33,10 +29,6 @@ class InvariantLoadInStoringLoop(Rule):
     evidence = "No time of our own, and no price: how many of the repeated loads the L1 serves is not measured. Pattern row PERF-039."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale_rows(x, w, y, M, N, BLOCK: tl.constexpr):
             c = tl.arange(0, BLOCK)
@@ -69,12 +61,9 @@ class InvariantLoadInStoringLoop(Rule):
                 seen.add(load.span)
                 kernel = launch.kernel.name
                 name = tensor_name(launch.tensor(load.base), load.base)
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` loads the same tile of `{name}` in each iteration of a loop that stores",
                     load.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(f"the addresses {load.offset} do not depend on the loop", load.span),
@@ -82,7 +71,7 @@ class InvariantLoadInStoringLoop(Rule):
                         Evidence(f"no store of the kernel writes `{name}`", launch.span),
                     ),
                     Change(
-                        context.variant.then(transform=Hoisted(launch.span, loop.span, load.span)),
+                        None,
                         f"Each iteration of `{kernel}` fetches a tile of `{name}` that it already had in the one before.",
                         f"Load the tile of `{name}` once, before the loop.",
                         f"Move the load at line {load.span.line} above the loop at line {loop.span.line}.",
@@ -118,34 +107,3 @@ def _stays(load: Load, loop: Loop) -> bool:
         return False
     exprs = [load.offset, *(side for pair in load.mask or () for side in pair)]
     return all(expr.is_followed and LoopIndex(loop.id) not in expr.atoms() for expr in exprs)
-
-
-@dataclass(frozen=True)
-class Hoisted:
-    """The workload with one load moved in front of its loop."""
-
-    launch: Span
-    loop: Span
-    load: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        def change(launch: Launch) -> Launch:
-            return replace(launch, kernel=replace(launch.kernel, body=self._body(launch.kernel.body)))
-
-        return map_configurations(workload, self.launch, change)
-
-    def _body(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
-        result: list[Node] = []
-        for node in body:
-            if isinstance(node, Loop) and node.span == self.loop:
-                result += [inner for inner in node.body if self._moves(inner)]
-                node = replace(node, body=tuple(inner for inner in node.body if not self._moves(inner)))
-            elif isinstance(node, Loop):
-                node = replace(node, body=self._body(node.body))
-            elif isinstance(node, Branch):
-                node = replace(node, arms=tuple(self._body(arm) for arm in node.arms))
-            result.append(node)
-        return tuple(result)
-
-    def _moves(self, node: Node) -> bool:
-        return isinstance(node, Load) and node.span == self.load

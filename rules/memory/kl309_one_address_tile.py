@@ -26,10 +26,6 @@ class OneAddressTile(Rule):
     evidence = "No time of our own: a few instructions per thread. Pattern row PERF-049."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def scale(x, s, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -60,12 +56,9 @@ class OneAddressTile(Rule):
                     continue
                 seen.add(load.span)
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` loads one value of `{load.base}` through {load.elements} equal pointers",
                     load.span,
-                    kernel,
                     kernel,
                     (Evidence(f"every lane reads {load.base} + {offset}", load.span),),
                     Change(

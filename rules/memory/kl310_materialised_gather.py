@@ -41,10 +41,6 @@ class MaterialisedGather(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -93,9 +89,8 @@ class MaterialisedGather(Rule):
         source = tensor_name(op.reads[0], "a tensor")
         made, own = op.writes[0].numel or 0, _read_once(op)
         often = f", {made / own:.1f} values for each of `{source}`" if own else ""
-        return Finding(
-            self, self.severity, f"`{op.name}` writes out the windows of `{source}` for `{kernel}` alone", op.span, op.function,
-            kernel,
+        return self.finding(
+            f"`{op.name}` writes out the windows of `{source}` for `{kernel}` alone", op.span, op.function,
             (
                 Evidence(f"{op.name} writes {_described(op)}{often}", op.span),
                 Evidence(f"the only steps that touch it are launches, first `{kernel}`", op.span),
@@ -106,7 +101,7 @@ class MaterialisedGather(Rule):
                 f"Let `{kernel}` load the windows of `{source}` itself (an implicit GEMM where it multiplies them).",
                 f"Drop the call at line {op.span.line}, pass `{source}`, and compute the address of each element of the window: "
                 "channel, row and column by division and remainder of its index, with a mask where the picture ends.",
-            ),
+            ), kernel=kernel,
         )  # fmt: skip
 
     def _finding(self, context: Context, kernel: str, ops: list[TorchOp]) -> Finding:
@@ -118,13 +113,10 @@ class MaterialisedGather(Rule):
         moved = sum(op.writes[0].nbytes or 0 for op in ops)
         size = f", {moved / 1e6:.1f} MB" if moved else ""
         several = len(ops) > 1
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"{names} make{'' if several else 's'} {'tensors' if several else 'a tensor'} that only `{kernel}` reads",
             first.span,
             first.function,
-            kernel,
             (
                 *(Evidence(f"{op.name} writes {_described(op)}", op.span) for op in ops),
                 Evidence(
@@ -139,6 +131,7 @@ class MaterialisedGather(Rule):
                 f"Drop the call{'s' * several} at line{'s' * several} {lines}, pass {sources} (and the "
                 f"index) to `{kernel}`, and compute the row there.",
             ),
+            kernel=kernel,
         )
 
 

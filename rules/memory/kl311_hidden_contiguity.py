@@ -42,10 +42,6 @@ class HiddenContiguity(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def sum_middle(x, y, R, inner, total, BS: tl.constexpr, BR: tl.constexpr):
             s = tl.program_id(0) * BS + tl.arange(0, BS)
@@ -67,10 +63,6 @@ class HiddenContiguity(Rule):
             return [torch.randn(32, 4096, 4095)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def sum_middle(x, y, R, inner, BI: tl.constexpr, BR: tl.constexpr):
             i = tl.program_id(0) * BI + tl.arange(0, BI)
@@ -109,12 +101,9 @@ class HiddenContiguity(Rule):
                 name = tensor_name(launch.tensor(access.base), access.base)
                 apart = abs(concrete(access.stride(1)) or 0)
                 tile = " x ".join(map(str, access.shape))
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"the {tile} tile of `{name}` in `{kernel}` is contiguous along an axis that a division by {divisor} hides",
                     access.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(

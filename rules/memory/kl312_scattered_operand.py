@@ -41,10 +41,6 @@ class ScatteredOperand(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def conv1d(x, w, y, C, O, T, TAPS: tl.constexpr, BO: tl.constexpr, BT: tl.constexpr, BC: tl.constexpr):
             t = tl.program_id(0) * BT + tl.arange(0, BT)
@@ -101,12 +97,9 @@ class ScatteredOperand(Rule):
         apart = sorted(abs(concrete(s) or 0) * size for s in (found.operand.k_stride, found.operand.other_stride))
         order = ", ".join(map(str, found.order))
         rows, columns = load.shape
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` loads tiles of `{name}` whose neighbours are {apart[0]} and {apart[1]} bytes apart",
             load.span,
-            kernel,
             kernel,
             (
                 Evidence(

@@ -59,10 +59,6 @@ class ApiNotInTarget(RefusalRule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -79,10 +75,6 @@ class ApiNotInTarget(RefusalRule):
             return [torch.randn(64, 64)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         from triton.language.extra import libdevice
 
         @triton.jit

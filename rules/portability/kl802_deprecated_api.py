@@ -42,10 +42,6 @@ class DeprecatedApi(RefusalRule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -61,25 +57,6 @@ class DeprecatedApi(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store((y + i)[None, :], tl.reshape(v, [1, BLOCK]))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace("tl.view", "tl.reshape")
     example = "tl.view(v, [1, BLOCK])"
     use_instead = "tl.reshape(v, [1, BLOCK])"

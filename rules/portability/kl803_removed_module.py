@@ -84,7 +84,7 @@ class RemovedModule(Rule):
             change = target.change(missing)
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
-            yield Finding(self, self.severity, text, module.span(node), "<module>", "", evidence)
+            yield self.finding(text, module.span(node), "<module>", evidence, kernel="")
 
 
 def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:

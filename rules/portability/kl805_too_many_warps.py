@@ -38,10 +38,6 @@ class TooManyWarps(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -74,5 +70,5 @@ class TooManyWarps(Rule):
                 else:
                     continue
                 proof = Evidence(f"num_warps={warps}", one.span)
-                yield Finding(self, self.severity, text, one.span, one.function, kernel, (proof,))
+                yield self.finding(text, one.span, one.function, (proof,), kernel=kernel)
                 break

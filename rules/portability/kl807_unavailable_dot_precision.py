@@ -31,10 +31,6 @@ class UnavailableDotPrecision(RefusalRule):
 
     example_device = "mi250x-gcd"
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, D: tl.constexpr):
             i = tl.arange(0, D)
@@ -51,26 +47,6 @@ class UnavailableDotPrecision(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(x, y, D: tl.constexpr):
-            i = tl.arange(0, D)
-            t = i[:, None] * D + i[None, :]
-            a = tl.load(x + t)
-            tl.store(y + t, tl.dot(a, a, input_precision="ieee"))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, D=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = bad.replace("tf32x3", "ieee")
     example = 'tl.dot(a, b, input_precision="tf32x3")  # on gfx90a'
     use_instead = "tl.dot(a, b, input_precision=PRECISION)  # a tl.constexpr chosen from the target"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
+from kernlint.rules.precision.upcast import Upcast, of_one_loop, upcast_finding, upcasts
 from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
 from kernlint.workload import Dot, Launch, Span
 
@@ -47,10 +47,6 @@ class Int8UpcastBeforeDot(Rule):
     )
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -68,10 +64,6 @@ class Int8UpcastBeforeDot(Rule):
             return c
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -102,11 +94,19 @@ class Int8UpcastBeforeDot(Rule):
                 context,
                 upcast,
                 together,
-                f"The int8 operands are cast to {upcast.wide} in registers, so the tensor cores run at the "
-                f"{context.device.single_precision if upcast.wide.bits == 32 else upcast.wide} rate and each tile takes "
+                f"The int8 operands are cast to {upcast.wide} in registers, so {_unit(context, upcast)} and each tile takes "
                 f"{upcast.wide.bits // 8} times the shared memory.",
                 "the int8 tiles themselves and accumulate in int32",
             )
+
+
+def _unit(context: Context, upcast: Upcast) -> str:
+    """What multiplies the widened operands."""
+    if upcast.wide.bits != 32:
+        return f"the tensor cores run at the {upcast.wide} rate"
+    if upcast.dot.precision == "ieee":
+        return "each product is a multiply-add of fp32 outside the tensor cores"
+    return f"the tensor cores run at the {context.device.single_precision} rate"
 
 
 def _contracted(launch: Launch, dot: Span) -> int | None:

@@ -39,10 +39,6 @@ class HalfUpcastBeforeDot(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -60,10 +56,6 @@ class HalfUpcastBeforeDot(Rule):
             return c
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)

@@ -53,10 +53,6 @@ class IeeeDot(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -73,27 +69,7 @@ class IeeeDot(Rule):
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=32)
             return c
         """
-    good = """
-        import torch
-        import triton
-        import triton.language as tl
-
-        @triton.jit
-        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] + n[None, :] * K)
-                acc = tl.dot(x, y, acc, input_precision="tf32x3")
-            tl.store(c + m[:, None] * BN + n[None, :], acc)
-
-        def launch(a, b):
-            assert a.dtype == torch.float32 and b.dtype == torch.float32
-            c = torch.empty(64, 64, device=a.device)
-            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=32)
-            return c
-        """
+    good = bad.replace("ieee", "tf32x3")
     example = 'acc = tl.dot(x, y, acc, input_precision="ieee")'
     use_instead = 'acc = tl.dot(x, y, acc, input_precision="tf32")  # or "tf32x3"'
 
@@ -125,12 +101,9 @@ class IeeeDot(Rule):
                     f'At line{"s" * ("," in lines)} {lines} set `input_precision="tf32"`, compare the error against the reference, '
                     'and take "tf32x3" where it is too large.',
                 )
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{launch.kernel.name}` runs its fp32 tl.dot in ieee precision",
                     dot.span,
-                    launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"both operands are float32 in memory and the precision is {dot.precision}", dot.span),),
                     change,
@@ -154,12 +127,9 @@ class IeeeDot(Rule):
             if expected is None or expected < LEAST_GAIN:
                 continue
             lines = ", ".join(str(span.line) for span in sorted(spans))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{kernel}` runs {len(spans)} tl.dot of {narrow} data in ieee precision",
                 rounded.span,
-                kernel,
                 kernel,
                 (
                     Evidence(

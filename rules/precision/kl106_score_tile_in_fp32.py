@@ -44,10 +44,6 @@ class ScoreTileInFp32(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def attend(Q, K, V, O, N, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
             base = tl.program_id(1) * N * D
@@ -88,12 +84,9 @@ class ScoreTileInFp32(Rule):
             span = wide.casts[0].span if wide.casts else wide.span
             stored = f"is {product.narrow} in memory" if wide.casts else "is loaded in the type of its tensor"
             narrow = product.narrow or dt.FLOAT16
-            yield Finding(
-                self,
-                self.severity if product.narrow is not None else "info",
+            yield self.finding(
                 f"`{kernel}` widens `{name}` to fp32 for its second tl.dot, at line {dot.span.line}",
                 span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"`{name}` {stored} and cast to fp32", span),
@@ -110,6 +103,7 @@ class ScoreTileInFp32(Rule):
                     f"At line {dot.span.line} write `tl.dot(p.to(v.dtype), v, acc)` for probabilities p and values v, and drop the "
                     f"cast at line {span.line}.",
                 ),
+                severity=self.severity if product.narrow is not None else "info",
             )
 
 

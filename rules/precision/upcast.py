@@ -125,15 +125,13 @@ def upcast_finding(
         )
     if upcast.narrow.is_integer:
         steps.append("Cast the finished accumulator to float32 in the epilogue, before the scales.")
-    return Finding(
-        rule,
-        rule.severity,
+    return rule.finding(
         f"`{kernel}` casts {upcast.narrow} operands to {upcast.wide} before tl.dot at line {dot.span.line}",
         upcast.cast.span,
         upcast.cast.function or kernel,
-        kernel,
         tuple(evidence),
         Change(variant, bottleneck, " and ".join(methods) + ".", " ".join(steps + plans)),
+        kernel=kernel,
     )
 
 

@@ -54,10 +54,6 @@ class IllFittingFixedTile(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -81,10 +77,6 @@ class IllFittingFixedTile(Rule):
             return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
 
         @triton.autotune([triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=w) for m, n, w in TILES], key=["N", "K"])
@@ -151,12 +143,9 @@ class IllFittingFixedTile(Rule):
             else:
                 change = Change(variant, why, *_words(launch, names, tile))
             grid = " x ".join(map(str, launch.grid))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{launch.kernel.name}` runs with the fixed tile {old}",
                 launch.span,
-                launch.kernel.name,
                 launch.kernel.name,
                 (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),),
                 change,
@@ -208,8 +197,7 @@ def _words(launch: Launch, names: TileNames, tile: Tile) -> tuple[str, str]:
     """(method, plan) of a change to one tile."""
     return (
         f"Launch `{launch.kernel.name}` with the tile {tile}.",
-        f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, num_stages={tile.num_stages} "
-        f"at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
+        f"Set {names.settings(tile)} at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
     )
 
 

@@ -65,10 +65,6 @@ class TinyBlock(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def relu(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -123,12 +119,11 @@ class TinyBlock(Rule):
             )
             # A grid of unknown size may be a small one, which no block makes faster.
             severity = self.severity if launch.programs is not None else "info"
-            yield Finding(
-                self, severity,
+            yield self.finding(
                 f"`{launch.kernel.name}` streams in blocks of {tile} elements, {per_thread:g} bytes per thread",
-                launch.span, launch.function, launch.kernel.name,
+                launch.span, launch.function,
                 (Evidence(f"{name}={tile} with num_warps={launch.num_warps}{programs}", launch.literals.get(name, (launch.span,))[0]),),
-                change,
+                change, kernel=launch.kernel.name, severity=severity,
             )  # fmt: skip
 
     def _rows(self, context: Context, launch: Launch) -> Iterator[Finding]:
@@ -144,9 +139,9 @@ class TinyBlock(Rule):
                 "Take `rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)`, address `rows[:, None] * stride + columns[None, :]`, "
                 "reduce over axis 1, mask the last rows, and launch a grid ROWS times smaller.",
             )
-            yield Finding(
-                self, self.severity, f"`{kernel}` starts a program for each row of {width} elements", launch.span, launch.function,
-                kernel, (Evidence(f"{launch.programs} programs of one {width}-element tile", launch.span),), change, cause,
+            yield self.finding(
+                f"`{kernel}` starts a program for each row of {width} elements", launch.span, launch.function,
+                (Evidence(f"{launch.programs} programs of one {width}-element tile", launch.span),), change, cause, kernel=kernel,
             )  # fmt: skip
 
     def _chunks(self, context: Context, launch: Launch) -> Iterator[Finding]:
@@ -177,12 +172,12 @@ class TinyBlock(Rule):
                 f"Walk the rows in chunks of {block}: launch `{kernel}` with {name}={block} and num_warps={warps}.",
                 f"Set {name}={block} and num_warps={warps} at line {launch.span.line}; nothing else depends on {name}.",
             )
-            yield Finding(
-                self, self.severity, f"`{kernel}` reduces its rows in chunks of {width} elements, {chunks.trip} for each row", launch.span,
-                launch.function, kernel,
+            yield self.finding(
+                f"`{kernel}` reduces its rows in chunks of {width} elements, {chunks.trip} for each row", launch.span,
+                launch.function,
                 (Evidence(f"{name}={width} with num_warps={launch.num_warps}, {reductions} in each chunk",
                           launch.literals.get(name, (launch.span,))[0]),),
-                change,
+                change, kernel=kernel,
             )  # fmt: skip
 
 

@@ -71,10 +71,6 @@ class UnderfilledGrid(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def skinny(x, w, y, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.arange(0, BM)
@@ -155,12 +151,9 @@ class UnderfilledGrid(Rule):
                 f"Add a grid axis of {split}; let each program sum K/{split} and store its fp32 tile to a scratch buffer; add the "
                 f"{split} partial tiles, with the epilogue, in a second kernel.",
             )
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{launch.kernel.name}` runs {some} on {device.sm_count} SMs while each walks {trip} K-steps",
                 launch.span,
-                launch.kernel.name,
                 launch.kernel.name,
                 (
                     Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span),
@@ -193,12 +186,9 @@ class UnderfilledGrid(Rule):
         if speedup(context.estimate(context.workload), context.estimate(after), "gpu")[1] <= 1.0:
             return
         kernel, programs, more = launch.kernel.name, share.programs, options[best]
-        yield Finding(
-            self,
-            self.severity,
+        yield self.finding(
             f"`{kernel}` works off {share.items} items in {launch.programs} programs on {sms} SMs",
             launch.span,
-            kernel,
             kernel,
             (
                 Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span),

@@ -54,10 +54,6 @@ class UnpipelinedDotLoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -118,19 +114,16 @@ class UnpipelinedDotLoop(Rule):
                 f"Launch with num_stages={stages}, so that the loads of the next K-steps run while the tensor cores work.",
                 f"Set num_stages={stages} {where}; shared memory grows to {stages} operand tiles, which fits.",
             )
-            yield Finding(
-                self,
-                # Without sizes it may well be one of few K-steps, or tuned that way.
-                self.severity if timed else "info",
+            yield self.finding(
                 f"`{launch.kernel.name}` runs its tl.dot loop with num_stages=1",
                 launch.span,
-                launch.kernel.name,
                 launch.kernel.name,
                 (
                     Evidence("launched with num_stages=1", launch.span),
                     Evidence("tl.dot in a loop that could be pipelined", dot.span),
                 ),
                 change,
+                severity=self.severity if timed else "info",
             )
 
     def _of_list(self, context: Context, launch: Launch, dot: Dot, loop: Loop) -> Iterator[Finding]:
@@ -155,12 +148,9 @@ class UnpipelinedDotLoop(Rule):
             "while the tensor cores work.",
             f"At line {tuning.span.line} add {', '.join(map(written, added.configurations))} to the configurations.",
         )
-        yield Finding(
-            self,
-            self.severity,
+        yield self.finding(
             f"`{kernel}` is tuned among {count} configurations that all run its tl.dot loop with num_stages=1",
             launch.span,
-            kernel,
             kernel,
             (
                 Evidence(f"{count} configurations, all with num_stages=1", tuning.span),

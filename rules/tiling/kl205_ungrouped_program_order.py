@@ -43,10 +43,6 @@ class UngroupedProgramOrder(Rule):
     references = ("https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             pid = tl.program_id(0)
@@ -117,9 +113,9 @@ class UngroupedProgramOrder(Rule):
                 f"columns) // size with GROUP = {_GROUP}, first = pid // (GROUP * columns) * GROUP and size = min(rows - first, "
                 "GROUP), or use tl.swizzle2d.",
             )
-            yield Finding(
-                self, self.severity, f"`{kernel}` visits {order.slow_extent} x {order.fast_extent} tiles in row order while "
-                f"`{name}` exceeds the L2", launch.span, kernel, kernel,
+            yield self.finding(
+                f"`{kernel}` visits {order.slow_extent} x {order.fast_extent} tiles in row order while "
+                f"`{name}` exceeds the L2", launch.span, kernel,
                 (
                     Evidence(f"grid {' x '.join(map(str, launch.grid))}; neighbouring programs move only `{name}`", launch.span),
                     Evidence(f"`{name}` is {swept / 1e6:.0f} MB and swept once per row", order.fast_load.span),

@@ -38,10 +38,6 @@ class SpillingAccumulator(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -92,10 +88,9 @@ class SpillingAccumulator(Rule):
                 f"Launch with num_warps={warps}: {left:.0f} registers per thread for the accumulator.",
                 f"Set num_warps={warps} at line {launch.span.line}, or take a smaller tile.",
             )
-            yield Finding(
-                self, self.severity,
+            yield self.finding(
                 f"the accumulator of `{kernel}` needs {words / threads:.0f} registers per thread and spills",
-                launch.span, kernel, kernel,
+                launch.span, kernel,
                 (
                     Evidence(f"launched with num_warps={launch.num_warps}, {threads} threads", launch.span),
                     *(Evidence(f"{dot.m}x{dot.n} {dot.out} accumulator", dot.span) for dot in dots),

@@ -35,10 +35,6 @@ class SharedMemoryOverflow(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -86,10 +82,9 @@ class SharedMemoryOverflow(Rule):
                     f"Set num_stages={fitting} at line {launch.span.line}.",
                     priced=False,
                 )  # fmt: skip
-                yield Finding(
-                    self, self.severity,
+                yield self.finding(
                     f"`{kernel}` needs {(stages - kept) * size} bytes of shared memory; a program may have {limit}",
-                    launch.span, kernel, kernel,
+                    launch.span, kernel,
                     (
                         Evidence(f"num_stages={stages}", launch.span if loop.num_stages is None else loop.span),
                         Evidence(f"{listed} = {size} bytes per stage", tiles[0].span),
@@ -114,13 +109,10 @@ class SharedMemoryOverflow(Rule):
         least, smallest = min(needs, key=lambda need: need[0])
         kernel = launch.kernel.name
         settings = ", ".join(f"{name}={value}" for name, value in smallest.constexprs.items())
-        yield Finding(
-            self,
-            self.severity,
+        yield self.finding(
             f"`{kernel}` needs {least} bytes of shared memory or more under each of its {len(needs)} configurations; "
             f"a program may have {limit}",
             launch.span,
-            kernel,
             kernel,
             (Evidence(f"the least is that of {settings}, num_stages={smallest.num_stages}", launch.span),),
         )

@@ -50,10 +50,6 @@ class UnpipelinedRowLoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sum(x, y, columns, BLOCK: tl.constexpr):
             row = tl.program_id(0)
@@ -100,9 +96,8 @@ class UnpipelinedRowLoop(Rule):
                     f"Use tl.range with num_stages={_STAGES}, so that the loads of the next iterations are on their way.",
                     f"Replace `range(...)` at line {loop.span.line} by `tl.range(..., num_stages={_STAGES})`.",
                 )
-                yield Finding(
-                    self, self.severity,
-                    f"the loop of `{kernel}` waits for its loads in each of {loop.trip} iterations", loop.span, kernel, kernel,
+                yield self.finding(
+                    f"the loop of `{kernel}` waits for its loads in each of {loop.trip} iterations", loop.span, kernel,
                     (Evidence(f"{launch.programs} programs, {loop.trip} iterations, no tl.dot, plain range", loop.span),), change,
                 )  # fmt: skip
 

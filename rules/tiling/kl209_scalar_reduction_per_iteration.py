@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import libcst as cst
-
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.folded_reductions import is_folded
 from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
-from kernlint.rules.proofs.source_text import node_at, statements
-from kernlint.syntax.names import dotted_name
-from kernlint.syntax.walk import walk
+from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.workload import Compute, Launch, Load, Loop, Node, Reduce, Span, Workload
 from kernlint.workload.steps import map_launch
 
 _REDUCTIONS = frozenset({"sum", "max", "min"})
 #: With more values per thread than these the compiler hides the reduction behind the loads, and it is the faster form.
 _PER_THREAD = 8
-#: The elementwise call that combines what a reduction leaves.
-_PAIRWISE = {"max": "maximum", "min": "minimum"}
 
 
 class ScalarReductionPerIteration(Rule):
@@ -50,10 +45,6 @@ class ScalarReductionPerIteration(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sum(x, y, columns, BLOCK: tl.constexpr):
             row = tl.program_id(0)
@@ -89,7 +80,7 @@ class ScalarReductionPerIteration(Rule):
                 reduce = _accumulated(loop)
                 if reduce is None or loop.trip is None or loop.trip == 1 or reduce.shape[0] > _PER_THREAD * threads:
                     continue
-                if not _only_accumulates(context, loop, reduce):
+                if not _only_accumulates(launch, loop, reduce):
                     continue
                 variant = context.variant.then(transform=ReducedOnce(launch.span, loop.span))
                 expected = gain(context, variant)
@@ -105,9 +96,9 @@ class ScalarReductionPerIteration(Rule):
                     f"Start from a tile of {reduce.shape[0]} neutral values, combine the loaded tiles elementwise at line "
                     f"{reduce.span.line}, and reduce after the loop; masked lanes must load the neutral value.",
                 )
-                yield Finding(
-                    self, self.severity, f"`{kernel}` calls tl.{reduce.op} to a scalar in {times} of its loop", reduce.span,
-                    kernel, kernel,
+                yield self.finding(
+                    f"`{kernel}` calls tl.{reduce.op} to a scalar in {times} of its loop", reduce.span,
+                    kernel,
                     (Evidence(f"the scalar of tl.{reduce.op} is only carried to the next iteration", reduce.span),), change,
                 )  # fmt: skip
 
@@ -130,54 +121,9 @@ def _accumulated(loop: Loop) -> Reduce | None:
     return reduce if fits and plain and combined else None
 
 
-def _only_accumulates(context: Context, loop: Loop, reduce: Reduce) -> bool:
-    """Whether the source of ``loop`` does nothing with the scalar but combine it with one variable, by the operation that
-    it was reduced with, and nothing else in the loop with that variable."""
-    node, call = node_at(context, loop.span, cst.For), node_at(context, reduce.span, cst.Call)
-    if node is None or call is None:
-        return False
-    for statement in statements(node.body):
-        found = combined(statement, reduce.op)
-        if found is not None:
-            total, value = found
-            mentions = sum(isinstance(n, cst.Name) and n.value == total for n in walk(node.body))
-            own = sum(isinstance(n, cst.Name) and n.value == total for n in walk(statement))
-            if value is call:
-                return mentions == own
-            name = named(node, call)
-            uses = sum(isinstance(n, cst.Name) and n.value == name for n in walk(node.body))
-            if name is not None and isinstance(value, cst.Name) and value.value == name:
-                return mentions == own and uses == 2
-    return False
-
-
-def combined(statement: cst.CSTNode, op: str) -> tuple[str, cst.BaseExpression] | None:
-    """(variable, value) of ``variable += value`` and its like: what one reduction's results are combined by."""
-    if isinstance(statement, cst.AugAssign):
-        adds = op == "sum" and isinstance(statement.operator, cst.AddAssign)
-        return (statement.target.value, statement.value) if adds and isinstance(statement.target, cst.Name) else None
-    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
-        return None
-    target, value = statement.targets[0].target, statement.value
-    sides: tuple[cst.BaseExpression, ...] = ()
-    if op == "sum" and isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
-        sides = (value.left, value.right)
-    elif isinstance(value, cst.Call) and (dotted_name(value.func) or "").rpartition(".")[2] == _PAIRWISE.get(op):
-        sides = tuple(argument.value for argument in value.args)
-    if not isinstance(target, cst.Name) or len(sides) != 2:
-        return None
-    for own, other in (sides, sides[::-1]):
-        if isinstance(own, cst.Name) and own.value == target.value:
-            return target.value, other
-    return None
-
-
-def named(loop: cst.For, call: cst.Call) -> str | None:
-    """The variable that the result of ``call`` is given to."""
-    for statement in statements(loop.body):
-        if isinstance(statement, cst.Assign) and statement.value is call and len(statement.targets) == 1:
-            return dotted_name(statement.targets[0].target)
-    return None
+def _only_accumulates(launch: Launch, loop: Loop, reduce: Reduce) -> bool:
+    """Whether ``loop`` does nothing with the scalar but join it to one variable, as it was reduced, and nothing else with that."""
+    return softmax_state(launch.kernel, loop) is None and is_folded(launch.kernel, reduce, loop)
 
 
 @dataclass(frozen=True)

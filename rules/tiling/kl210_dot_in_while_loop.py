@@ -32,10 +32,6 @@ class DotInWhileLoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -70,12 +66,9 @@ class DotInWhileLoop(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for proof in PIPELINE.proven(context):
             launch, loop, kernel = proof.launch, proof.loop, proof.kernel
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"`{kernel}` runs its tl.dot in a while loop, which is not pipelined",
                 loop.span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"a while loop that counts {loop.trip} iterations", loop.span),

@@ -33,10 +33,6 @@ class StagesWithoutALoop(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         CONFIGS = [triton.Config({"BLOCK": b}, num_stages=s) for b in (512, 1024) for s in (1, 2, 3, 4)]
 
         @triton.autotune(CONFIGS, key=["n"])
@@ -65,12 +61,9 @@ class StagesWithoutALoop(Rule):
                 continue
             if "num_stages" in launch.constexprs or _pipelined(kernel):
                 continue
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"autotune varies num_stages of `{kernel.name}`, which has no loop to pipeline",
                 tuning.span,
-                kernel.name,
                 kernel.name,
                 (
                     Evidence(

@@ -36,10 +36,6 @@ class LargeTuningSpace(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         CONFIGS = [
             triton.Config({"BLOCK": b}, num_warps=w)
             for b in (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
@@ -74,12 +70,9 @@ class LargeTuningSpace(Rule):
             count = tuning.configurations if tuning is not None else None
             if tuning is None or count is None or count <= most or tuning.pruned or tuning.kept:
                 continue
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"autotune compiles and times {count} configurations of `{kernel.name}` for every new key",
                 tuning.span,
-                kernel.name,
                 kernel.name,
                 (Evidence(f"{count} configurations, no prune_configs_by, no cache_results", tuning.span),),
                 Change(

@@ -39,10 +39,6 @@ class TuningKeyLacksArgument(Rule):
     evidence = "No measurement of our own; the row's threads report wrong winners carried over. Pattern row PERF-013."
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune([triton.Config({"BM": b}) for b in (32, 64)], key=["n"])
         @triton.jit
         def copy(x, y, n, D: tl.constexpr, BM: tl.constexpr):
@@ -66,12 +62,9 @@ class TuningKeyLacksArgument(Rule):
             if not missing:
                 continue
             names = ", ".join(f"`{name}`" for name in missing)
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"the autotune key of `{kernel.name}` leaves out {names}",
                 tuning.span,
-                kernel.name,
                 kernel.name,
                 (
                     Evidence(f"the key is {', '.join(tuning.key)}", tuning.span),

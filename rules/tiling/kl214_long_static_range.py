@@ -42,10 +42,6 @@ class LongStaticRange(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def decay(x, y, N, T: tl.constexpr, BLOCK: tl.constexpr):
             c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -84,12 +80,9 @@ class LongStaticRange(Rule):
                 count = f"as often as {', '.join(by_size)} says" if by_size else f"{trip} times"
                 kernel = launch.kernel.name
                 proof = [f"{name} is {launch.open_constexprs[name]} at the launch" for name in by_size]
-                yield Finding(
-                    self,
-                    "info" if by_size else self.severity,
+                yield self.finding(
                     f"tl.static_range unrolls a loop of `{kernel}` {count}",
                     loop.span,
-                    kernel,
                     kernel,
                     (
                         Evidence(
@@ -105,6 +98,7 @@ class LongStaticRange(Rule):
                         f"Replace `tl.static_range` at line {loop.span.line} by `range`, and drop `tl.constexpr` from the count.",
                         priced=False,
                     ),
+                    severity="info" if by_size else self.severity,
                 )
 
 

@@ -44,10 +44,6 @@ class ScaleInKLoop(Rule):
     references = ("https://github.com/triton-lang/triton/issues/793",)
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, scale, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -100,10 +96,9 @@ class ScaleInKLoop(Rule):
                     continue
                 factor = " * ".join(" ".join(module.code(one).split()) for one in found.factors)
                 kernel = launch.kernel.name
-                yield Finding(
-                    self, self.severity,
+                yield self.finding(
                     f"`{kernel}` multiplies each product of its K loop by `{factor}`, which no step changes",
-                    module.span(found.update), kernel, kernel,
+                    module.span(found.update), kernel,
                     (
                         Evidence(f"a [{dot.m}, {dot.n}] product is scaled and added in each iteration", dot.span),
                         Evidence(f"no name in `{factor}` is assigned in the loop", module.span(found.factors[0])),

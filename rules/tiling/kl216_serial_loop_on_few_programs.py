@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import libcst as cst
-
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.recurrence import associative_updates
+from kernlint.rules.algorithm.cascade import cascade
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.proofs.called_functions import written_out
 from kernlint.rules.proofs.dot_tiles import main_dot
 from kernlint.rules.proofs.pricing import best_gain
 from kernlint.rules.proofs.softmax_state import softmax_state
-from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import Atomic, Dot, Launch, Loop, Span, Store, Tensor, TorchOp, Workload
 from kernlint.workload.expr import ceildiv, concrete
 from kernlint.workload.kernel import Node
@@ -52,10 +48,6 @@ class SerialLoopOnFewPrograms(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sums(x, y, N, BM: tl.constexpr, BN: tl.constexpr):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
@@ -85,10 +77,9 @@ class SerialLoopOnFewPrograms(Rule):
                 continue
             for loop in _top_loops(launch):
                 trip = concrete(loop.trip)
-                statement = node_at(context, loop.span, cst.For)
-                if trip is None or trip < _LEAST_TRIP or statement is None:
+                if trip is None or trip < _LEAST_TRIP:
                     continue
-                carried = _carried(context, launch, loop, statement)
+                carried = _carried(launch, loop)
                 if carried is None:
                     continue
                 variants = {
@@ -107,12 +98,9 @@ class SerialLoopOnFewPrograms(Rule):
         self, context: Context, launch: Launch, loop: Loop, best: Variant, parts: int, carried: _Carried
     ) -> Finding:
         kernel, sms = launch.kernel.name, context.device.sm_count
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` runs {launch.programs} programs on {sms} SMs, each a loop of {loop.trip} iterations {carried.message}",
             loop.span,
-            kernel,
             kernel,
             (
                 Evidence(f"a grid of {launch.programs} programs on {sms} SMs", launch.span),
@@ -146,10 +134,10 @@ _SUMS = _Carried(
 )
 
 
-def _carried(context: Context, launch: Launch, loop: Loop, statement: cst.For) -> _Carried | None:
+def _carried(launch: Launch, loop: Loop) -> _Carried | None:
     """What parts of ``loop`` that run elsewhere leave to be combined; None where it is not known how."""
-    updates = associative_updates(written_out(statement, context.program.kernel), sums=True)
-    if updates and set(updates.values()) == {"sum"}:
+    carried = cascade(launch.kernel, loop)
+    if carried is not None and not carried.coupled and set(carried.kinds.values()) == {"sum"}:
         return _SUMS
     state = softmax_state(launch.kernel, loop)
     if state is None:

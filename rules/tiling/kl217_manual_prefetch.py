@@ -35,10 +35,6 @@ class ManualPrefetch(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -65,10 +61,6 @@ class ManualPrefetch(Rule):
             return [torch.randn(2048, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -102,12 +94,9 @@ class ManualPrefetch(Rule):
                 seen.add(dot.span)
                 kernel = launch.kernel.name
                 names = " and ".join(dict.fromkeys(f"`{load.base}`" for load in ahead.values()))
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` loads the next tile of {names} by hand, one iteration ahead of its tl.dot",
                     dot.span,
-                    kernel,
                     kernel,
                     (
                         *(

@@ -34,10 +34,6 @@ class OversizedTile(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def row_sums(x, y, N, BM: tl.constexpr, BN: tl.constexpr):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
@@ -77,12 +73,9 @@ class OversizedTile(Rule):
             seen.add(launch.span)
             kernel, count = launch.kernel.name, variants[best]
             tile = "x".join(map(str, load.shape))
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"the {tile} tile that `{kernel}` loads needs {needed:.0f} registers per thread and spills",
                 launch.span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"a {tile} tile of {load.dtype} from `{load.base}`", load.span),

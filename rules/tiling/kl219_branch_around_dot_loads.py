@@ -35,10 +35,6 @@ class BranchAroundDotLoads(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, K, flag, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -64,12 +60,9 @@ class BranchAroundDotLoads(Rule):
                     continue
                 seen.add(branch.span)
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"an if that does not change stands around the loads of the tl.dot loop of `{kernel}`",
                     branch.span,
-                    kernel,
                     kernel,
                     (
                         Evidence("the condition is a run-time value that nothing in the loop changes", branch.span),

@@ -70,10 +70,6 @@ class FixedTileForOpenSizes(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -98,10 +94,6 @@ class FixedTileForOpenSizes(Rule):
             return c
         """
     good = """
-        import torch
-        import triton
-        import triton.language as tl
-
         TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
 
         @triton.autotune([triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=w) for m, n, w in TILES], key=["N", "K"])
@@ -158,17 +150,14 @@ class FixedTileForOpenSizes(Rule):
         else:
             (tile,) = tuned.tiles
             method = f"Launch `{kernel}` with the tile {tile}, which is near the best at all sizes looked at."
-            plan = (
-                f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
-                f"num_stages={tile.num_stages} at line {launch.span.line}."
-            )
+            plan = f"Set {names.settings(tile)} at line {launch.span.line}."
         why = (
             f"The sizes of `{kernel}` are its caller's, and one tile serves them all: at {len(tuned.gains)} calls from small to large "
             f"it is predicted to take {min(tuned.gains):.1f} to {max(tuned.gains):.1f} times as long as the best of "
             f"{len(tuned.tiles)}."
         )
-        return Finding(
-            self, self.severity, f"`{kernel}` runs with the fixed tile {old} at every size", launch.span, kernel, kernel,
+        return self.finding(
+            f"`{kernel}` runs with the fixed tile {old} at every size", launch.span, kernel,
             (Evidence(f"tile {dot.m}x{dot.n}x{dot.k}, grid {' x '.join(map(str, launch.grid))}", launch.span),),
             Change(tuned.variant, why, method, plan),
         )  # fmt: skip

@@ -40,10 +40,6 @@ class WholeProblemTile(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -74,12 +70,9 @@ class WholeProblemTile(Rule):
             seen.add(launch.span)
             kernel = launch.kernel.name
             sizes = [f"{name} = {launch.open_constexprs[name]}" for name in whole]
-            yield Finding(
-                self,
-                self.severity,
+            yield self.finding(
                 f"one program of `{kernel}` multiplies whole matrices: its tile has their sizes",
                 launch.span,
-                kernel,
                 kernel,
                 (
                     Evidence(f"tile extents are sizes of tensors: {', '.join(sizes)}", launch.span),

@@ -57,10 +57,6 @@ class PoorTuningSpace(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.autotune(
             configs=[
                 triton.Config({"BM": 16, "BN": 32, "BK": 32}, num_warps=1, num_stages=2),
@@ -143,12 +139,9 @@ class PoorTuningSpace(Rule):
         extents = sorted({_output_tile(one, dot) for one in launch.configurations}, key=lambda t: t[0] * t[1])
         tried = ", ".join(f"{m}x{n}" for m, n in extents[-4:])
         listing, lose = ("one configuration", "loses") if count == 1 else (f"{count} configurations", "all lose")
-        return Finding(
-            self,
-            self.severity,
+        return self.finding(
             f"`{kernel}` is tuned among {listing} that {lose} to {tiles[0]}",
             launch.span,
-            kernel,
             kernel,
             (Evidence(f"{listing}, the largest output tiles {tried}", tuning.span),),
             Change(

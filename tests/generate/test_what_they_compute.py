@@ -26,7 +26,8 @@ new = after.ModelNew(*init)
 copies = [t.clone() for t in inputs]
 want, got = model(*inputs), new(*copies)
 want, got = (v if isinstance(v, tuple) else (v,) for v in (want, got))
-for a, b in zip((*want, *inputs), (*got, *copies), strict=True):
+kept, changed = (one.state_dict().values() for one in (model, new))
+for a, b in zip((*want, *inputs, *kept), (*got, *copies, *changed), strict=True):
     if not isinstance(a, torch.Tensor):
         assert a == b, (a, b)
         continue

@@ -125,19 +125,6 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("return x.to(torch.uint8) % 300", "that no uint8 holds"),
         ("return torch.topk(x, 20)[0]", "many"),
         (
-            "h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 + x[:, t].flip(0) * h.flip(0)\nreturn h",
-            "places are moved",
-        ),
-        (
-            "h = x[:, :8]\nfor t in range(99):\n    h = torch.tanh(h * 0.5 + h[:, :4].sum(1, keepdim=True))\nreturn h",
-            "places are moved",
-        ),
-        (
-            "h = c = x[:, :8]\nfor t in range(99):\n    c = c * 0.5 + h @ x[:8, :8]\n    h = torch.tanh(c)\nreturn h",
-            "places are moved",
-        ),
-        ("h = x\nfor t in range(99):\n    h = torch.tanh(h * 0.5 + h[3:4])\nreturn h", "places are moved"),
-        (
             "h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 + torch.sort(x[:, t] * h.sum()).values\nreturn h",
             "sort",
         ),

@@ -12,7 +12,7 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
 from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import HostSync, Launch, Repeat, Tensor, TorchOp, Workload, concrete
+from kernlint.workload import Expr, HostSync, Launch, Repeat, Size, Symbol, Tensor, TorchOp, Workload, concrete
 
 KERNEL = """
 import math
@@ -713,3 +713,75 @@ def test_what_is_cast_to_an_unknown_type_has_none(cast):
     workload = read(f"def f(x, w):\n    y = {cast}\n    k[(1,)](y, w, 1, 0, 0)", "x:fp16[4,8]")
     tensor = launch_of(workload).tensor("x")
     assert tensor is not None and tensor.dtype is None and tensor.shape == (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("loss", "whole"),
+    [
+        ("F.kl_div(x, target=other)", ["kl_div"]),
+        ("F.cross_entropy(x, classes)", ["log_softmax", "nll_loss"]),
+        ("F.cross_entropy(x, target=classes, label_smoothing=0.1)", ["log_softmax", "nll_loss", "sum"]),
+        ("F.cross_entropy(x, other)", ["log_softmax", "mul", "sum"]),
+        ("F.cross_entropy(x, other, label_smoothing=0.1)", ["log_softmax", "mul", "add", "mul", "sum"]),
+    ],
+)
+def test_losses_read_what_torch_reads(loss: str, whole: list[str]) -> None:
+    """The steps that go through all of ``x``, or of something as large; of two tensors where there are two."""
+    found = read(f"""
+        class ModelNew(nn.Module):
+            def forward(self, x, classes, other):
+                y = {loss}
+                k[(1,)](y, y, 1, 0, 0)
+        def get_inputs():
+            return [torch.randn(64, 100), torch.randint(0, 100, (64,)), torch.rand(64, 100)]
+    """)
+    steps = [step for step in found.steps if isinstance(step, TorchOp)]
+    large = [step for step in steps if any(tensor.numel == 6400 for tensor in step.reads)]
+    assert [step.name for step in large] == whole
+    assert "kl_div" not in whole or len(large[0].reads) == 2
+
+
+@pytest.mark.parametrize(
+    ("layer", "gates", "multiplied", "layers"),
+    [
+        ("nn.LSTM(32, 16)", 4, 32 + 16, 1),
+        ("nn.GRU(32, 16, batch_first=False, num_layers=2)", 3, 32 + 16 + 16 + 16, 2),
+        ("nn.RNN(32, 16, 2, bidirectional=True)", 1, 2 * (32 + 16 + 32 + 16), 2),
+    ],
+)
+def test_recurrent_layers_count_their_products_and_steps(layer: str, gates: int, multiplied: int, layers: int) -> None:
+    found = read(f"""
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = {layer}
+            def forward(self, x):
+                y = self.layer(x)[0]
+                k[(1,)](y, y, 1, 0, 0)
+        def get_inputs():
+            return [torch.randn(10, 4, 32)]
+    """)
+    (step,) = (step for step in found.steps if isinstance(step, TorchOp) and step.kind == "rnn")
+    assert step.flops == 2 * gates * 10 * 4 * 16 * multiplied
+    assert step.dims["steps"] == 10 * layers * gates
+
+
+@pytest.mark.parametrize(
+    ("facts", "shape"),
+    [
+        (["x:float16"], (Expr.atom(Symbol("x.numel")),)),
+        (["x:float16", "x.numel()=4096"], (4096,)),
+        ([], None),  # which may be no tensor at all
+    ],
+)
+def test_a_tensor_of_unknown_shape_is_as_large_as_what_it_is_like(
+    facts: list[str], shape: tuple[Size, ...] | None
+) -> None:
+    source = """
+        def drop(x):
+            n = x.numel()
+            r = torch.rand_like(x)
+            k[(triton.cdiv(n, 128),)](r, x, n, 0, 0)
+    """
+    (drawn,) = [step for step in read(source, *facts).steps if isinstance(step, TorchOp) and step.kind == "random"]
+    assert drawn.writes[0].shape == shape

@@ -3,31 +3,21 @@
 Needs Chromium and Playwright's Python package; axe-core is found by the variable AXE_CORE (its ``axe.min.js``).
 """
 
-import os
-import shutil
-from pathlib import Path
-
 import pytest
 from support import budgets
 from support.batch import KERNEL, REFERENCE
+from support.browser import chromium, violations
 
 from kernlint.report.page.html import Page, render
 from kernlint.report.page.programs import FileJob, FileReport, report_on
 
 pytestmark = pytest.mark.slow
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("no Chromium here", allow_module_level=True)
-
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -134,12 +124,5 @@ def test_paper_is_white_and_has_everything(page):
 
 
 def test_it_is_accessible(page):
-    script = os.environ.get("AXE_CORE", "")
-    if not os.path.isfile(script):
-        pytest.skip("AXE_CORE names no axe.min.js")
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    page.evaluate(Path(script).read_text(encoding="utf-8"))
-    found = page.evaluate(
-        "axe.run().then(result => result.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).join(' ')))"
-    )
-    assert found == []
+    assert violations(page) == []

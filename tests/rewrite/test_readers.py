@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import libcst as cst
 import pytest
 from support.fixes import fixed, refusal
 
-from kernlint.rewrite.readers import read_elsewhere
+from kernlint.rewrite.readers import read_elsewhere, watched
 from kernlint.rewrite.source import Source
 from kernlint.syntax.tree import parse_module
 
@@ -204,3 +204,140 @@ def test_the_fix_asks_where_a_branch_that_is_not_taken_reads_the_tile():
     source = STREAM.replace("return y", branch)
     assert "`64` at line 6 is not for the launch alone: line 19 reads it" in refusal(source, "KL202", unsafe=False)
     assert fixed(source, "KL202").applied
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "import kernel\ngetattr(kernel, 'BLOCK')\n",
+        "import kernel as k\ngetattr(k, 'BL' + 'OCK')\n",
+        "import kernel\nm = [kernel]\nfor one in m:\n    vars(one)\n",
+        "import kernel\nkernel.__dict__[n]\n",
+        "import importlib\nimportlib.import_module('ker' + 'nel').BLOCK\n",
+        "import runpy\nrunpy.run_path('kernel.py')['BLOCK']\n",
+        "from unittest import mock\nmock.patch('kernel.BLOCK', 3)\n",
+        "from unittest import mock\nimport kernel\nmock.patch.multiple(kernel, BLOCK=3)\n",
+        "from kernel import kk, \\\n    BLOCK\n",
+        "import kernel\nmod = kernel\nprint(mod. BLOCK)\n",
+        'def tiles():\n    """What kernel has.\n\n    >>> BLOCK\n    64\n    """\n',
+        "import re\nre.search(r'^BLOCK = (.*)', open('kernel.py').read())\n",
+        "import inspect\nfrom kernel import forward\ninspect.getsource(forward)\n",
+        "import kernel\ndef kept():\n    match kernel:\n        case Module(BLOCK=b):\n            return b\n",
+        "from kernel import *\n__all__ = ['BLOCK']\n",
+        # The kernel is taken for another, which sees the grid.
+        "import kernel\nkernel.kk = Spy()\n",
+        "def test(monkeypatch):\n    monkeypatch.setattr('kernel.kk', Spy())\n",
+    ],
+)
+def test_another_file_that_comes_by_it_in_another_way(tmp_path, other):
+    found = beside(tmp_path, KERNEL + f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n", other)
+    if "Spy" in other:
+        assert found == ""
+        module = parse_module(KERNEL, str(tmp_path / "kernel.py"))
+        assert watched(Source(module), "kk") == "other.py puts another function in the place of `kk`"
+    else:
+        assert found == "other.py reads it"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        '"""What kernel.py has: BLOCK, and so on."""\nimport kernel\nkernel.kk[(3,)](x, n, BLOCK=8)\n',
+        "import kernel\nBLOCK = 8\nprint(BLOCK, kernel.forward(x, n))\n",
+        "import kernel\nimport torch\ndtype = getattr(torch, name)\n",
+        "import kernel\nfrom . import config\ngetattr(config, name)\n",
+        "import kernel\nargs = parser.parse_args()\nprint(vars(args), kernel.forward(x, n))\n",
+        "import kernel\nclass Case:\n    def size(self, name):\n        return getattr(self, name)\n",
+        "import kernel\ngetattr(kernel, 'forward')(x, n)\n",
+        "from kernel import forward\nfrom constants import *\n",
+    ],
+)
+def test_another_file_that_has_no_use_for_it(tmp_path, other):
+    assert beside(tmp_path, KERNEL + f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n", other) == ""
+    module = parse_module(KERNEL, str(tmp_path / "kernel.py"))
+    assert watched(Source(module), "kk") == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "files"),
+    [
+        ("pkg/__init__.py", {"pkg/tools.py": "from . import BLOCK\n"}),
+        ("pkg/__init__.py", {"pkg/sub/__init__.py": "", "pkg/sub/a.py": "from .. import BLOCK\n"}),
+        ("pkg/__init__.py", {"use.py": "import pkg\nprint(pkg.BLOCK)\n"}),
+        ("pkg/kernel.py", {"pkg/__init__.py": "from .kernel import *\n", "use.py": "import pkg\nprint(pkg.BLOCK)\n"}),
+        (
+            "pkg/kernel.py",
+            {"pkg/__init__.py": "from . import kernel as k\n", "use.py": "import pkg\nprint(pkg.k.BLOCK)\n"},
+        ),
+        (
+            "pkg/ops/kernel.py",
+            {
+                "pkg/ops/__init__.py": "",
+                "pkg/__init__.py": "from .ops import kernel as k\n",
+                "use.py": "from pkg import k\nprint(k.BLOCK)\n",
+            },
+        ),
+        ("kernel.py", {"README.md": ">>> import kernel\n>>> kernel.BLOCK\n64\n"}),
+        ("kernel.py", {"use.ipynb": '{"cells": [{"source": ["from kernel import BLOCK\\n"]}]}'}),
+    ],
+)
+@pytest.mark.parametrize("project", [True, False])
+def test_another_file_of_a_package(tmp_path, own, files, project):
+    text = KERNEL + f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n"
+    for name, content in {"pkg/__init__.py": "", own: text, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    if project:
+        (tmp_path / "pyproject.toml").touch()
+    module = parse_module(text, str(tmp_path / own))
+    number = next(one for one in module.of(cst.Integer) if one.value == "64")
+    made = {module.span(one) for one in module.of(cst.Call) if isinstance(one.func, cst.Subscript)}
+    assert read_elsewhere(Source(module), number, made) in {f"{PurePath(one).name} reads it" for one in files}
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import sys\nprint(sys.modules[__name__])",
+        "from sys import modules\nprint(modules[__name__])",
+        "import kernel\nprint(kernel)",
+        "from . import kernel\nprint(kernel)",
+        "import sys\nprint(sys._getframe())",
+        "print(forward.__code__)",
+        "class P:\n    def __setattr__(self, k, v):\n        print(k, v)",
+    ],
+)
+def test_a_module_that_looks_at_itself(use):
+    assert asked(f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n{use}\n")
+
+
+def test_an_example_that_doctest_runs():
+    code = f"BLOCK = 64\ndef forward(x, n):\n    '{{}}'\n    {MADE}\n"
+    assert asked(code.format("Steps of BLOCK.")) == ""
+    assert asked(code.format(">>> BLOCK")) == "line 11 reads it"
+
+
+def test_a_literal_of_code_that_is_read():
+    code = "def forward(x, n):\n    kk[(triton.cdiv(n, 64),)](x, n, 64)\n"
+    assert asked(code) == ""
+    assert asked(code + "print(forward.__code__.co_consts)\n")
+
+
+def test_a_pattern_that_reads_an_attribute():
+    code = "class C:\n    b = 64\ndef f(x, n):\n    kk[(n,)](x, n, C.b)\n    match C():\n        case C({}=y):\n            return y\n"
+    assert asked(code.format("d")) == ""
+    assert asked(code.format("b")) == "line 14 reads it"
+
+
+@pytest.mark.parametrize(
+    ("decorator", "reads"),
+    [
+        ("logged", True),
+        ("torch.library.custom_op('a::b')", True),
+        ("torch.no_grad()", False),
+        ("functools.cache", False),
+    ],
+)
+def test_what_a_decorator_sees(decorator, reads):
+    code = f"import functools\n@{decorator}\ndef launch(x, n, BLOCK):\n    {MADE}\ndef forward(x, n):\n    launch(x, n, 64)\n"
+    assert bool(asked(code)) == reads

@@ -78,3 +78,12 @@ def test_a_precision_that_the_caller_chooses_is_theirs() -> None:
     )
     assert not run_rule("KL104", chosen)
     assert run_rule("KL104", chosen.replace("P=precision", 'P="ieee"'))
+
+
+@pytest.mark.parametrize(("precision", "unit"), [("ieee", "outside the tensor cores"), ("tf32", "tf32 rate")])
+def test_what_widened_int8_runs_on(precision: str, unit: str) -> None:
+    """Nobody is told of tensor cores that ``ieee`` does not use."""
+    program = PROGRAM.replace("float32 and", "int8 and").replace("b.dtype == torch.float32", "b.dtype == torch.int8")
+    dot = f'tl.dot(x.to(tl.float32), y.to(tl.float32), acc, input_precision="{precision}")'
+    change = run_rule("KL101", program.replace(DOT, dot)).only().change
+    assert change is not None and unit in change.bottleneck

@@ -190,3 +190,217 @@ def test_arithmetic_on_what_may_be_a_number() -> None:
     assert alone("KL602", NUMBERS) == []
     given = NUMBERS.replace("assert x.item() == expected", "return torch.add(expected, source)")
     assert alone("KL404", given) != []
+
+
+SWITCHED = """
+    @triton.jit
+    def scale(x, n, B: tl.constexpr, SLOPES: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        y = tl.load(x + i, mask=i < n)
+        if SLOPES:
+            y *= slope
+        tl.store(x + i, y, mask=i < n)
+
+    def run(x):
+        scale[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64, SLOPES={switch})
+"""
+
+
+@pytest.mark.parametrize(("switch", "expected"), [("False", "info"), ("True", "error"), ("x.ndim > 1", "error")])
+def test_a_name_that_is_missing_where_nothing_is_compiled(switch: str, expected: str) -> None:
+    assert alone("KL702", SWITCHED.format(switch=switch)) == [expected]
+
+
+def test_a_name_that_is_missing_where_a_script_never_gets() -> None:
+    script = (
+        '    if __name__ == "__main__":\n        timed = {}\n        if timed:\n            run(torch.ones(missing))\n'
+    )
+    assert alone("KL702", HALVED + script.format("True")) == ["error"]
+    assert alone("KL702", HALVED + script.format("False")) == []
+
+
+def test_what_a_test_computes_it_checks_itself(tmp_path: Path) -> None:
+    called = HEADER + textwrap.dedent(HALVED) + "run(torch.ones(63))\n"
+    for name, expected in (("test_halves.py", ["info"]), ("halves.py", ["warning"])):
+        (tmp_path / name).write_text(called)
+        assert told(str(tmp_path / name), called.encode(), "KL736") == expected
+
+
+@pytest.mark.parametrize(
+    ("decorator", "expected"),
+    [("interpreted", "info"), ("counted", "error"), ("elsewhere.traced", "info")],
+)
+def test_a_decorator_that_may_run_the_kernel_otherwise(tmp_path: Path, decorator: str, expected: str) -> None:
+    ours = "import functools\n{}\ndef interpreted(kernel):\n    return kernel\ncounted = interpreted\n"
+    knows = "from triton.runtime.interpreter import InterpretedFunction"
+    module = ours.format(knows if decorator == "interpreted" else "")
+    head = "from p.tracing import interpreted, counted\nimport elsewhere\n"
+    source = head + textwrap.dedent(REFUSED).replace("@triton.jit", f"@{decorator}\n@triton.jit")
+    assert levels(tmp_path, source, "KL705", tracing=module) == [expected]
+
+
+ALTERNATIVES = """
+    from torch.utils._triton import has_triton
+
+    if has_triton():
+        @triton.jit
+        def double(a):
+            return a + a
+    else:
+        def double(*args):
+            raise RuntimeError("needs Triton")
+
+    @triton.jit
+    def fill(x, B: tl.constexpr):
+        LARGEST: tl.constexpr = torch.finfo(torch.float32).max
+        i = tl.arange(0, B)
+        tl.store(x + i, {value})
+
+    def run(x):
+        fill[(1,)](x, B=64)
+"""
+
+
+def test_a_function_that_stands_in_for_a_kernel_where_triton_is_missing() -> None:
+    assert alone("KL719", ALTERNATIVES.format(value="double(i) + LARGEST")) == []
+    assert alone("KL719", ALTERNATIVES.format(value="torch.sqrt(i)")) == ["error"]
+
+
+AXIS_OF_A_NUMBER = """
+    @triton.jit
+    def fill(x, B: tl.constexpr):
+        row = tl.program_id(0)
+        tl.store(x + row[:, None] * B + tl.arange(0, B)[None, :], 0.0)
+
+    def run(x):
+        fill[(4,)](x, B=64)
+"""
+
+
+def test_what_only_the_newest_release_refuses(tmp_path: Path) -> None:
+    assert alone("KL708", AXIS_OF_A_NUMBER) == ["info"]
+    (tmp_path / "requirements.txt").write_text("triton==3.6.0\n")
+    assert levels(tmp_path, AXIS_OF_A_NUMBER, "KL708") == []
+
+
+TUNED_ANEW = """
+    CONFIGS = [triton.Config({{"B": 64}}), triton.Config({{"B": 128}})]
+
+    def run(x, configs):
+        @triton.autotune(configs={configs}, key=["n"])
+        @triton.jit
+        def fill(x, n, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(x + i, 0.0, mask=i < n)
+        fill[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, x.numel())
+
+    def main():
+        run(torch.ones(64, device="cuda"), CONFIGS)
+"""
+
+
+@pytest.mark.parametrize(("configs", "expected"), [("CONFIGS", "error"), ("configs", "info")])
+def test_a_kernel_that_is_made_of_what_a_call_gives(configs: str, expected: str) -> None:
+    assert set(alone("KL603", TUNED_ANEW.format(configs=configs))) == {expected}
+
+
+def test_a_name_that_another_file_has_too_mentions_no_kernel(tmp_path: Path) -> None:
+    helper = "\n@triton.jit\ndef shown(x):\n    tl.device_print(str(x))\n"
+    other = "import triton\nimport triton.language as tl\n# kernels.py has one, too\n" + helper
+    assert levels(tmp_path, helper, "KL719", other=other) == ["info"]
+    assert levels(tmp_path, helper, "KL719", other="from p.kernels import shown\n") == ["warning"]
+
+
+TEMPLATE = """
+    def made(width):
+        @triton.jit
+        def fill(x, B: tl.constexpr):
+            BODY
+            tl.store(x + tl.arange(0, B), 0.0){comment}
+
+        {rewritten}
+        return fill
+"""
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "comment", "expected"),
+    [
+        ("pass", "", "error"),
+        ("fill.src = fill.src.replace('BODY', '...')", "", "info"),
+        ("fill._unsafe_update_src(fill.src.replace('BODY', '...'))", "", "info"),
+    ],
+)
+def test_a_kernel_whose_source_is_a_template(rewritten: str, comment: str, expected: str) -> None:
+    assert alone("KL702", TEMPLATE.format(rewritten=rewritten, comment=comment)) == [expected]
+
+
+def test_a_comment_for_other_linters_says_that_a_name_is_meant() -> None:
+    body = TEMPLATE.format(rewritten="pass", comment="")
+    assert alone("KL702", body.replace("BODY", "BODY  # noqa: F821")) == ["info"]
+    assert alone("KL702", body.replace("BODY", "BODY  # noqa: E501")) == ["error"]
+
+
+def test_an_argument_of_unknown_type_may_be_a_tuple() -> None:
+    kernel = "\n@triton.jit\ndef fill(x, shape):\n    {body}\n    tl.store(x, rows + columns)\n"
+    assert alone("KL704", kernel.format(body="rows, columns = shape")) == []
+    assert alone("KL704", kernel.format(body="rows, columns = tl.program_id(0)")) == ["warning"]
+
+
+PRODUCT = """
+    @triton.jit
+    def product(a, b, c, B: tl.constexpr):
+        i = tl.arange(0, B)
+        at = i[:, None] * B + i[None, :]
+        tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at).to(tl.float16)))
+
+    def run(a: torch.{kind}, b: torch.IntTensor):
+        c = torch.empty((64, 64), dtype=torch.float16, device=a.device)
+        product[(1,)](a, b, c, B=64)
+        return c
+"""
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("FloatTensor", []), ("DoubleTensor", ["error"])])
+def test_a_tensor_of_floats_may_be_one_of_halves(kind: str, expected: list[str]) -> None:
+    assert alone("KL715", PRODUCT.format(kind=kind)) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("not HAS_FP8 or not is_cuda()", []),
+        ("x and (not HAS_FP8 or not is_cuda())", []),
+        ("HAS_FP8 and is_cuda()", []),
+        ("HAS_FP8 or is_cuda()", ["error"]),
+        ("not HAS_FP8 and is_cuda()", ["error"]),
+        ("x or is_cuda()", ["error"]),
+    ],
+)
+def test_a_name_that_another_operand_keeps_from_being_asked_for(condition: str, expected: list[str]) -> None:
+    script = f"    HAS_FP8 = False\n    for x in (False, True):\n        if {condition}:\n            pass\n"
+    assert alone("KL702", HALVED + script) == expected
+
+
+SCRIPT = """
+    @triton.jit
+    def copied(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    def run(a):
+        b, m, n = a.shape
+        y = torch.empty_like(a)
+        copied[(triton.cdiv(a.numel(), 64),)](a, y, a.numel(), B=64)
+        return y
+
+    def main():
+        run(torch.randn(2, 3, 4, device="cuda"))
+        {end}
+        run(torch.randn(3, 4, device="cuda"))
+"""
+
+
+@pytest.mark.parametrize(("end", "expected"), [("pass", ["error"]), ("exit()", []), ("import sys; sys.exit(0)", [])])
+def test_what_stands_behind_the_end_of_a_script(end: str, expected: list[str]) -> None:
+    assert alone("KL795", SCRIPT.format(end=end)) == expected

@@ -254,6 +254,104 @@ CASES = {
         },
         1,
     ),
+    "looked at from its end": ({"forward": "return x[-1], x[:, -1], x[..., -3:], x[-2, -1] * x[:, 5]"}, 3),
+    "neighbours that are handed on": (
+        {
+            "forward": (
+                "n = torch.full((B, T), -1e30, device=x.device)\na = n.clone()\na[:, 0] = x[:, 0]\na[:, 1] = x[:, 1]\n"
+                "for t in range(40):\n    b = torch.cat([n[:, :1], a[:, :-1]], 1)\n    c = torch.cat([n[:, :2], a[:, :-2]], 1)\n"
+                "    a = torch.logsumexp(torch.stack([a, b, c]), 0) + y[:, t]\nreturn -torch.logaddexp(a[:, -1], a[:, -2])"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, 40, T)",
+            "arguments": "x, y",
+            "constants": "B = 7\nT = 21",
+        },
+        1,
+    ),
+    "rotated states": (
+        {
+            "forward": (
+                "h = x\nfor t in range(40):\n    h = torch.tanh(torch.cat([h[:, 3:], h[:, :3]], 1) + y[t] + h[:, :1] * 0.1)\n"
+                "return h, h.sum(1)"
+            ),
+            "inputs": "torch.randn(B, 21), torch.randn(40, 21)",
+            "arguments": "x, y",
+        },
+        2,
+    ),
+    "states that look the other way": (
+        {
+            "forward": "h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 + x[:, t].flip(0) * h.flip(0)\nreturn h",
+            "constants": "B = 40\nT = 71",
+        },
+        1,
+    ),
+    "sums of a few of the states": (
+        {"forward": "h = x[:, :8]\nfor t in range(99):\n    h = torch.tanh(h * 0.5 + h[:, :4].sum(1, keepdim=True))\nreturn h"},
+        1,
+    ),
+    "two states and a matrix": (
+        {"forward": "h = c = x[:, :8]\nfor t in range(99):\n    c = c * 0.5 + h @ x[:8, :8]\n    h = torch.tanh(c)\nreturn h"},
+        1,
+    ),
+    "one of the states for all": (
+        {"forward": "h = x\nfor t in range(99):\n    h = torch.tanh(h * 0.5 + h[3:4])\nreturn h", "constants": "B = 40\nT = 71"},
+        1,
+    ),
+    "small matrices in turn": (
+        {
+            "forward": (
+                "m = torch.exp(x - x.amax(dim=-1, keepdim=True))\nfor _ in range(8):\n    m = m / (m.sum(-1, keepdim=True) + 1e-6)\n"
+                "    m = m / (m.sum(-2, keepdim=True) + 1e-6)\nreturn m"
+            ),
+            "inputs": "torch.randn(T, 4, 4)",
+            "constants": "B = 48\nT = 70000",
+        },
+        1,
+    ),
+    "statistics that are kept": (
+        {
+            "forward": "return torch.relu(self.bn(x))",
+            "init": "self.bn = nn.BatchNorm1d(c, momentum=0.25)",
+            "parameters": "c",
+            "given": "B",
+            "inputs": "torch.randn(5, B, T) * 2.0 + 1.0",
+        },
+        3,
+    ),
+    "a statistic beside what it centres": (
+        {
+            "forward": "m = x.mean(0)\nself.kept.mul_(0.9).add_(0.1 * m)\nreturn x - m, x.t() * self.kept[:, None]",
+            "init": "self.register_buffer('kept', torch.ones(t))",
+            "parameters": "t",
+            "given": "T",
+            "constants": "B = 7000\nT = 70",
+        },
+        3,
+    ),
+    "attention of halves that are made wide": (
+        {
+            "forward": (
+                "s = (x.float() * 0.25) @ y.float().transpose(-1, -2) + b.float()\n"
+                "return (torch.sigmoid(g.float()) * (torch.softmax(s, -1) @ z.float())).half()"
+            ),
+            "inputs": (
+                "torch.randn(2, B, 16).half(), torch.randn(2, B, 16).half(), torch.randn(2, B, 16).half(), "
+                "torch.randn(B, B).half(), torch.randn(2, B, 16).half()"
+            ),
+            "arguments": "x, y, z, b, g",
+        },
+        1,
+    ),
+    "few columns of rows that an index tells": (
+        {
+            "forward": "return (x[i].float() * y[..., None]).sum(1).half()",
+            "inputs": "torch.randn(300, T).half(), torch.randint(0, 300, (B, 8)), torch.rand(B, 8)",
+            "arguments": "x, i, y",
+            "constants": "B = 48\nT = 1100",
+        },
+        1,
+    ),
     "place": ({"forward": "return x.round().argmax(-1), x.round().argmin(0), x.round().half().argmax(1, keepdim=True)"}, 2),
     "place of all": ({"forward": "return torch.argmin(torch.floor(x))"}, 1),
     "place of NaN": ({"forward": "return torch.where(x > 2.5, x / 0.0 * 0.0, x.round()).argmin(1)", "constants": "B = 48\nT = 64"}, 1),

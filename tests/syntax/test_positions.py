@@ -8,9 +8,7 @@ import libcst as cst
 import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from kernlint.syntax.positions import Mismatch, Positions, python_tree
-from kernlint.syntax.source import split_lines
-from kernlint.syntax.tree import parse_module
+from kernlint.syntax.tree import Module, parse_module
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,11 +38,10 @@ SOURCES = {
 
 def _compare(text: str) -> int:
     """How many nodes have a quick position; each must be the slow one."""
-    tree = cst.parse_module(text)
-    python = python_tree(text)
-    assert python is not None
-    quick = Positions.paired(tree, python, split_lines(text))
-    slow = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+    module = parse_module(text, "a.py", layout=True)
+    quick = module._near
+    assert quick is not None
+    slow = MetadataWrapper(module.tree, unsafe_skip_copy=True).resolve(PositionProvider)
     found = 0
     for node, position in slow.items():
         known = quick.of(node)
@@ -65,13 +62,9 @@ def test_of_real_code() -> None:
         assert _compare(path.read_text("utf-8")) > 10
 
 
-def test_trees_of_different_sources_are_told() -> None:
-    python = python_tree("x = 1\ny = 2\n")
-    assert python is not None
-    with pytest.raises(Mismatch):
-        Positions.paired(cst.parse_module("x = 1\n"), python, ["x = 1"])
-    with pytest.raises(Mismatch):
-        Positions.paired(cst.parse_module("x = 1\nf(2)\n"), python, ["x = 1"])
+def test_a_tree_of_another_source_has_no_quick_positions() -> None:
+    for other in ("x = 1\n", "x = 1\nf(2)\n"):
+        assert Module(cst.parse_module(other), "x = 1\ny = 2\n", "a.py")._near is None
 
 
 def test_what_has_no_counterpart_is_computed_the_slow_way() -> None:

@@ -61,8 +61,8 @@ UPCAST = """
 
 
 @cache
-def ask(source: str, *assumptions: str) -> Analysis:
-    return analysis(Request(textwrap.dedent(source), assumptions=tuple(assumptions)))
+def ask(source: str, *assumptions: str, performance: str | None = None) -> Analysis:
+    return analysis(Request(textwrap.dedent(source), assumptions=tuple(assumptions), performance=performance))
 
 
 def stream(kernel: str = "copy", value: str = "x * 2", annotation: str = "", check: str = "pass") -> Analysis:
@@ -200,6 +200,34 @@ def test_times_behind_loaded_addresses_are_not_decided():
     assert [str(operand.dtype) for dot in launch.kernel.dots() for operand in (dot.a, dot.b)] == ["float16"] * 2
     assert not found.verdict.worth_optimizing and found.judgement.certainty == "unknown"
     assert found.verdict.reason.startswith("Not decided: what `double` reads and writes lies behind addresses")
+
+
+#: A kernel on loaded addresses, in a grid that data decide.
+ADDRESSES = """
+    import torch, triton
+    import triton.language as tl
+
+    @triton.jit
+    def double(table, lengths, BLOCK: tl.constexpr):
+        x_ptr = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float16))
+        offs = tl.arange(0, BLOCK)
+        m = offs < tl.load(lengths + tl.program_id(0))
+        tl.store(x_ptr + offs, 2 * tl.load(x_ptr + offs, mask=m), mask=m)
+
+    def apply(xs):
+        table = torch.tensor([x.data_ptr() for x in xs], dtype=torch.int64, device="cuda")
+        lengths = torch.tensor([x.numel() for x in xs], dtype=torch.int32, device="cuda")
+        double[(sum(triton.cdiv(x.numel(), 1024) for x in xs),)](table, lengths, BLOCK=1024)
+"""
+
+
+def test_what_is_asked_of_loaded_addresses_decides():
+    reason = ask(ADDRESSES).verdict.reason
+    assert reason.startswith("Not decided: what `double` reads and writes lies behind addresses")
+    assert "--perf as a file with lines such as `double: 120 us`, together with --assume " in reason
+    facts = re.findall(r"--assume '([^']*)'", reason)
+    told = ask(ADDRESSES, *facts, performance="double: 120 us").verdict
+    assert facts and not told.reason.startswith("Not decided")
 
 
 def test_nothing_to_go_by_is_not_decided():

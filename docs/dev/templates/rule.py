@@ -29,10 +29,6 @@ class NameOfTheBadPattern(Rule):
         """
 
     bad = """
-        import torch
-        import triton
-        import triton.language as tl
-
         @triton.jit
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -54,12 +50,9 @@ class NameOfTheBadPattern(Rule):
             proven = launch.autotuned  # ask an operator or rules/proofs, not the spelling
             if proven:
                 kernel = launch.kernel.name
-                yield Finding(
-                    self,
-                    self.severity,
+                yield self.finding(
                     f"`{kernel}` does what it should not",
                     launch.span,
-                    kernel,
                     kernel,
                     (Evidence("the value that proves it", launch.span),),
                     Change(None, "What holds it back.", "What to do.", "The steps, with lines and names."),

@@ -14,18 +14,30 @@ from kernlint.generate.values import (
     looked_through,
 )
 from kernlint.interpret.torch.shapes import product
-from kernlint.workload import Expr, Tensor
+from kernlint.workload import Expr, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
 
+def _moments(w: Writer, x: Tensor | Value, axes: Sequence[int]) -> tuple[Value, Value]:
+    """The sum over ``axes`` and that of the squared deviations from the mean."""
+    total, squares = (w.reduce(kind, x, axes, True, wide(x.dtype)) for kind in ("sum", "m2"))
+    return total, squares
+
+
+def _size(x: Tensor | Value, axes: Sequence[int]) -> Size:
+    return product(tuple((x.shape or ())[d] for d in axes))
+
+
 def standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -> Value:
     """(x - mean) / sqrt(variance + eps) over ``axes``."""
-    shape, count = x.shape or (), product(tuple((x.shape or ())[d] for d in axes))
-    total = w.reduce("sum", x, axes, True, wide(x.dtype))
-    squares = w.reduce("m2", x, axes, True, wide(x.dtype))
-    small = total.shape
+    return _standard(w, x, _moments(w, x, axes), _size(x, axes), eps)
+
+
+def _standard(w: Writer, x: Tensor | Value, moments: tuple[Value, Value], count: Size, eps: Any) -> Value:
+    total, squares = moments
+    shape, small = x.shape or (), total.shape
     mean = called("mean", w.map("div", total, count, shape=small))
     spread = w.map("add", w.map("div", squares, count, shape=small), eps, shape=small)
     rstd = called("rstd", w.map("rsqrt", spread, shape=small))
@@ -98,21 +110,36 @@ def _instance_norm(w: Writer) -> Value:
     return affine(w, result, *(per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias"))))
 
 
-def _batch_norm(w: Writer) -> Value:
-    x = w.tensor(0, "input")
+def batch_norm(w: Writer) -> tuple[Value, list[tuple[Tensor, Value]]]:
+    """A batch norm, and what becomes of the statistics that it keeps while it is trained: a moving average of those of the batches,
+    the variance without bias."""
+    x, eps, momentum = w.tensor(0, "input"), w.argument(7, "eps", 1e-5), w.argument(6, "momentum", 0.1)
     rank = len(x.shape or ())
-    w.of_no_matter(momentum=6)  # where no statistics are kept
-    if w.argument(5, "training", False):
-        if isinstance(w.argument(1, "running_mean"), Tensor):
-            raise CannotGenerate("a batch norm that keeps statistics")
-        made = standardised(w, x, [d for d in range(rank) if d != 1], w.argument(7, "eps", 1e-5))
-        return affine(w, made, *(per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias"))))
-    mean, variance = (per_channel(w, w.tensor(i, n), rank) for i, n in ((1, "running_mean"), (2, "running_var")))
-    eps = w.argument(7, "eps", 1e-5)
-    root = w.map("rsqrt", w.map("add", variance, eps, shape=variance.shape), shape=variance.shape)
-    result = w.map("mul", w.map("sub", x, mean), root)
+    kept = [w.argument(i, n) for i, n in ((1, "running_mean"), (2, "running_var"))]
     weight, bias = (per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias")))
-    return affine(w, result, weight, bias)
+    if not w.argument(5, "training", False):
+        mean, variance = (per_channel(w, w.tensor(i, n), rank) for i, n in ((1, "running_mean"), (2, "running_var")))
+        root = w.map("rsqrt", w.map("add", variance, eps, shape=variance.shape), shape=variance.shape)
+        return affine(w, w.map("mul", w.map("sub", x, mean), root), weight, bias), []
+    axes = [d for d in range(rank) if d != 1]
+    moments, count = _moments(w, x, axes), _size(x, axes)
+    result = affine(w, _standard(w, x, moments, count, eps), weight, bias)
+    tensors = [one for one in kept if isinstance(one, Tensor)]
+    if tensors and (len(tensors) < 2 or not isinstance(momentum, float)):
+        raise CannotGenerate("a batch norm that averages over all batches alike")
+    moved = []
+    for old, made, divisor in zip(tensors, moments, (lift(count), lift(count) - 1)):
+        shape, own = old.shape or (), made.dtype
+        # Its axes but that of the channels have one place.
+        places = tuple(lane(0) if d == 1 else lift(0) for d in range(rank))
+        new = w.map(
+            "div", Value("cast", shape, own, (View(made, places),)), ex.simplify(divisor), shape=shape, dtype=own
+        )
+        parts = [
+            w.map("mul", one, part, shape=shape, dtype=own) for one, part in ((old, 1 - momentum), (new, momentum))
+        ]
+        moved.append((old, w.map("add", *parts, shape=shape, dtype=old.dtype)))
+    return result, moved
 
 
 def _normalize(w: Writer) -> Value:
@@ -130,7 +157,6 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
     "group_norm": _group_norm,
-    "batch_norm": _batch_norm,
     "instance_norm": _instance_norm,
     "normalize": _normalize,
 }

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kernlint.generate.calls.loops import Filled, LoopReader, stacked
+from kernlint.generate.calls.norms import batch_norm
 from kernlint.generate.calls.table import FUNCTIONS, PAIRS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
 from kernlint.generate.layouts import axes_of, conditions, index_of, rectangle
 from kernlint.generate.values import (
     CannotGenerate,
-    TooManyKernels,
+    TooMuch,
     Value,
     View,
     identity,
@@ -62,7 +63,7 @@ class Reader:
         self.within: dict[Expr, None] = {}
         self._begin()
         if len(workload.steps) > _MOST_STEPS:
-            raise TooManyKernels(f"the reference makes {len(workload.steps)} torch calls")
+            raise TooMuch(f"the reference makes {len(workload.steps)} torch calls")
         for step in workload.steps:
             self._step(step)
 
@@ -147,7 +148,7 @@ class Reader:
             return
         in_place = name.endswith("_") and not name.startswith("_")
         plain = name.rstrip("_") if in_place else name
-        made = self._made(writer, _SAME.get(plain, plain))
+        made = self._batch_norm(writer) if name == "batch_norm" else self._made(writer, _SAME.get(plain, plain))
         if plain not in _COPIES:
             writer.refuse_unread()
         held = self.holds.get(out.storage.id)
@@ -190,6 +191,12 @@ class Reader:
         if len(operands) > count:
             raise CannotGenerate(f"torch function {w.call.function} with {len(operands)} arguments")
         return w.map(name, *operands)
+
+    def _batch_norm(self, w: Writer) -> Value:
+        made, statistics = batch_norm(w)
+        for kept, value in statistics:
+            self._put(kept, View(value, identity(value.shape)))
+        return made
 
     def _copied(self, w: Writer, given: Any, name: str) -> View:
         """The operand of a copy as it is looked at from the result: elements keep their order where the axes become others."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
 from kernlint.generate.seen import PRODUCTS, is_lane
-from kernlint.generate.values import Value, View, exchanged, lane, lanes_of, looked_through
-from kernlint.workload import Expr, Lane, Opaque, Size
+from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through
+from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
+from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
 
@@ -135,7 +136,11 @@ def _attention(
     if not all(view.value.dtype.is_float and view.value.dtype.bits <= 32 for view in (query, keys, values)):
         return None
     place = Value("scores", whole.shape, whole.dtype, name="scores")
-    held = View(exchanged(scores.value, {id(whole): place}, {}), scores.index)
+    scaled = place
+    for number, view in enumerate((query, keys)):
+        bare, scaled = _without_factor(view, scaled)
+        query, keys = (bare, keys) if number == 0 else (query, bare)
+    held = View(exchanged(scores.value, {id(whole): scaled}, {}), scores.index)
     over = (*made.attributes["over"], product.attributes["over"][0])
     attributes = {"over": over, "scores": place, "weights": weights.value.dtype, **how}
     operands = (held, values, query, keys)
@@ -143,6 +148,64 @@ def _attention(
         built = Value("attention", made.shape, made.dtype, operands, {**attributes, "plain": made}, made.name)
         return built if _fits(built, sizes) else None
     return _by_groups(made, operands, attributes, sizes)
+
+
+def _without_factor(view: View, scores: Value) -> tuple[View, Value]:
+    """``view``, halves that are multiplied or divided by a number in single precision, as these halves, which a tensor core takes as
+    they are; and ``scores`` with the number instead."""
+    scaled = without_casts(view).value
+    if scaled.op not in ("mul", "div") or scaled.dtype != dt.FLOAT32:
+        return view, scores
+    for one, other in zip(scaled.operands, reversed(scaled.operands)):
+        number = other.value.op == "number" and (scaled.op == "mul" or other is scaled.operands[1])
+        if number and _is_half(without_casts(one).value.dtype):
+            own = View(scores, identity(scores.shape))
+            return through(without_casts(view), one), Value(
+                scaled.op, scores.shape, scores.dtype, (own, View(other.value, ()))
+            )
+    return view, scores
+
+
+def narrowed(values: Sequence[Value]) -> tuple[list[Value], bool]:
+    """``values`` with the shares of attention, which lie between zero and one, rounded as halves where what they are shares of is halves
+    and what comes of them is rounded to the same, and multiplied at most before; and whether there are some."""
+    users: dict[int, list[Value]] = {}
+    every = list(_walk(values))
+    for value in every:
+        for view in value.operands:
+            users.setdefault(id(view.value), []).append(value)
+    roots = set(map(id, values))
+
+    def only_rounded(value: Value, target: Dtype) -> bool:
+        if value.dtype == target:
+            return True
+        return id(value) not in roots and all(
+            (user.op == "cast" or (user.op in ("mul", "div") and _once(user, value))) and only_rounded(user, target)
+            for user in users[id(value)]
+        )
+
+    new = {}
+    for value in every:
+        if value.op != "attention" or not value.attributes["softmax"] or value.attributes["weights"] != dt.FLOAT32:
+            continue
+        held = without_casts(value.operands[1]).value.dtype
+        if _is_half(held) and only_rounded(value, held):
+            attributes = {**value.attributes, "weights": held}
+            new[id(value)] = Value(value.op, value.shape, value.dtype, value.operands, attributes, value.name)
+    made: dict[int, Value] = {}
+    return [exchanged(value, new, made) for value in values], bool(new)
+
+
+def _is_half(dtype: Dtype) -> bool:
+    return dtype.is_float and dtype.bits == 16
+
+
+def _once(user: Value, value: Value) -> bool:
+    """Whether ``value`` is a factor of ``user``, no divisor, and the other operand is not made of it."""
+    first, second = (view.value for view in user.operands)
+    if second is value:
+        return user.op == "mul" and first is not value and value not in list(first.walk())
+    return value not in list(second.walk())
 
 
 def _has_rows(shape: Sequence[Size], operands: Sequence[View]) -> bool:

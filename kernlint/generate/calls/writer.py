@@ -238,7 +238,7 @@ class Writer:
 
     def _is_of_pairs(self, value: Value, shape: tuple[Size, ...]) -> bool:
         """Whether ``value`` has many more elements than what it is made of: each is one of a pair, and not kept in memory."""
-        inputs = [one.shape for one in value.walk() if one.op == "input"]
+        inputs = [one.shape for one in value.walk() if one.op in ("input", "carried")]
         counts = [[lift(extent).evaluate(self.sizes) for extent in one] for one in (shape, *inputs)]
         if value.op == "input" or any(extent is None for one in counts for extent in one):
             return False

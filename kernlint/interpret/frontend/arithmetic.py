@@ -20,6 +20,7 @@ from kernlint.interpret.frontend.values import (
     literal,
     shape_text,
     short,
+    tensor,
 )
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.operators import python_binary, python_compare
@@ -34,6 +35,12 @@ _FLOAT_ONLY_INT = ("&", "|", "^", "<<", ">>")
 
 class FrontEndArithmetic(FrontEndFaults):
     """The types of operators, and what they refuse."""
+
+    @staticmethod
+    def operand(value: Any) -> Typed | None:
+        """``value`` as a run-time value, which numbers are made into."""
+        value = tensor(value)
+        return value if isinstance(value, Typed) else None
 
     def common_shape(self, a: Typed, b: Typed, node: cst.CSTNode) -> tuple[int | None, ...] | None:
         """The shape that two operands have together; None, and a fault, where there is none."""
@@ -51,11 +58,8 @@ class FrontEndArithmetic(FrontEndFaults):
         for extent in shape:
             count *= extent or 1
         if count > MAX_ELEMENTS:
-            self.fault(
-                "too-large",
-                node,
-                f"a block of shape {shape_text(shape)} has {count} elements; {MAX_ELEMENTS} is the limit",
-            )
+            text = f"a block of shape {shape_text(shape)} has {count} elements; {MAX_ELEMENTS} is the limit"
+            self.fault("too-large", node, text)
         return Typed(dtype, shape, pointer)
 
     def demand_fp8(self, dtype: Dtype, node: cst.CSTNode) -> None:
@@ -67,9 +71,8 @@ class FrontEndArithmetic(FrontEndFaults):
 
     def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if name == "@":
-            return self.fault(
-                "unsupported-syntax", node, "the operator `@` is not supported in a kernel; use tl.dot", "MatMult"
-            )
+            text = "the operator `@` is not supported in a kernel; use tl.dot"
+            return self.fault("unsupported-syntax", node, text, "MatMult")
         left, right = number(a), number(b)
         if not isinstance(left, Typed) and not isinstance(right, Typed):
             return self._constant_binary(name, function, left, right)
@@ -167,9 +170,8 @@ class FrontEndArithmetic(FrontEndFaults):
                 return Unknown("pointer")
             return self.fault("pointer-arithmetic", node, f"a pointer cannot be an operand of `{name}`")
         if offset.dtype is not None and offset.dtype.is_float:
-            return self.fault(
-                "pointer-arithmetic", node, f"a pointer offset must be an integer, not {short(offset.dtype)}"
-            )
+            text = f"a pointer offset must be an integer, not {short(offset.dtype)}"
+            return self.fault("pointer-arithmetic", node, text)
         return Typed(pointer.dtype, shape, True)
 
     def unary(self, name: str, value: Any, node: cst.CSTNode) -> Any:

@@ -93,14 +93,18 @@ def _cast_argument(f: FrontEnd, value: Typed, args: list[Any], kwargs: dict[str,
     return type_of_call(f, "to", [value, *args], kwargs, node)
 
 
+#: Until this release a number, which has no axis, could be given one by ``x[:, None]``.
+_SCALARS = (3, 9)
+
+
 def view(f: FrontEnd, value: Typed, index: tuple[Any, ...], node: cst.CSTNode) -> Any:
     """``x[:, None]``: the only index that a tensor takes."""
     shape = list(value.shape)
     for dim, part in enumerate(index):
         if part is None:
-            if dim > len(shape):
+            if dim > len(shape) and (shape or f.target.version >= _SCALARS):
                 text = f"a new axis {dim} does not fit a block of {len(value.shape)} dimensions"
-                return f.fault("tensor-rank", node, text)
+                return f.fault("tensor-rank", node, text, since="" if shape else "{}.{}".format(*_SCALARS))
             shape.insert(dim, 1)
         elif isinstance(part, Unknown):
             return Unknown("index")

@@ -100,10 +100,7 @@ def _arms(
         returned = False
         f.switch = around or (switch if arm is node.body else "")
         try:
-            if isinstance(arm, cst.If):
-                f.exec_If(arm, scope)
-            elif arm is not None:
-                f.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+            f.run_arm(arm, scope)
         except (Return, Raised, Break, Continue):
             returned = True
         ends.append((scope.vars, returned))

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from kernlint.interpret.frontend.evaluator import FrontEnd
 
 
+_TYPES = frozenset({"torch.finfo", "torch.iinfo", "torch.Size"})
+
+
 def call_external(f: FrontEnd, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
     head, _, name = path.rpartition(".")
     if head == "builtins":
@@ -34,7 +37,8 @@ def call_external(f: FrontEnd, path: str, args: list[Any], kwargs: dict[str, Any
         return Unknown(path)  # its runtime has jit functions of its own, and passes Triton's libdevice on
     if path.split(".")[0] in ("torch", "math", "numpy"):
         values = [*args, *kwargs.values()]
-        if any(isinstance(v, Typed) for v in values) or (path.startswith("torch.") and values):
+        # Of functions of Python a kernel may call none, of types (`torch.finfo`) those that it gives constants.
+        if any(isinstance(v, Typed) for v in values) or (path.startswith("torch.") and values and path not in _TYPES):
             return f.fault("host-function", node, f"`{path}` runs in Python; a kernel cannot call it", path)
     return Unknown(path)
 

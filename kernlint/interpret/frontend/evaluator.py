@@ -7,6 +7,7 @@ out. It knows nothing of memory or time; :mod:`kernlint.interpret.triton` does t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,7 +28,6 @@ from kernlint.interpret.frontend.names import external, name_value
 from kernlint.interpret.frontend.values import BlockPointer, Constexpr, Typed, tensor
 from kernlint.interpret.jit_source import may_be_jit
 from kernlint.interpret.python.control import Raised
-from kernlint.interpret.python.operators import AUGMENTED, BINARY
 from kernlint.interpret.triton.values import dtype_attribute
 from kernlint.interpret.values import Builtin, Class, Config, Function, Instance, Jit, Namespace, Scope, Unknown
 from kernlint.records import replace
@@ -106,9 +106,8 @@ class FrontEnd(FrontEndArithmetic):
     def exec_Assign(self, node: cst.Assign, scope: Scope) -> None:
         value = self._sanitised(self.eval(node.value, scope))
         if len(node.targets) > 1:
-            self.fault(
-                "unsupported-syntax", node, "an assignment to several targets is not supported in a kernel", "Assign"
-            )
+            text = "an assignment to several targets is not supported in a kernel"
+            self.fault("unsupported-syntax", node, text, "Assign")
         for target in node.targets:
             self.assign(target.target, value, scope)
 
@@ -120,25 +119,21 @@ class FrontEnd(FrontEndArithmetic):
         if annotation is not None and annotation.split(".")[-1] == "constexpr":
             name = node.target.value if isinstance(node.target, cst.Name) else ""
             if name in scope.vars:
-                self.fault(
-                    "constexpr-reassigned", node, f"`{name}` is defined already; a constexpr cannot be reassigned", name
-                )
+                text = f"`{name}` is defined already; a constexpr cannot be reassigned"
+                self.fault("constexpr-reassigned", node, text, name)
             if isinstance(node.target, cst.Name):
                 scope.vars[name] = Unknown("constant") if isinstance(value, Typed) else value
             return
         self.assign(node.target, self._sanitised(value), scope)
 
-    def exec_AugAssign(self, node: cst.AugAssign, scope: Scope) -> None:
-        name, function = BINARY[AUGMENTED[type(node.operator)]]
-        current = self.eval(node.target, scope)
-        value = self.binary(name, function, current, self.eval(node.value, scope), node)
-        self.assign(node.target, self._sanitised(value), scope)
+    def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        return self._sanitised(self.binary(name, function, a, b, node))
 
     def _sanitised(self, value: Any) -> Any:
         """What assignment keeps: a compile-time number becomes a run-time value."""
         if isinstance(value, tuple):
             return tuple(self._sanitised(v) for v in value)
-        if isinstance(value, Typed) and value.argument and value.pointer is False:
+        if isinstance(value, Typed) and value.argument and value.pointer is False and not value.is_open_argument:
             return replace(value, argument="")  # a specialised one becomes a run-time value
         return tensor(value)
 
@@ -150,7 +145,7 @@ class FrontEnd(FrontEndArithmetic):
                 text = f"`{self.code(target.value)[:60]}` is a tensor: its elements cannot be assigned"
                 self.fault("tensor-index", target, text)
             return
-        if isinstance(value, Typed) and type(target) in (cst.Tuple, cst.List):
+        if isinstance(value, Typed) and type(target) in (cst.Tuple, cst.List) and not value.is_open_argument:
             self.fault("unpacked-tensor", target, f"a value of type {value} cannot be unpacked")
             value = Unknown("unpacked")
         super().assign(target, value, scope)
@@ -163,12 +158,8 @@ class FrontEnd(FrontEndArithmetic):
         if not node.lpar and isinstance(node.left, cst.BooleanOperation) and not node.left.lpar:
             same_operator = type(node.left.operator) is type(node.operator)
             if same_operator and not self.target.speaks("chained boolean"):
-                self.fault(
-                    "unsupported-syntax",
-                    node,
-                    "a chain of more than two `and`/`or` operands needs parentheses",
-                    "chained boolean",
-                )
+                text = "a chain of more than two `and`/`or` operands needs parentheses"
+                self.fault("unsupported-syntax", node, text, "chained boolean")
         left = self.eval(node.left, scope)
         truth = self.truth(left)
         is_and = isinstance(node.operator, cst.And)
@@ -179,22 +170,10 @@ class FrontEnd(FrontEndArithmetic):
             return right if truth == is_and else left
         return self.boolean("and" if is_and else "or", left, self.eval(node.right, scope), node)
 
-    def eval_UnaryOperation(self, node: cst.UnaryOperation, scope: Scope) -> Any:
-        value = self.eval(node.expression, scope)
-        if isinstance(node.operator, cst.Not):
-            truth = self.truth(value)
-            if truth is not None:
-                return not truth
-            return self.unary("not", value, node)
-        if isinstance(node.operator, cst.Plus):
-            return value
-        return self.unary("-" if isinstance(node.operator, cst.Minus) else "~", value, node)
-
     def eval_Comparison(self, node: cst.Comparison, scope: Scope) -> Any:
         if len(node.comparisons) > 1 and not self.target.speaks("chained comparison"):
-            self.fault(
-                "unsupported-syntax", node, "a chained comparison is not supported in a kernel", "chained comparison"
-            )
+            text = "a chained comparison is not supported in a kernel"
+            self.fault("unsupported-syntax", node, text, "chained comparison")
         return super().eval_Comparison(node, scope)
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:

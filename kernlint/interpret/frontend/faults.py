@@ -42,13 +42,15 @@ class FrontEndFaults(Evaluator):
         self.switch = ""
         self.local_names: dict[cst.CSTNode, frozenset[str]] = {}
 
-    def fault(self, kind: str, node: cst.CSTNode, text: str, name: str = "", certain: bool = True) -> Unknown:
+    def fault(
+        self, kind: str, node: cst.CSTNode, text: str, name: str = "", certain: bool = True, since: str = ""
+    ) -> Unknown:
         """Remember a refusal; the value of the refused expression is anything."""
         span = self.span(node)
         certain = certain and not self.doubts
         known = self.found.get((kind, span))
         if known is None or (certain and not known.certain) or (known.switch and not self.switch):
-            self.found[(kind, span)] = Fault(kind, span, text, self.symbol, certain, name, self.switch)
+            self.found[(kind, span)] = Fault(kind, span, text, self.symbol, certain, name, self.switch, since)
         return Unknown(kind)
 
     @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -11,7 +10,6 @@ from kernlint.interpret.frontend.branches import demand_scalar_condition, differ
 from kernlint.interpret.frontend.language.ranges import MAX_UNROLLED, Range
 from kernlint.interpret.frontend.values import Constexpr, Typed
 from kernlint.interpret.jit_source import assignment
-from kernlint.interpret.python.control import Break, Continue
 from kernlint.interpret.python.operators import same
 from kernlint.interpret.values import Scope, Unknown
 
@@ -58,16 +56,11 @@ def _unrolled(f: FrontEnd, node: cst.For, iterable: Range, scope: Scope) -> None
         # At least one iteration, at most any number: twice shows what the second finds different.
         with f.doubt():
             f.assign(node.target, Constexpr(True), scope)
-            _iteration(f, node.body.body, scope)
+            f.round(node.body.body, scope)
         return
     for value in values[:MAX_UNROLLED]:
         f.assign(node.target, value, scope)
-        _iteration(f, node.body.body, scope)
-
-
-def _iteration(f: FrontEnd, body: Any, scope: Scope) -> None:
-    with suppress(Break, Continue):
-        f.run(body, scope)
+        f.round(node.body.body, scope)
 
 
 def _carry(f: FrontEnd, body: Any, scope: Scope, target: cst.BaseExpression | None, item: Any) -> None:
@@ -76,7 +69,7 @@ def _carry(f: FrontEnd, body: Any, scope: Scope, target: cst.BaseExpression | No
     if target is not None:
         f.assign(target, item, scope)
         before = dict(scope.vars)
-    _iteration(f, body, scope)
+    f.round(body, scope)
     end = scope.vars
     start = dict(before)
     for name, value in end.items():
@@ -92,7 +85,7 @@ def _carry(f: FrontEnd, body: Any, scope: Scope, target: cst.BaseExpression | No
             start[name] = Unknown("carried")
     if any(start[name] is not before[name] and start[name] != before[name] for name in start):
         scope.vars = dict(start)
-        _iteration(f, body, scope)
+        f.round(body, scope)
     scope.vars = start
 
 

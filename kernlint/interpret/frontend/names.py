@@ -9,9 +9,8 @@ import libcst as cst
 from kernlint.interpret.frontend.language.functions import constant
 from kernlint.interpret.jit_source import assignment, plain_global, torch_dtype
 from kernlint.interpret.values import Function, Namespace, Reexported, Scope, Unknown
-from kernlint.syntax.names import origin_of
+from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
 from kernlint.workload import Dtype
 
 if TYPE_CHECKING:
@@ -52,18 +51,9 @@ def _locals(f: FrontEnd, function: Function) -> frozenset[str]:
     node, module = function.node, function.module
     known = f.local_names.get(node)
     if known is None:
-        targets: list[cst.CSTNode] = [target.target for target in module.within(node.body, cst.AssignTarget)]
-        targets += [inner.target for inner in module.within(node.body, cst.AugAssign)]
-        targets += [inner.target for inner in module.within(node.body, cst.AnnAssign)]
-        targets += [inner.target for inner in module.within(node.body, cst.For)]
-        targets += [inner.target for inner in module.within(node.body, cst.NamedExpr)]
-        known = f.local_names[node] = frozenset(
-            inner.value
-            for target in targets
-            if not isinstance(target, (cst.Subscript, cst.Attribute))
-            for inner in walk(target)
-            if type(inner) is cst.Name
-        )
+        binding = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
+        statements = (statement for kind in binding for statement in module.within(node.body, kind))
+        known = f.local_names[node] = frozenset(name.value for one in statements for name in bound_by(one))
     return known
 
 

@@ -112,10 +112,7 @@ def _arms(h: HostEvaluator, node: cst.If, scope: Scope) -> tuple[list[_Outcome],
         leaves: Return | Continue | Break | None = None
         with h.recording() as steps, h.doubting():
             try:
-                if isinstance(arm, cst.If):
-                    h.exec_If(arm, scope)
-                elif arm is not None:
-                    h.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+                h.run_arm(arm, scope)
             except (Return, Continue, Break) as way:
                 leaves = way.with_traceback(None)
             except Raised:

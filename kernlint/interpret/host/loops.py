@@ -110,11 +110,7 @@ def follow_while(h: HostEvaluator, node: cst.While, scope: Scope) -> bool:
                 h.unknown(f"trip count of the loop at line {h.span(node).line}")
                 h.record(_loop(None, body, h.span(node), h.symbol))
             return True
-        try:
-            h.run(node.body.body, scope)
-        except Continue:
-            continue
-        except Break:
+        if not h.round(node.body.body, scope):
             return False
     return True
 
@@ -260,13 +256,7 @@ def _iteration(
     h: HostEvaluator, node: cst.For | cst.While, target: cst.BaseExpression, item: Any, scope: Scope
 ) -> bool:
     h.assign(target, item, scope)
-    try:
-        h.run(node.body.body, scope)
-    except Continue:
-        pass
-    except Break:
-        return False
-    return True
+    return h.round(node.body.body, scope)
 
 
 def _lengthen(scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]) -> None:

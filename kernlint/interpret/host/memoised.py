@@ -17,7 +17,7 @@ from functools import cache, cached_property, partial
 import libcst as cst
 
 from kernlint.syntax.names import dotted_name, origin_of
-from kernlint.syntax.testing import is_benchmark, is_test
+from kernlint.syntax.testing import is_benchmark, is_guarded_main, is_test
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import NESTED, parameters, walk, walk_outside
 
@@ -91,7 +91,7 @@ def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
             owner = statement.name.value
         elif isinstance(statement, cst.SimpleStatementLine) and _calls_only(statement, names):
             continue  # an example or a test of the module's own
-        elif isinstance(statement, cst.If) and _is_main_guard(statement):
+        elif is_guarded_main(statement):
             continue
         for part in methods:
             user = owner
@@ -115,10 +115,6 @@ def _calls_only(statement: cst.SimpleStatementLine, names: set[str]) -> bool:
     """Whether ``statement`` mentions ``names`` only to call them, then and there."""
     called = {id(n.func) for n in walk(statement) if isinstance(n, cst.Call)}
     return all(id(n) in called for n in walk(statement) if isinstance(n, cst.Name) and n.value in names)
-
-
-def _is_main_guard(node: cst.If) -> bool:
-    return isinstance(node.test, cst.Comparison) and dotted_name(node.test.left) == "__name__"
 
 
 def _without_managers(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:

@@ -137,8 +137,9 @@ class HostOperators(HostState):
             return b
         if isinstance(b, Unknown) or b is None:
             return a
-        if isinstance(a, (Function, Jit)) and isinstance(b, type(a)):
-            return replace(a, either=True)
+        if isinstance(a, (Function, Jit)) and isinstance(b, (Function, Jit)):
+            # A function in the place of a kernel is there for where Triton is not.
+            return replace(b if isinstance(b, Jit) and isinstance(a, Function) else a, either=True)
         if isinstance(a, (Namespace, Function, Jit, Class)):
             return a  # two ways to import one thing
         return Unknown("undecided choice")

@@ -98,6 +98,8 @@ class HostState(Recording):
         #: What Python's arithmetic has made results of, by their storage: numbers, where the results are. All that its operators made.
         self.computed_from: dict[int, tuple[Tensor, ...]] = {}
         self.operated: set[int] = set()
+        #: Tensors that others, by their storage, have as many elements as, where nothing tells the shape of these.
+        self.as_many_as: dict[int, Tensor] = {}
         #: Storages whose size the host has read from a tensor, with the places where it did.
         self.read_sizes: dict[int, frozenset[Span]] = {}
         #: Whether something of the call may be seen elsewhere although it is not returned.
@@ -251,6 +253,10 @@ class HostState(Recording):
             else:
                 self.same_shape.append((one, other))
 
+    @staticmethod
+    def operand(value: Any) -> Tensor | None:
+        return value if isinstance(value, Tensor) else None
+
     def around_rest(self, shape: ShapeOf, before: int, behind: int) -> list[Any]:
         """``first, *rest, last = x.shape`` of a tensor of unknown rank: so many extents before and behind what is left."""
         extents = [self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in (*range(before), *range(-behind, 0))]
@@ -306,6 +312,25 @@ class HostState(Recording):
         made = x.storage.id in self.perhaps or x.storage.origin == "input"
         return made and x.dtype is None and x.shape is None
 
+    def made_like(self, x: Tensor, result: Tensor) -> Tensor:
+        """``result``, which has as many elements as ``x``, whatever that is."""
+        if result.shape is None:
+            self.as_many_as[result.storage.id] = self.as_many_as.get(x.storage.id, x)
+        return result
+
+    def counted(self, x: Tensor) -> Tensor:
+        """``x``; where nothing tells the shape of what surely is a tensor, as its elements in a row: a size that can be asked for."""
+        owner = self.as_many_as.get(x.storage.id, x)
+        if (
+            x.shape is not None
+            or x.dtype is None
+            or not owner.name
+            or "." in owner.name
+            or owner.storage.origin != "input"
+        ):
+            return x  # of views, what is called by names of their own, nobody can tell
+        return replace(x, shape=(self.symbol_for(owner, "numel"),))
+
     def of_numbers(self, step: TorchOp) -> bool:
         """Whether one of Python's operators makes ``step`` of what may as well be numbers."""
         made = all(t.storage.id in self.operated for t in step.writes)
@@ -332,6 +357,7 @@ class HostState(Recording):
                 self.perhaps_truths.update(t.storage.id for t in writes if reads)
         if self.sinks:
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
+            reads, writes = (tuple(map(self.counted, tensors)) for tensors in (reads, writes))
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
 
     def _follow_number(self, name: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]) -> None:

@@ -17,6 +17,7 @@ from kernlint.interpret.python.expressions import Expressions
 from kernlint.interpret.python.operators import AUGMENTED, BINARY
 from kernlint.interpret.values import YIELDED, Class, Function, Jit, Rest, Scope, Unknown, Yielded
 from kernlint.syntax.names import dotted_name
+from kernlint.syntax.unreached import leaves_program
 
 MAX_DEPTH = 40
 
@@ -47,6 +48,8 @@ class Evaluator(Expressions):
 
     def exec_Expr(self, node: cst.Expr, scope: Scope) -> None:
         self.eval(node.value, scope)
+        if leaves_program(node.value):
+            raise Raised
 
     def exec_Assign(self, node: cst.Assign, scope: Scope) -> None:
         value = self.eval(node.value, scope)
@@ -108,6 +111,23 @@ class Evaluator(Expressions):
 
     def exec_Else(self, node: cst.Else, scope: Scope) -> None:
         self.run(node.body.body, scope)
+
+    def run_arm(self, arm: cst.BaseSuite | cst.If | cst.Else | None, scope: Scope) -> None:
+        """One way that an ``if`` may go: its body, or what stands for ``else``, if anything does."""
+        if isinstance(arm, cst.If):
+            self.exec_If(arm, scope)
+        elif arm is not None:
+            self.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+
+    def round(self, body: Sequence[cst.CSTNode], scope: Scope) -> bool:
+        """One round of a loop; False where a ``break`` ends the loop."""
+        try:
+            self.run(body, scope)
+        except Continue:
+            pass
+        except Break:
+            return False
+        return True
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         """An ``if`` whose test is not known; subclasses say what that means."""

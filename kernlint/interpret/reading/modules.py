@@ -18,6 +18,7 @@ from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Rais
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Deferred, Scope, Unknown
 from kernlint.syntax.names import bound_by
+from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import NESTED, walk_outside
 from kernlint.workload import Size, Symbol
@@ -192,12 +193,3 @@ def _define(program: Program, file: ImportedFile, part: Part, scope: Scope, name
 def _value(program: Program, module: Module, node: cst.BaseExpression, scope: Scope) -> Any:
     """By whoever reads the program when the value is asked for."""
     return program._reading.value(module, node, scope)
-
-
-def is_guarded_main(node: cst.CSTNode) -> bool:
-    return (
-        isinstance(node, cst.If)
-        and isinstance(node.test, cst.Comparison)
-        and isinstance(node.test.left, cst.Name)
-        and node.test.left.value == "__name__"
-    )

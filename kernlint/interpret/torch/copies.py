@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import dtype_given, names_cpu, on_cpu, shape_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype
-from kernlint.interpret.torch.shapes import Shape, axis_of, channels_last, contiguous_strides, is_dense
+from kernlint.interpret.torch.shapes import (
+    Shape,
+    axis_in,
+    axis_of,
+    channels_last,
+    contiguous_strides,
+    is_dense,
+    with_extents,
+)
 from kernlint.interpret.values import DtypeOf, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Size, Tensor
@@ -31,7 +39,7 @@ def copied(
     strides: Shape | None = None,
 ) -> Tensor:
     """A new tensor with the elements of ``x``, row-major where no ``strides`` are given."""
-    result = h.allocate(dtype, shape, "result", node)
+    result = h.made_like(x, h.allocate(dtype, shape, "result", node))
     if strides is not None:
         result = replace(result, strides=strides)
     permutes = x.is_contiguous is False and is_dense(x) and strides != x.strides
@@ -40,11 +48,8 @@ def copied(
     return result
 
 
-def _contiguous(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    if not isinstance(x, Tensor):
-        return Unknown("contiguous")
-    layout = argument(args, kwargs, 1, "memory_format")
+@takes("input", "memory_format", operands=1)
+def _contiguous(h: HostState, node: cst.CSTNode, x: Tensor, layout: Any) -> Any:
     if layout is not None and layout != "contiguous_format":
         return x if h.skips(node) else _in_format(h, "contiguous", x, x.dtype, layout, node)
     if x.is_contiguous or h.skips(node):
@@ -59,19 +64,15 @@ def _contiguous(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
     return copied(h, "contiguous", x, x.shape, x.dtype, node)
 
 
-def _clone(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    if not isinstance(x, Tensor):
-        return Unknown("clone")
+@takes("input", options=True, operands=1)
+def _clone(h: HostState, node: cst.CSTNode, x: Tensor, options: Kwargs) -> Any:
     if h.skips(node):
         return x
-    layout = kwargs.get("memory_format", "preserve_format")
-    if layout == "preserve_format":
-        kept = x.strides if x.is_contiguous is False and is_dense(x) else None
-        return copied(h, "clone", x, x.shape, x.dtype, node, kept)
-    if layout == "contiguous_format":
-        return copied(h, "clone", x, x.shape, x.dtype, node)
-    return _in_format(h, "clone", x, x.dtype, layout, node)
+    layout = options.get("memory_format", "preserve_format")
+    if layout not in ("preserve_format", "contiguous_format"):
+        return _in_format(h, "clone", x, x.dtype, layout, node)
+    kept = x.strides if layout == "preserve_format" and x.is_contiguous is False and is_dense(x) else None
+    return copied(h, "clone", x, x.shape, x.dtype, node, kept)
 
 
 def _in_format(h: HostState, name: str, x: Tensor, dtype: Dtype | None, layout: Any, node: cst.CSTNode) -> Tensor:
@@ -110,7 +111,7 @@ def _to(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
 def _cast(h: HostState, name: str, x: Tensor, target: Dtype | None, node: cst.CSTNode) -> Tensor:
     if x.dtype == target or h.skips(node):
         return x
-    result = h.allocate(target, x.shape, "result", node)
+    result = h.made_like(x, h.allocate(target, x.shape, "result", node))
     if x.is_contiguous is False and is_dense(x):
         result = replace(result, strides=x.strides)  # preserve_format keeps the order of the axes
     h.torch_op(name, "cast", (x,), (result,), node)
@@ -118,33 +119,30 @@ def _cast(h: HostState, name: str, x: Tensor, target: Dtype | None, node: cst.CS
 
 
 def _cast_to(target: Dtype) -> Handler:
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        x = args[0] if args else None
-        return _cast(h, str(target), x, target, node) if isinstance(x, Tensor) else Unknown("cast")
+    @takes("input", operands=1)
+    def handler(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
+        return _cast(h, str(target), x, target, node)
 
     return handler
 
 
-def _copy_(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, source = args[0], argument(args, kwargs, 1, "src")
+@takes("input", "src")
+def _copy_(h: HostState, node: cst.CSTNode, x: Any, source: Any) -> Any:
     if isinstance(x, Tensor) and isinstance(source, Tensor) and not h.skips(node):
-        kind = "cast" if x.dtype != source.dtype else "copy"
-        h.torch_op("copy_", kind, (source,), (x,), node)
+        h.torch_op("copy_", "cast" if x.dtype != source.dtype else "copy", (source,), (x,), node)
     return x
 
 
-def _cpu(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    if not isinstance(x, Tensor):
-        return Unknown("copy on the host")
+@takes("input", operands=1)
+def _cpu(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     if h.is_hosted(x):
         return x
     h.sync("copy to the CPU", node, x)
     return h.host_tensor(h.allocate(x.dtype, x.shape, "result", node, x.name))
 
 
-def _cuda(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
+@takes("input")
+def _cuda(h: HostState, node: cst.CSTNode, x: Any) -> Any:
     if not isinstance(x, Tensor) or not h.is_hosted(x):
         return x
     result = h.allocate(x.dtype, x.shape, "constant", node, x.name)
@@ -152,40 +150,35 @@ def _cuda(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result
 
 
-def _cat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    parts = args[0] if args else kwargs.get("tensors")
+@takes("tensors", "dim", dim=0)
+def _cat(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
     parts = parts if isinstance(parts, (tuple, list)) else []
     tensors = tensors_in(parts)
     if not tensors or len(tensors) != len(parts):
         return Unknown("cat")
-    dim = argument(args, kwargs, 1, "dim", default=0)
-    shape = tensors[0].shape
-    axis = axis_of(dim, len(shape)) if shape is not None else None
+    axis = axis_in(tensors[0], dim)
+    shapes = [t.shape for t in tensors if t.shape is not None]
+    count, shape = h.list_length(parts), None
     if (
-        shape is not None
-        and axis is not None
-        and all(t.shape is not None and len(t.shape) == len(shape) for t in tensors)
+        axis is not None
+        and count is not None
+        and {len(one) for one in shapes} == {len(shapes[0])}
+        and len(shapes) == len(tensors)
     ):
         total: Size = 0
-        for t in tensors:
-            assert t.shape is not None
-            total = ex.simplify(ex.lift(total) + t.shape[axis])
-        count = h.list_length(parts)
-        if count is not None and count != len(parts):  # filled by a loop: all but the first are like the last
-            rest = ex.lift(count) - len(parts)
-            total = ex.simplify(ex.lift(total) + rest * (tensors[-1].shape or (1,))[axis])
-        shape = (*shape[:axis], total, *shape[axis + 1 :]) if count is not None else None
-    else:
-        shape = None
+        for one in shapes:
+            total = ex.simplify(ex.lift(total) + one[axis])
+        if count != len(parts):  # filled by a loop: all but the first are like the last
+            total = ex.simplify(ex.lift(total) + (ex.lift(count) - len(parts)) * (shapes[-1] or (1,))[axis])
+        shape = with_extents(shapes[0], axis, total)
     return h.result_of("cat", "cat", tensors, common_dtype(tensors), shape, node)
 
 
-def _stack(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    parts = args[0] if args else kwargs.get("tensors")
+@takes("tensors", "dim", dim=0)
+def _stack(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
     tensors = tensors_in(parts if isinstance(parts, (tuple, list)) else [])
     if not tensors or tensors[0].shape is None:
         return Unknown("stack")
-    dim = argument(args, kwargs, 1, "dim", default=0)
     shape = tensors[0].shape
     axis = axis_of(dim, len(shape) + 1)
     count = h.list_length(parts)
@@ -206,29 +199,19 @@ def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: 
     return h.result_of("repeat", "copy", (x,), x.dtype, shape, node)
 
 
-def _repeat_interleave(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, times = args[0], argument(args, kwargs, 1, "repeats")
-    if not isinstance(x, Tensor):
-        return Unknown("repeat_interleave")
-    shape = None
-    axis = axis_of(argument(args, kwargs, 2, "dim"), len(x.shape)) if x.shape is not None else None
+@takes("input", "repeats", "dim", options=True, operands=1)
+def _repeat_interleave(h: HostState, node: cst.CSTNode, x: Tensor, times: Any, dim: Any, options: Kwargs) -> Any:
+    shape, axis, told = None, axis_in(x, dim), options.get("output_size")
     if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
-        shape = (*x.shape[:axis], ex.simplify(ex.lift(x.shape[axis]) * times), *x.shape[axis + 1 :])
-    told = kwargs.get("output_size")
-    if (
-        x.shape is not None
-        and isinstance(times, Tensor)
-        and isinstance(told, (int, Expr))
-        and (axis or len(x.shape) == 1)
-    ):
-        axis = axis or 0
-        shape = (*x.shape[:axis], told, *x.shape[axis + 1 :])
+        shape = with_extents(x.shape, axis, ex.simplify(ex.lift(x.shape[axis]) * times))
+    elif isinstance(times, Tensor) and isinstance(told, (int, Expr)) and x.shape and (axis or len(x.shape) == 1):
+        shape = with_extents(x.shape, axis or 0, told)
     return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
 
 
-def _pad(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, widths = args[0], argument(args, kwargs, 1, "pad")
-    if not isinstance(x, Tensor) or x.shape is None or not isinstance(widths, (tuple, list)):
+@takes("input", "pad", operands=1)
+def _pad(h: HostState, node: cst.CSTNode, x: Tensor, widths: Any) -> Any:
+    if x.shape is None or not isinstance(widths, (tuple, list)):
         return Unknown("pad")
     shape = list(x.shape)
     for i in range(len(widths) // 2):
@@ -237,30 +220,19 @@ def _pad(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
 
 
 def _pixel_shuffle(up: bool) -> Handler:
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        x, factor = args[0], argument(args, kwargs, 1, "upscale_factor", "downscale_factor")
-        if (
-            not isinstance(x, Tensor)
-            or x.shape is None
-            or len(x.shape) < 3
-            or not isinstance(factor, int)
-            or factor < 1
-        ):
-            return Unknown("pixel_shuffle")
+    name = "pixel_shuffle" if up else "pixel_unshuffle"
+
+    @takes("input", "upscale_factor|downscale_factor", operands=1)
+    def handler(h: HostState, node: cst.CSTNode, x: Tensor, factor: Any) -> Any:
+        if x.shape is None or len(x.shape) < 3 or not isinstance(factor, int) or factor < 1:
+            return Unknown(name)
         *lead, channels, high, wide = x.shape
         sizes: tuple[Size, Size, Size]
         if up:
             sizes = ex.floordiv(channels, factor * factor), ex.lift(high) * factor, ex.lift(wide) * factor
         else:
             sizes = ex.lift(channels) * (factor * factor), ex.floordiv(high, factor), ex.floordiv(wide, factor)
-        return h.result_of(
-            "pixel_shuffle" if up else "pixel_unshuffle",
-            "transpose",
-            (x,),
-            x.dtype,
-            (*lead, *map(ex.simplify, sizes)),
-            node,
-        )
+        return h.result_of(name, "transpose", (x,), x.dtype, (*lead, *map(ex.simplify, sizes)), node)
 
     return handler
 

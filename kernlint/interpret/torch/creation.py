@@ -82,7 +82,7 @@ def _create_like(origin: str, kind: str, random: bool = False) -> Handler:
             h.lacks_tensor(node)
         if not isinstance(x, Tensor):
             return Unknown(kind)
-        result = h.allocate(dtype_given(kwargs, x.dtype), x.shape, origin, node)
+        result = h.made_like(x, h.allocate(dtype_given(kwargs, x.dtype), x.shape, origin, node))
         dense = x.strides is not None and x.is_contiguous is False and is_dense(x)
         if dense and x.strides is not None and kwargs.get("memory_format") != "contiguous_format":
             result = replace(result, strides=x.strides)  # preserve_format

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.indexing import dynamic
-from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast, is_dense
+from kernlint.interpret.torch.shapes import Shape, axis_in, broadcast, is_dense, with_extents
 from kernlint.interpret.values import ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
@@ -32,6 +32,7 @@ _POINTWISE = (
 
 #: What activations take behind their tensor, by place; the constructors of their layers take the same.
 ACTIVATION_SETTINGS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys("sigmoid tanh softsign tanhshrink logsigmoid".split(), ()),
     **dict.fromkeys("relu relu6 silu mish selu hardswish hardsigmoid".split(), ("inplace",)),
     "leaky_relu": ("negative_slope", "inplace"),
     **dict.fromkeys(("elu", "celu"), ("alpha", "inplace")),
@@ -112,8 +113,10 @@ def elementwise(
     if into is not None:
         result = into
     else:
-        result = h.allocate(dtype or result_type, shape, "result", node)
         lead = tensors[0]
+        result = h.allocate(dtype or result_type, shape, "result", node)
+        if len(tensors) == 1:
+            result = h.made_like(lead, result)
         if lead.shape == shape and lead.strides is not None and lead.is_contiguous is False and is_dense(lead):
             result = replace(result, strides=lead.strides)
     count = result.numel
@@ -144,13 +147,12 @@ def _where(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result if dtype is not None or not isinstance(result, Tensor) else replace(result, dtype=None)
 
 
-def _glu(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "dim", dim=-1, operands=1)
+def _glu(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     """Half of an axis, gated by the other half."""
-    x, dim = args[0], argument(args, kwargs, 1, "dim", default=-1)
-    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape else None
-    shape = None
-    if axis is not None:
-        shape = (*x.shape[:axis], ex.floordiv(x.shape[axis], 2), *x.shape[axis + 1 :])
+    axis = axis_in(x, dim)
+    known = axis is not None and x.shape is not None
+    shape = with_extents(x.shape, axis, ex.floordiv(x.shape[axis], 2)) if known else None  # type: ignore[arg-type, index]
     return h.result_of("glu", "elementwise", (x,), x.dtype, shape, node)
 
 

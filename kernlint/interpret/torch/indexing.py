@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import note_read_sizes, tensors_in
-from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast, diagonal
+from kernlint.interpret.torch.shapes import Shape, axis_in, broadcast, diagonal, with_extents
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Size, Tensor
@@ -62,8 +63,8 @@ def index(h: HostState, x: Tensor, key: Any, node: cst.CSTNode) -> Any:
                 if begin is not None and stride is not None:
                     offset = ex.simplify(ex.lift(offset) + ex.lift(begin) * stride)
         elif isinstance(part, (int, Expr)):
-            if isinstance(part, int) and part < 0 and isinstance(size, int):
-                part += size
+            if (-1 - ex.lift(part)).is_natural:
+                part = ex.simplify(ex.lift(size) + part)
             if stride is not None:
                 offset = ex.simplify(ex.lift(offset) + ex.lift(part) * stride)
         else:
@@ -149,125 +150,86 @@ def run_of(x: Tensor) -> dict[str, int]:
     return {"run": math.prod(known)} if len(known) == len(extents) else {}
 
 
-def _select(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, dim, at = args[0], argument(args, kwargs, 1, "dim"), argument(args, kwargs, 2, "index")
-    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
-    if axis is None:
-        return Unknown("select")
-    return index(h, x, (*[slice(None)] * axis, at), node)
+@takes("input", "dim", "index", operands=1)
+def _select(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, at: Any) -> Any:
+    axis = axis_in(x, dim)
+    return Unknown("select") if axis is None else index(h, x, _along(axis, at), node)
 
 
-def _narrow(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, dim, start, length = (
-        args[0],
-        *(argument(args, kwargs, i, n) for i, n in ((1, "dim"), (2, "start"), (3, "length"))),
-    )
-    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+@takes("input", "dim", "start", "length", operands=1)
+def _narrow(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, start: Any, length: Any) -> Any:
+    axis = axis_in(x, dim)
     if axis is None or not isinstance(start, (int, Expr)) or not isinstance(length, (int, Expr)):
         return Unknown("narrow")
-    return index(h, x, (*[slice(None)] * axis, slice(start, ex.simplify(ex.lift(start) + length))), node)
+    return index(h, x, _along(axis, slice(start, ex.simplify(ex.lift(start) + length))), node)
 
 
-def _chunk(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, count = args[0], argument(args, kwargs, 1, "chunks")
-    axis = (
-        axis_of(argument(args, kwargs, 2, "dim", default=0), len(x.shape))
-        if isinstance(x, Tensor) and x.shape
-        else None
-    )
-    if axis is None or not isinstance(count, int) or not 0 < count <= 64:
+def _along(axis: int, key: Any) -> tuple[Any, ...]:
+    """The index that picks ``key`` along ``axis`` and all of the axes before it."""
+    return (*[slice(None)] * axis, key)
+
+
+@takes("input", "chunks", "dim", dim=0, operands=1)
+def _chunk(h: HostState, node: cst.CSTNode, x: Tensor, count: Any, dim: Any) -> Any:
+    axis = axis_in(x, dim)
+    if axis is None or x.shape is None or not isinstance(count, int) or not 0 < count <= 64:
         return Unknown("chunk")
-    part = ex.ceildiv(x.shape[axis], count)
-    return tuple(
-        index(
-            h,
-            x,
-            (*[slice(None)] * axis, slice(ex.simplify(ex.lift(part) * i), ex.simplify(ex.lift(part) * (i + 1)))),
-            node,
-        )
-        for i in range(count)
-    )
+    bounds = [ex.simplify(ex.lift(ex.ceildiv(x.shape[axis], count)) * i) for i in range(count + 1)]
+    return tuple(index(h, x, _along(axis, slice(*ends)), node) for ends in pairwise(bounds))
 
 
-def _split(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, sizes = args[0], argument(args, kwargs, 1, "split_size_or_sections", "split_size")
-    axis = (
-        axis_of(argument(args, kwargs, 2, "dim", default=0), len(x.shape))
-        if isinstance(x, Tensor) and x.shape
-        else None
-    )
-    if axis is None:
-        return Unknown("split")
-    if isinstance(sizes, int) and sizes > 0 and isinstance(x.shape[axis], int) and x.shape[axis] // sizes <= 64:
-        total = x.shape[axis]
+@takes("input", "split_size_or_sections|split_size", "dim", dim=0, operands=1)
+def _split(h: HostState, node: cst.CSTNode, x: Tensor, sizes: Any, dim: Any) -> Any:
+    axis = axis_in(x, dim)
+    total = x.shape[axis] if axis is not None and x.shape is not None else None
+    if isinstance(sizes, int) and sizes > 0 and isinstance(total, int) and total // sizes <= 64:
         sizes = [min(sizes, total - s) for s in range(0, total, sizes)]
-    if not isinstance(sizes, (list, tuple)) or not all(isinstance(s, (int, Expr)) for s in sizes):
+    if axis is None or not isinstance(sizes, (list, tuple)) or not all(isinstance(s, (int, Expr)) for s in sizes):
         return Unknown("split")
-    start: Size = 0
-    parts = []
-    for size in sizes:
-        stop = ex.simplify(ex.lift(start) + size)
-        parts.append(index(h, x, (*[slice(None)] * axis, slice(start, stop)), node))
-        start = stop
-    return tuple(parts)
+    ends = accumulate((0, *sizes), lambda start, size: ex.simplify(ex.lift(start) + size))
+    return tuple(index(h, x, _along(axis, slice(*part)), node) for part in pairwise(ends))
 
 
-def _unbind(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    axis = (
-        axis_of(argument(args, kwargs, 1, "dim", default=0), len(x.shape))
-        if isinstance(x, Tensor) and x.shape
-        else None
-    )
-    if axis is None or not isinstance(x.shape[axis], int) or x.shape[axis] > MAX_VIEWS:
+@takes("input", "dim", dim=0, operands=1)
+def _unbind(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
+    axis = axis_in(x, dim)
+    count = x.shape[axis] if axis is not None and x.shape is not None else None
+    if axis is None or not isinstance(count, int) or count > MAX_VIEWS:
         return Unknown("unbind")
-    return tuple(index(h, x, (*[slice(None)] * axis, i), node) for i in range(x.shape[axis]))
+    return tuple(index(h, x, _along(axis, i), node) for i in range(count))
 
 
-def _embedding(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    ids, table = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "weight")
-    if not isinstance(ids, Tensor) or not isinstance(table, Tensor):
-        return Unknown("embedding")
+@takes("input", "weight", operands=2)
+def _embedding(h: HostState, node: cst.CSTNode, ids: Tensor, table: Tensor) -> Any:
     shape = (*ids.shape, table.shape[-1]) if ids.shape is not None and table.shape else None
     return h.result_of("embedding", "gather", (ids, table), table.dtype, shape, node)
 
 
-def _embedding_bag(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    names = ("input", "weight", "offsets")
-    ids, table, offsets = (argument(args, kwargs, i, name) for i, name in enumerate(names))
-    if not isinstance(ids, Tensor) or not isinstance(table, Tensor):
-        return Unknown("embedding_bag")
+@takes("input", "weight", "offsets", operands=2, options=True)
+def _embedding_bag(h: HostState, node: cst.CSTNode, ids: Tensor, table: Tensor, offsets: Any, options: Kwargs) -> Any:
     bags = (offsets if isinstance(offsets, Tensor) else ids).shape
-    shape = (bags[0], table.shape[-1]) if bags and table.shape and not kwargs.get("include_last_offset") else None
+    shape = (bags[0], table.shape[-1]) if bags and table.shape and not options.get("include_last_offset") else None
     return h.result_of("embedding_bag", "gather", tensors_in([ids, table, offsets]), table.dtype, shape, node)
 
 
-def _place_among(name: str) -> Handler:
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        first, second = (argument(args, kwargs, i, *n) for i, n in enumerate(_PLACES_AMONG[name]))
-        x = second if name == "searchsorted" else first
+def _place_among(name: str, first: str, second: str) -> Handler:
+    @takes(first, second, options=True)
+    def handler(h: HostState, node: cst.CSTNode, one: Any, other: Any, options: Kwargs) -> Any:
+        x = other if name == "searchsorted" else one
         if not isinstance(x, Tensor):
             return Unknown(name)
-        dtype = dt.INT32 if kwargs.get("out_int32") is True else dt.INT64
-        return h.result_of(name, "gather", tensors_in([first, second]), dtype, x.shape, node)
+        dtype = dt.INT32 if options.get("out_int32") is True else dt.INT64
+        return h.result_of(name, "gather", tensors_in([one, other]), dtype, x.shape, node)
 
     return handler
 
 
-_PLACES_AMONG = {
-    "searchsorted": (("sorted_sequence",), ("input", "values")),
-    "bucketize": (("input",), ("boundaries",)),
-}
-
-
-def _differences(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, times, dim = (
-        argument(args, kwargs, i, n, default=o) for i, n, o in ((0, "input", None), (1, "n", 1), (2, "dim", -1))
-    )
-    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+@takes("input", "n", "dim", n=1, dim=-1, options=True)
+def _differences(h: HostState, node: cst.CSTNode, x: Any, times: Any, dim: Any, options: Kwargs) -> Any:
+    axis = axis_in(x, dim) if isinstance(x, Tensor) else None
     shape = None
-    if axis is not None and times == 1 and not {"prepend", "append"} & kwargs.keys():
-        shape = (*x.shape[:axis], ex.simplify(ex.lift(x.shape[axis]) - 1), *x.shape[axis + 1 :])
+    if axis is not None and x.shape is not None and times == 1 and not {"prepend", "append"} & options.keys():
+        shape = with_extents(x.shape, axis, ex.simplify(ex.lift(x.shape[axis]) - 1))
     return h.result_of("diff", "elementwise", tensors_in([x]), x.dtype if isinstance(x, Tensor) else None, shape, node)
 
 
@@ -281,12 +243,12 @@ def _gather(name: str) -> Handler:
         dim = argument(args, kwargs, 1, "dim")
         dims: dict[str, int] = {}
         if name == "index_select" and x.shape is not None and ids.shape is not None:
-            axis = axis_of(dim, len(x.shape))
-            shape = (*x.shape[:axis], ids.shape[0], *x.shape[axis + 1 :]) if axis is not None else None
+            axis = axis_in(x, dim)
+            shape = with_extents(x.shape, axis, ids.shape[0]) if axis is not None else None
             dims = run_of(x) if axis == 0 else {}
         elif name == "take_along_dim" and x.shape is not None and ids.shape is not None:
-            axis = axis_of(argument(args, kwargs, 2, "dim"), len(x.shape))
-            shape = broadcast((*x.shape[:axis], 1, *x.shape[axis + 1 :]), ids.shape) if axis is not None else None
+            axis = axis_in(x, argument(args, kwargs, 2, "dim"))
+            shape = broadcast(with_extents(x.shape, axis, 1), ids.shape) if axis is not None else None
         elif name.startswith(("scatter", "index_")):
             shape = x.shape
         return h.result_of(name, "gather", tensors, x.dtype, shape, node, dims=dims)
@@ -294,31 +256,26 @@ def _gather(name: str) -> Handler:
     return handler
 
 
-def _one_hot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    ids, classes = argument(args, kwargs, 0, "tensor", "input"), argument(args, kwargs, 1, "num_classes", default=-1)
-    if not isinstance(ids, Tensor):
-        return Unknown("one_hot")
+@takes("tensor|input", "num_classes", num_classes=-1, operands=1)
+def _one_hot(h: HostState, node: cst.CSTNode, ids: Tensor, classes: Any) -> Any:
     told = isinstance(classes, (int, Expr)) and classes != -1
-    result = h.result_of(
-        "one_hot", "gather", (ids,), dt.INT64, (*ids.shape, classes) if ids.shape is not None and told else None, node
-    )
+    shape = (*ids.shape, classes) if ids.shape is not None and told else None
+    result = h.result_of("one_hot", "gather", (ids,), dt.INT64, shape, node)
     if not told:
         h.sync("one_hot waits for the largest class", node, ids)
     return result
 
 
-def _diagonal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "diagonal", diagonal=0, operands=1)
+def _diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any) -> Any:
     """``torch.diag`` of a vector, zeros with it along a diagonal, or of a matrix, a copy of its diagonal."""
-    x, offset = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "diagonal", default=0)
-    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) not in (1, 2) or type(offset) is not int:
+    if x.shape is None or len(x.shape) not in (1, 2) or type(offset) is not int:
         return Unknown("diag")
     if len(x.shape) == 2:
         view = diagonal(x, offset, 0, 1)
         return h.result_of("diag", "gather", (x,), x.dtype, None if view is None else view.shape, node)
     side = ex.simplify(ex.lift(x.shape[0]) + abs(offset))
-    result = h.allocate(x.dtype, (side, side), "result", node)
-    h.torch_op("diag", "fill", (x,), (result,), node)
-    return result
+    return h.result_of("diag", "fill", (x,), x.dtype, (side, side), node)
 
 
 def dynamic(name: str) -> Handler:
@@ -331,9 +288,9 @@ def dynamic(name: str) -> Handler:
     return handler
 
 
-def _trace(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = argument(args, kwargs, 0, "input")
-    if not isinstance(x, Tensor) or x.dtype is None or not x.dtype.is_float:
+@takes("input", operands=1)
+def _trace(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
+    if x.dtype is None or not x.dtype.is_float:
         return Unknown("trace")
     return h.result_of("trace", "reduce", (x,), x.dtype, (), node)
 
@@ -348,7 +305,8 @@ TABLE: dict[str, Handler] = {
     "unbind": _unbind,
     "embedding": _embedding,
     "embedding_bag": _embedding_bag,
-    **{name: _place_among(name) for name in _PLACES_AMONG},
+    "searchsorted": _place_among("searchsorted", "sorted_sequence", "input|values"),
+    "bucketize": _place_among("bucketize", "input", "boundaries"),
     "diff": _differences,
     **{
         name: _gather(name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.shapes import (
@@ -20,7 +20,7 @@ from kernlint.interpret.torch.shapes import (
     transposed,
     view_strides,
 )
-from kernlint.interpret.torch.views import unsqueeze
+from kernlint.interpret.torch.views import unsqueezed
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype, Size, Tensor
 from kernlint.workload import dtype as dt
@@ -75,27 +75,23 @@ def _as_batch(h: HostState, x: Tensor, groups: tuple[int, int, int], node: cst.C
 
 
 def _matmul(name: str) -> Handler:
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        a, b = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "other", "mat2")
-        if not isinstance(a, Tensor) or not isinstance(b, Tensor):
-            return Unknown(name)
+    @takes("input", "other|mat2", operands=2)
+    def handler(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
         return matmul(h, name, a, b, node, dtype=dt.INT32 if name == "_int_mm" else None)
 
     return handler
 
 
-def _addmm(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    bias, a, b = args[:3]
+@takes("input", "mat1|batch1", "mat2|batch2")
+def _addmm(h: HostState, node: cst.CSTNode, bias: Any, a: Any, b: Any) -> Any:
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return Unknown("addmm")
     return matmul(h, "addmm", a, b, node, tensors_in([bias]))
 
 
-def _linear(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "weight", "bias", operands=2)
+def _linear(h: HostState, node: cst.CSTNode, x: Tensor, weight: Tensor, bias: Any) -> Any:
     """x [..., k] times weight [n, k] transposed, plus bias [n]."""
-    x, weight, bias = (argument(args, kwargs, i, name) for i, name in enumerate(("input", "weight", "bias")))
-    if not isinstance(x, Tensor) or not isinstance(weight, Tensor):
-        return Unknown("linear")
     return matmul(h, "linear", x, transposed(weight, -2, -1), node, tensors_in([bias]))
 
 
@@ -159,36 +155,31 @@ def _einsum(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result
 
 
-def _attention(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    q, k, v = (argument(args, kwargs, i, n) for i, n in enumerate(("query", "key", "value")))
-    if not all(isinstance(t, Tensor) for t in (q, k, v)):
-        return Unknown("attention")
+@takes("query", "key", "value", "attn_mask", "dropout_p", "is_causal", operands=3)
+def _attention(
+    h: HostState, node: cst.CSTNode, q: Tensor, k: Tensor, v: Tensor, mask: Any, dropped: Any, causal: Any
+) -> Any:
     shape = (*q.shape[:-1], v.shape[-1]) if q.shape and v.shape else None
-    result = h.allocate(q.dtype, shape, "result", node)
-    causal = argument(args, kwargs, 5, "is_causal", default=False) is True
+    halves = causal is True
     flops = None
-    dims: dict[str, int] = {"causal": int(causal)}
+    dims: dict[str, int] = {"causal": int(halves)}
     if q.shape and k.shape and v.shape:
         sizes = [ex.concrete(e) for e in (product(q.shape[:-2]), q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1])]
         if None not in sizes:
             batch, m, n, d, dv = (s for s in sizes if s is not None)
-            flops = 2 * batch * m * n * (d + dv) // (2 if causal else 1)
+            flops = 2 * batch * m * n * (d + dv) // (2 if halves else 1)
             dims.update(batch=batch, m=m, n=n, k=d)
-    h.torch_op("scaled_dot_product_attention", "attention", (q, k, v), (result,), node, flops=flops, dims=dims)
-    return result
+    name = "scaled_dot_product_attention"
+    return h.result_of(name, "attention", (q, k, v), q.dtype, shape, node, flops=flops, dims=dims)
 
 
-def _outer(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "vec2")
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
-        return Unknown("outer")
-    return elementwise(h, "outer", [unsqueeze(h, [a, 1], {}, node), unsqueeze(h, [b, 0], {}, node)], node)
+@takes("input", "vec2", operands=2)
+def _outer(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
+    return elementwise(h, "outer", [unsqueezed(a, 1), unsqueezed(b, 0)], node)
 
 
-def _cdist(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = argument(args, kwargs, 0, "x1"), argument(args, kwargs, 1, "x2")
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
-        return Unknown("cdist")
+@takes("x1", "x2", operands=2)
+def _cdist(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
     shape, flops = None, None
     if a.shape is not None and b.shape is not None and len(a.shape) > 1 and len(b.shape) > 1:
         batch = broadcast(a.shape[:-2], b.shape[:-2])
@@ -205,13 +196,9 @@ def _as_einsum(h: HostState, equation: str, tensors: list[Any], node: cst.CSTNod
         return _einsum(h, args, {}, node)
 
 
-def _tensordot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b, dims = (
-        argument(args, kwargs, 0, "a"),
-        argument(args, kwargs, 1, "b"),
-        argument(args, kwargs, 2, "dims", default=2),
-    )
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.shape is None or b.shape is None:
+@takes("a", "b", "dims", operands=2, dims=2)
+def _tensordot(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor, dims: Any) -> Any:
+    if a.shape is None or b.shape is None:
         return Unknown("tensordot")
     m, n = len(a.shape), len(b.shape)
     pairs = (list(range(m - dims, m)), list(range(dims))) if isinstance(dims, int) else dims
@@ -224,9 +211,8 @@ def _tensordot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     return _as_einsum(h, f"{''.join(left)},{''.join(right)}->{''.join(kept)}", [a, b], node)
 
 
-def _bilinear(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    names = ("input1", "input2", "weight", "bias")
-    x, y, weight, bias = (argument(args, kwargs, i, name) for i, name in enumerate(names))
+@takes("input1", "input2", "weight", "bias", operands=3)
+def _bilinear(h: HostState, node: cst.CSTNode, x: Tensor, y: Tensor, weight: Tensor, bias: Any) -> Any:
     made = _as_einsum(h, "...i,oij,...j->...o", [x, weight, y], node)
     return elementwise(h, "add", [made, bias], node) if isinstance(bias, Tensor) else made
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.torch.arguments import device_of
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import ReadValue, Unknown
@@ -26,33 +26,26 @@ def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return ReadValue("value of a tensor", frozenset({h.span(node)}))
 
 
-def _shape_only(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    if not isinstance(x, Tensor):
-        return Unknown("size")
-    dim = argument(args, kwargs, 1, "dim")
+@takes("input", "dim", operands=1)
+def _shape_only(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     shape = h.shape(x)
     return shape if dim is None else h.subscript(shape, dim, node)
 
 
-def _stride(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, dim = args[0], argument(args, kwargs, 1, "dim")
-    if not isinstance(x, Tensor):
-        return Unknown("stride")
+@takes("input", "dim", operands=1)
+def _stride(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     strides = h.strides(x)
     return strides if dim is None else h.subscript(strides, dim, node)
 
 
-def _numel(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    if not isinstance(x, Tensor):
-        return Unknown("numel")
+@takes("input", operands=1)
+def _numel(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     return product(x.shape) if x.shape is not None else h.symbol_for(x, "numel")
 
 
-def _dim(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    return len(x.shape) if isinstance(x, Tensor) and x.shape is not None else Unknown("rank")
+@takes("input", operands=1)
+def _dim(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
+    return len(x.shape) if x.shape is not None else Unknown("rank")
 
 
 def _is_contiguous(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import dtype_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype, elementwise
-from kernlint.interpret.torch.shapes import Shape, axis_of, broadcast
+from kernlint.interpret.torch.shapes import Shape, axis_in, axis_of, broadcast, with_extents
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor, concrete
@@ -71,25 +71,20 @@ def _reduced(shape: Shape | None, dim: Any, keep: bool) -> Shape | None:
 def _compared(name: str, axis: int) -> Handler:
     """Two tensors held against one another along an axis."""
 
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        x, y = argument(args, kwargs, 0, "x1"), argument(args, kwargs, 1, "x2")
-        if not isinstance(x, Tensor) or not isinstance(y, Tensor):
-            return Unknown(name)
-        dim = argument(args, kwargs, 2, "dim", default=axis) if name == "cosine_similarity" else axis
-        keep = bool(kwargs.get("keepdim", False)) if name == "pairwise_distance" else False
-        shape = _reduced(broadcast(x.shape, y.shape), dim, keep)
+    @takes("x1", "x2", "dim", operands=2, dim=axis, options=True)
+    def handler(h: HostState, node: cst.CSTNode, x: Tensor, y: Tensor, dim: Any, options: Kwargs) -> Any:
+        similar = name == "cosine_similarity"
+        keep = not similar and bool(options.get("keepdim", False))
+        shape = _reduced(broadcast(x.shape, y.shape), dim if similar else axis, keep)
         return h.result_of(name, "reduce", (x, y), common_dtype((x, y)), shape, node, flops=x.numel)
 
     return handler
 
 
-def _counted(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "weights", "minlength", minlength=0, operands=1)
+def _counted(h: HostState, node: cst.CSTNode, x: Tensor, weights: Any, least: Any) -> Any:
     """``bincount``: as many places as the least number of them says, if no element is beyond."""
-    x, least = argument(args, kwargs, 0, "input"), argument(args, kwargs, 2, "minlength", default=0)
-    if not isinstance(x, Tensor):
-        return Unknown("bincount")
     known = isinstance(least, (int, Expr)) and least != 0
-    weights = argument(args, kwargs, 1, "weights")
     dtype = weights.dtype if isinstance(weights, Tensor) else dt.INT64
     result = h.result_of("bincount", "scan", tensors_in([x, weights]), dtype, (least,) if known else None, node)
     h.sync("bincount waits for the largest element", node, x)
@@ -107,7 +102,7 @@ def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
         result = h.allocate(dtype_given(kwargs, default), x.shape, "result", node)
         extra = tensors_in(args[1:]) + tensors_in(kwargs.values())
         count = x.numel
-        axis = axis_of(argument(args, kwargs, 1, "dim"), len(x.shape)) if x.shape else None
+        axis = axis_in(x, argument(args, kwargs, 1, "dim"))
         dims = {"inner": int(axis == len(x.shape) - 1)} if axis is not None and x.shape else {}
         groups = concrete(argument(args, kwargs, 1, "num_groups")) if name == "group_norm" else None
         dims |= {"groups": groups} if groups is not None else {}
@@ -131,14 +126,11 @@ def _argsort(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     return _rowwise("argsort", "scan", 16)(h, args, {**kwargs, "dtype": dt.INT64}, node)
 
 
-def _topk(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, k = args[0], argument(args, kwargs, 1, "k")
-    if not isinstance(x, Tensor):
-        return Unknown("topk")
-    axis = axis_of(argument(args, kwargs, 2, "dim", default=-1), len(x.shape)) if x.shape else None
-    shape = x.shape
-    if axis is not None and isinstance(k, (int, Expr)) and x.shape is not None:
-        shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+@takes("input", "k", "dim", dim=-1, operands=1)
+def _topk(h: HostState, node: cst.CSTNode, x: Tensor, k: Any, dim: Any) -> Any:
+    axis, shape = axis_in(x, dim), x.shape
+    if axis is not None and isinstance(k, (int, Expr)) and shape is not None:
+        shape = with_extents(shape, axis, k)
     made = h.allocate(x.dtype, shape, "result", node), h.allocate(dt.INT64, shape, "result", node)
     h.torch_op("topk", "scan", (x,), made, node, flops=x.numel)
     return made
@@ -151,20 +143,38 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
             return Unknown(name)
         each = x.shape if kind == "reduce" and name != "triplet_margin_loss" else None
         shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else each
-        return h.result_of(name, kind, tensors_in(args), x.dtype, shape, node, flops=x.numel)
+        reads = tensors_in([*args, *kwargs.values()])
+        return h.result_of(name, kind, reads, x.dtype, shape, node, flops=x.numel)
 
     return handler
 
 
-def _cross_entropy(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    """With classes as targets: the logarithms of all probabilities are written, and one of each row is read again."""
-    x, target = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "target")
-    classes = isinstance(target, Tensor) and target.dtype is not None and target.dtype.is_integer
-    if not isinstance(x, Tensor) or x.shape is None or not classes:
-        return _loss("cross_entropy")(h, args, kwargs, node)
-    logs = _rowwise("log_softmax", "softmax")(h, [x, 1 if len(x.shape) > 1 else 0], {}, node)
-    shape: Shape | None = target.shape if kwargs.get("reduction", "mean") == "none" else ()
-    return h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
+@takes("input", "target", operands=2, options=True)
+def _cross_entropy(h: HostState, node: cst.CSTNode, x: Tensor, target: Tensor, options: Kwargs) -> Any:
+    """The logarithms of all probabilities are written and read again: one of each row, where the target is classes, and all of them with
+    smoothing, or where it is probabilities too."""
+    if x.shape is None or target.dtype is None:
+        return _loss("cross_entropy")(h, [x, target], options, node)
+    axis = 1 if len(x.shape) > 1 else 0
+    logs = _rowwise("log_softmax", "softmax")(h, [x, axis], {}, node)
+    smooths, mean = options.get("label_smoothing", 0.0) != 0.0, options.get("reduction", "mean") == "mean"
+    rows = (*x.shape[:axis], *x.shape[axis + 1 :])
+    shape: Shape | None = rows if options.get("reduction", "mean") == "none" else ()
+    if not target.dtype.is_integer:
+        for name in ("mul", "add") if smooths else ():
+            target = h.result_of(name, "elementwise", (target,), x.dtype, x.shape, node, flops=x.numel)
+        both = h.result_of("mul", "elementwise", (logs, target), x.dtype, x.shape, node, flops=x.numel)
+        return h.result_of("sum", "reduce", (both,), x.dtype, shape, node, flops=x.numel)
+    picked = h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
+    if not smooths:
+        return picked
+    smooth = h.result_of(
+        "sum", "reduce", (logs,), x.dtype, rows, node, flops=x.numel, dims={"inner": int(axis == len(rows))}
+    )
+    for name in ("neg", "eq", "masked_fill_", *(("bitwise_not", "sum", "sum", "div") if mean else ()), "mul", "mul"):
+        kind = "reduce" if name == "sum" else "elementwise"
+        smooth = h.result_of(name, kind, (smooth,), x.dtype, () if name == "sum" else smooth.shape, node)
+    return h.result_of("add", "elementwise", (picked, smooth), x.dtype, shape, node)
 
 
 TABLE: dict[str, Handler] = {

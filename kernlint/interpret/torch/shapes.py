@@ -19,6 +19,16 @@ def axis_of(value: Any, rank: int) -> int | None:
     )
 
 
+def axis_in(x: Tensor, value: Any) -> int | None:
+    """The axis ``value`` of ``x``, counted from the start; None where ``x`` has none such or its rank is not known."""
+    return axis_of(value, len(x.shape)) if x.shape is not None else None
+
+
+def with_extents(shape: Shape, axis: int, *extents: Any) -> Shape:
+    """``shape`` with ``extents`` in the place of the one along ``axis``."""
+    return (*shape[:axis], *extents, *shape[axis + 1 :])
+
+
 def contiguous_strides(shape: Shape) -> Shape:
     """Row-major strides in elements."""
     strides: list[Size] = []

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.torch.arguments import shape_given
 from kernlint.interpret.torch.copies import copied
 from kernlint.interpret.torch.shapes import (
     Shape,
+    axis_in,
     axis_of,
     contiguous_strides,
     diagonal,
@@ -19,6 +20,7 @@ from kernlint.interpret.torch.shapes import (
     product,
     transposed,
     view_strides,
+    with_extents,
 )
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
@@ -33,19 +35,15 @@ def axes_reversed(x: Tensor) -> Tensor:
     return permuted(x, tuple(reversed(range(len(x.shape or ())))))
 
 
-def _t(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    if not isinstance(x, Tensor):
-        return Unknown("t")
+@takes("input", operands=1)
+def _t(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     x = h.rank(x, 2)
     return transposed(x, 0, 1) if x.shape is not None and len(x.shape) == 2 else x
 
 
-def _transpose(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, a, b = args[0], argument(args, kwargs, 1, "dim0"), argument(args, kwargs, 2, "dim1")
-    if not isinstance(x, Tensor) or not isinstance(a, int) or not isinstance(b, int):
-        return Unknown("transpose")
-    return transposed(x, a, b)
+@takes("input", "dim0", "dim1", operands=1)
+def _transpose(h: HostState, node: cst.CSTNode, x: Tensor, a: Any, b: Any) -> Any:
+    return transposed(x, a, b) if isinstance(a, int) and isinstance(b, int) else Unknown("transpose")
 
 
 def _permute(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -61,18 +59,15 @@ def _permute(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     return permuted(x, tuple(a for a in axes if a is not None))
 
 
-def _movedim(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, source, target = args[0], argument(args, kwargs, 1, "source"), argument(args, kwargs, 2, "destination")
-    if not isinstance(x, Tensor) or x.shape is None:
+@takes("input", "source", "destination", operands=1)
+def _movedim(h: HostState, node: cst.CSTNode, x: Tensor, source: Any, target: Any) -> Any:
+    moved, places = ([axis_in(x, a) for a in (v if isinstance(v, (tuple, list)) else [v])] for v in (source, target))
+    if x.shape is None or None in moved or None in places or len(moved) != len(places):
         return Unknown("movedim")
-    rank = len(x.shape)
-    moved, places = ([axis_of(a, rank) for a in (v if isinstance(v, (tuple, list)) else [v])] for v in (source, target))
-    if None in moved or None in places or len(moved) != len(places):
-        return Unknown("movedim")
-    order: list[Any] = [None] * rank
+    order: list[Any] = [None] * len(x.shape)
     for axis, place in zip(moved, places):
         order[place or 0] = axis
-    rest = iter(axis for axis in range(rank) if axis not in moved)
+    rest = iter(axis for axis in range(len(order)) if axis not in moved)
     return permuted(x, tuple(next(rest) if axis is None else axis for axis in order))
 
 
@@ -142,64 +137,58 @@ def _infer(h: HostState, x: Tensor, target: Shape) -> Shape | None:
     return tuple(ex.floordiv(elements, known) if e == -1 else e for e in target)
 
 
-def _flatten(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
+@takes("input", "start_dim", "end_dim", start_dim=0, end_dim=-1)
+def _flatten(h: HostState, node: cst.CSTNode, x: Any, first: Any, last: Any) -> Any:
     if not isinstance(x, Tensor) or x.shape is None:
         return x
-    rank = len(x.shape)
-    start = axis_of(argument(args, kwargs, 1, "start_dim", default=0), rank)
-    end = axis_of(argument(args, kwargs, 2, "end_dim", default=-1), rank)
+    start, end = axis_in(x, first), axis_in(x, last)
     if start is None or end is None:
         return _of_unknown_rank(x, "flatten")
     shape = (*x.shape[:start], product(x.shape[start : end + 1]), *x.shape[end + 1 :])
     return _view("reshape")(h, [x, shape], {}, node)
 
 
-def _unflatten(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, dim, sizes = (
-        args[0],
-        argument(args, kwargs, 1, "dim"),
-        shape_given([argument(args, kwargs, 2, "sizes", "unflattened_size")]),
-    )
-    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
-    if axis is None or sizes is None or not isinstance(x.shape[axis], (int, Expr)):
-        return _of_unknown_rank(x, "unflatten") if isinstance(x, Tensor) else Unknown("unflatten")
+@takes("input", "dim", "sizes|unflattened_size", operands=1)
+def _unflatten(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, given: Any) -> Any:
+    axis, sizes = axis_in(x, dim), shape_given([given])
+    if axis is None or sizes is None or x.shape is None or not isinstance(x.shape[axis], (int, Expr)):
+        return _of_unknown_rank(x, "unflatten")
     known = product(tuple(size for size in sizes if size != -1))
     parts = tuple(ex.floordiv(ex.lift(x.shape[axis]), known) if size == -1 else size for size in sizes)
-    shape = (*x.shape[:axis], *parts, *x.shape[axis + 1 :])
     strides = None
     if x.strides is not None:
         inner = (ex.simplify(ex.lift(step) * x.strides[axis]) for step in contiguous_strides(parts))
-        strides = (*x.strides[:axis], *inner, *x.strides[axis + 1 :])
-    return replace(x, shape=shape, strides=strides)
+        strides = with_extents(x.strides, axis, *inner)
+    return replace(x, shape=with_extents(x.shape, axis, *parts), strides=strides)
 
 
-def _as_strided(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, shape, strides = (
-        args[0],
-        shape_given([argument(args, kwargs, 1, "size")]),
-        shape_given([argument(args, kwargs, 2, "stride")]),
-    )
-    offset = argument(args, kwargs, 3, "storage_offset")
-    if not isinstance(x, Tensor) or shape is None or not isinstance(offset, (int, Expr, type(None))):
+@takes("input", "size", "stride", "storage_offset", operands=1)
+def _as_strided(h: HostState, node: cst.CSTNode, x: Tensor, size: Any, stride: Any, offset: Any) -> Any:
+    shape, strides = shape_given([size]), shape_given([stride])
+    if shape is None or not isinstance(offset, (int, Expr, type(None))):
         return Unknown("as_strided")
     return replace(x, shape=shape, strides=strides, offset=x.offset if offset is None else offset)
 
 
-def unsqueeze(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, dim = args[0], argument(args, kwargs, 1, "dim")
-    if not isinstance(x, Tensor) or x.shape is None or not isinstance(dim, int):
+@takes("input", "dim")
+def _unsqueeze(h: HostState, node: cst.CSTNode, x: Any, dim: Any) -> Any:
+    return unsqueezed(x, dim) if isinstance(x, Tensor) and isinstance(dim, int) else x
+
+
+def unsqueezed(x: Tensor, dim: int) -> Tensor:
+    """The view of ``x`` with one more axis, of one element, at ``dim``."""
+    if x.shape is None:
         return x
     at = dim if dim >= 0 else len(x.shape) + 1 + dim
     strides = (*x.strides[:at], 1, *x.strides[at:]) if x.strides is not None else None
     return replace(x, shape=(*x.shape[:at], 1, *x.shape[at:]), strides=strides)
 
 
-def _squeeze(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, dim = args[0], argument(args, kwargs, 1, "dim")
+@takes("input", "dim")
+def _squeeze(h: HostState, node: cst.CSTNode, x: Any, dim: Any) -> Any:
     if not isinstance(x, Tensor) or x.shape is None:
         return x
-    axes = [axis_of(dim, len(x.shape))] if dim is not None else list(range(len(x.shape)))
+    axes = [axis_in(x, dim)] if dim is not None else list(range(len(x.shape)))
     keep = [i for i, n in enumerate(x.shape) if not (i in axes and n == 1)]
     strides = tuple(x.strides[i] for i in keep) if x.strides is not None else None
     return replace(x, shape=tuple(x.shape[i] for i in keep), strides=strides)
@@ -221,33 +210,26 @@ def _expand(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return replace(x, shape=tuple(sizes), strides=tuple(strides) if x.strides is not None else None)
 
 
-def _unfolded_view(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "dimension", "size", "step", operands=1)
+def _unfolded_view(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, size: Any, step: Any) -> Any:
     """``x.unfold(dimension, size, step)``: a view of overlapping windows, which get an axis of their own at the end."""
-    x, dim, size, step = (
-        args[0],
-        *(argument(args, kwargs, i, n) for i, n in ((1, "dimension"), (2, "size"), (3, "step"))),
-    )
-    axis = axis_of(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
-    if axis is None or not isinstance(size, (int, Expr)) or not isinstance(step, int) or step < 1:
+    axis = axis_in(x, dim)
+    if axis is None or x.shape is None or not isinstance(size, (int, Expr)) or not isinstance(step, int) or step < 1:
         return Unknown("unfold")
     windows = ex.simplify(ex.lift(ex.floordiv(ex.lift(x.shape[axis]) - size, step)) + 1)
-    shape = (*x.shape[:axis], windows, *x.shape[axis + 1 :], size)
     strides = None
     if x.strides is not None:
         walked = ex.simplify(ex.lift(x.strides[axis]) * step)
-        strides = (*x.strides[:axis], walked, *x.strides[axis + 1 :], x.strides[axis])
-    return replace(x, shape=shape, strides=strides)
+        strides = (*with_extents(x.strides, axis, walked), x.strides[axis])
+    return replace(x, shape=(*with_extents(x.shape, axis, windows), size), strides=strides)
 
 
-def _diagonal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0]
-    offset, *dims = (
-        argument(args, kwargs, i, n, default=o) for i, n, o in ((1, "offset", 0), (2, "dim1", 0), (3, "dim2", 1))
-    )
-    axes = [axis_of(d, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None for d in dims]
-    if axes[0] is None or axes[1] is None or type(offset) is not int:
+@takes("input", "offset", "dim1", "dim2", offset=0, dim1=0, dim2=1, operands=1)
+def _diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any, first: Any, second: Any) -> Any:
+    one, other = axis_in(x, first), axis_in(x, second)
+    if one is None or other is None or type(offset) is not int:
         return Unknown("diagonal")
-    found = diagonal(x, offset, axes[0], axes[1])
+    found = diagonal(x, offset, one, other)
     return Unknown("diagonal") if found is None else found
 
 
@@ -264,7 +246,7 @@ TABLE: dict[str, Handler] = {
     **dict.fromkeys(("flatten", "ravel"), _flatten),
     "unflatten": _unflatten,
     "as_strided": _as_strided,
-    "unsqueeze": unsqueeze,
+    "unsqueeze": _unsqueeze,
     "squeeze": _squeeze,
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
     "unfolded_view": _unfolded_view,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import channels_last, lies_channels_last, product
 from kernlint.interpret.values import Unknown
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 def _convolution(name: str) -> Handler:
     """``F.convNd``: x [N, C, *spatial], weight [O, C / groups, *kernel]."""
 
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        names = ("input", "weight", "bias", "stride", "padding", "dilation")
-        x, weight, bias, stride, padding, dilation = (argument(args, kwargs, i, n) for i, n in enumerate(names))
-        if not isinstance(x, Tensor) or not isinstance(weight, Tensor):
-            return Unknown(name)
+    @takes("input", "weight", "bias", "stride", "padding", "dilation", operands=2)
+    def handler(
+        h: HostState, node: cst.CSTNode, x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any
+    ) -> Any:
         shape = None
         if x.shape is not None and weight.shape is not None and len(x.shape) == len(weight.shape):
             geometry = _along(len(x.shape) - 2, (padding, 0), (dilation, 1), (stride, 1))
@@ -53,32 +52,25 @@ def _windows(size: Size, taps: Any, pad: Any, gap: Any, step: Any, up: bool = Fa
 def _transposed_convolution(name: str) -> Handler:
     """``F.conv_transposeNd``: x [N, C, *spatial], weight [C, O / groups, *kernel]."""
 
-    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        names = ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation")
-        x, weight, bias, stride, padding, output_padding, groups, dilation = (
-            argument(args, kwargs, i, n) for i, n in enumerate(names)
-        )
-        if not isinstance(x, Tensor) or not isinstance(weight, Tensor):
-            return Unknown(name)
+    @takes("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation", operands=2)
+    def handler(h: HostState, node: cst.CSTNode, x: Tensor, weight: Tensor, bias: Any, *given: Any) -> Any:
+        stride, padding, output_padding, groups, dilation = given
         shape = None
         if x.shape is not None and weight.shape is not None and len(x.shape) == len(weight.shape):
             geometry = _along(len(x.shape) - 2, (stride, 1), (padding, 0), (output_padding, 0), (dilation, 1))
-            spatial = [
-                ex.simplify(
-                    (ex.lift(size) - 1) * step
-                    - ex.lift(pad) * 2
-                    + ex.lift(gap) * (ex.lift(taps) - 1)
-                    + ex.lift(more)
-                    + 1
-                )
-                for size, taps, step, pad, more, gap in zip(x.shape[2:], weight.shape[2:], *geometry)
-            ]
+            spatial = map(_spread, x.shape[2:], weight.shape[2:], *geometry)
             channels = ex.simplify(ex.lift(weight.shape[1]) * (groups if isinstance(groups, (int, Expr)) else 1))
             shape = (x.shape[0], channels, *spatial)
         result = h.allocate(x.dtype, shape, "result", node)
         return _convolved(h, name, x, weight, bias, node, result, x, stride=stride, dilation=dilation, groups=groups)
 
     return handler
+
+
+def _spread(size: Size, taps: Any, step: Any, pad: Any, more: Any, gap: Any) -> Size:
+    """How far the windows of a transposed convolution reach along an axis of ``size``."""
+    reach = ex.lift(gap) * (ex.lift(taps) - 1)
+    return ex.simplify((ex.lift(size) - 1) * step - ex.lift(pad) * 2 + reach + ex.lift(more) + 1)
 
 
 def _convolved(
@@ -143,33 +135,30 @@ def pool(name: str) -> Handler:
     return handler
 
 
-def _unfold(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes(
+    "input", "kernel_size", "dilation", "padding", "stride", kernel_size=1, dilation=1, padding=0, stride=1, operands=1
+)
+def _unfold(h: HostState, node: cst.CSTNode, x: Tensor, *geometry: Any) -> Any:
     """``F.unfold``: x [N, C, H, W] to the columns [N, C * KH * KW, windows]; one launch an image."""
-    names = ("input", "kernel_size", "dilation", "padding", "stride")
-    x, *geometry = (argument(args, kwargs, i, n, default=int(n != "padding")) for i, n in enumerate(names))
-    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) not in (3, 4):
+    if x.shape is None or len(x.shape) not in (3, 4):
         return Unknown("unfold")
     (kh, kw), dilation, padding, stride = _along(2, *((value, 1) for value in geometry))
     images: Size = x.shape[0] if len(x.shape) == 4 else 1
     high, wide = map(_windows, x.shape[-2:], (kh, kw), padding, dilation, stride)
     taps = ex.lift(kh) * kw
     shape = (*x.shape[:-3], ex.simplify(ex.lift(x.shape[-3]) * taps), ex.simplify(ex.lift(high) * wide))
-    result = h.allocate(x.dtype, shape, "result", node)
     sizes = {
         "launches": images, "taps": taps, "kernel_height": kh, "kernel_width": kw, "windows_wide": wide,
         **{f"{word}_{side}": pair[i] for i, side in enumerate(("height", "width"))
            for word, pair in (("stride", stride), ("padding", padding), ("dilation", dilation))},
     }  # fmt: skip
     dims = {name: number for name, size in sizes.items() if (number := ex.concrete(size)) is not None}
-    h.torch_op("unfold", "gather", (x,), (result,), node, dims=dims)
-    return result
+    return h.result_of("unfold", "gather", (x,), x.dtype, shape, node, dims=dims)
 
 
-def _interpolate(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "size", "scale_factor", operands=1)
+def _interpolate(h: HostState, node: cst.CSTNode, x: Tensor, size: Any, factor: Any) -> Any:
     """An image of another size: by that size, or by how many times it is larger."""
-    x, size, factor = (argument(args, kwargs, i, n) for i, n in enumerate(("input", "size", "scale_factor")))
-    if not isinstance(x, Tensor):
-        return Unknown("interpolate")
     shape = None
     if x.shape is not None and len(x.shape) > 2:
         given = size if size is not None else factor

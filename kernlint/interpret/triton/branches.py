@@ -31,10 +31,7 @@ def follow_branches(k: KernelEvaluator, node: cst.If, test: Any, scope: Scope) -
             k.where(test, arm is node.body),
         ):
             try:
-                if isinstance(arm, cst.If):
-                    k.exec_If(arm, scope)
-                elif arm is not None:
-                    k.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+                k.run_arm(arm, scope)
                 ends.append(scope.vars)
                 arms_returned.append(False)
             except Return as result:
@@ -48,8 +45,7 @@ def follow_branches(k: KernelEvaluator, node: cst.If, test: Any, scope: Scope) -
         # The rest of the kernel runs only where this did not return: it is the other arm.
         k.guards.append((arms, 1 if arms_returned == [True, False] else 0, k.span(node), conditions))
         k.stack.append(list(arms[k.guards[-1][1]]))
-        if k.recorder is not None:
-            k.recorder.region = k.arm(test, arms_returned == [False, True])
+        k.recorder.region = k.arm(test, arms_returned == [False, True])
     else:
         if returned and not (len(k.calls) == 1 and not ends):
             k.lose_track()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import libcst as cst
@@ -94,10 +95,7 @@ def block_attribute(k: KernelEvaluator, value: Block, name: str, node: cst.CSTNo
     if name == "shape":
         return tuple(value.shape)
     if name == "numel":
-        count = 1
-        for extent in value.shape:
-            count *= extent
-        return count
+        return math.prod(value.shape)
     if name == "T":
         order = tuple(reversed(range(len(value.shape))))
         return k.noted("trans", (value, order), permute(value, order), node)

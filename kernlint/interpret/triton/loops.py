@@ -5,12 +5,12 @@ expression like any other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.control import Break, Continue
 from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.triton.recorder import LoopRecord
 from kernlint.interpret.triton.tiles import align, broadcast
@@ -32,7 +32,7 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
     if isinstance(iterable, (tuple, list)):
         for item in iterable:
             k.assign(node.target, item, scope)
-            if not _iteration(k, node.body.body, scope):
+            if not k.round(node.body.body, scope):
                 return False
         return True
     if not isinstance(iterable, Range):
@@ -44,7 +44,7 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
         if step is not None and start is not None:
             for i in range(trip):
                 k.assign(node.target, start + i * step, scope)
-                if not _iteration(k, node.body.body, scope):
+                if not k.round(node.body.body, scope):
                     return False
             return True
     if trip == 0:
@@ -62,32 +62,19 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
 
 def follow_while(k: KernelEvaluator, node: cst.While, scope: Scope) -> bool:
     """The same of a ``while``."""
-    mark = k.recorder.mark if k.recorder is not None else 0
+    mark = k.recorder.mark
     with k.recording():
         test = k.eval(node.test, scope)
-    if k.recorder is not None:
-        k.recorder.forget(mark)
+    k.recorder.forget(mark)
     if k.truth(test) is False:
         return True
 
     def begin(id: int) -> ex.Size | None:
         test = k.eval(node.test, scope)
-        if k.recorder is not None:
-            k.recorder.note("while", (test,), None, node, k.module, id=id)
+        k.recorder.note("while", (test,), None, node, k.module, id=id)
         return _trips(test, id) if isinstance(test, Block) else None
 
     _follow_loop(k, "while", None, None, node, begin, scope, k.span(node))
-    return True
-
-
-def _iteration(k: KernelEvaluator, body: Any, scope: Scope) -> bool:
-    """Run one unrolled iteration; False when it breaks out."""
-    try:
-        k.run(body, scope)
-    except Continue:
-        pass
-    except Break:
-        return False
     return True
 
 
@@ -118,7 +105,7 @@ def _follow_loop(
         with k.recording() as nodes, carrying.inside():
             try:
                 counted = begin(id)
-                if not _iteration(k, node.body.body, scope):
+                if not k.round(node.body.body, scope):
                     k.lose_track()
             finally:
                 k.loops.pop()
@@ -159,14 +146,14 @@ def _follow_loop(
 
 def _generalise(
     k: KernelEvaluator, entry: dict[str, Any], end: dict[str, Any], id: int, index: Expr
-) -> tuple[dict[str, Any], dict[str, Expr], bool]:
-    """The variables at the start of iteration ``index``: those that advance by a fixed step, and the rest.
+) -> tuple[dict[str, Any], dict[str, Expr], int]:
+    """The variables at the start of iteration ``index``: those that advance by a fixed step, the rest, and the words of these.
 
     Blocks in ``entry`` are marked as carried by loop ``id``: what bears the mark at the end came from there.
     """
     start = dict(entry)
     steps: dict[str, Expr] = {}
-    carried = False
+    carried = 0
     for name, after in end.items():
         if name not in entry or after is entry[name]:
             continue
@@ -181,7 +168,8 @@ def _generalise(
             steps[name] = step
             continue
         is_index = after.base != "" or (after.dtype is not None and after.dtype.is_integer and not after.loads)
-        carried = carried or (not is_index and (id in after.carried or not isinstance(entry[name], Block)))
+        if not is_index and (id in after.carried or not isinstance(entry[name], Block)):
+            carried += math.prod(after.shape) * (2 if after.dtype is not None and after.dtype.bits == 64 else 1)
         start[name] = replace(
             after,
             expr=k.unknown_index() if is_index else None,

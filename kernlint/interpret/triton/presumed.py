@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -33,7 +32,8 @@ def presumed(function: Function, name: str) -> Any:
         asked.update(
             id(test) for node in module.within(function.node, kind) for test in _tests(node) if _is(test, name)
         )
-    if any(id(node) not in asked for node in _uses(function, name)):
+    used = (node for node in module.variables(function.node.body) if node.value == name)
+    if any(id(node) not in asked for node in used):
         return None
     compared = (value for node in (*equal, *others) if (value := _value(node, function)) is not None)
     # What is met at run time alone (`label == IGNORED`) is mostly another.
@@ -60,15 +60,6 @@ def _tests(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     if isinstance(node, cst.BooleanOperation):
         return node.left, node.right
     return (node.expression,) if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not) else ()
-
-
-def _uses(function: Function, name: str) -> Iterator[cst.Name]:
-    """Where the body of ``function`` reads or sets ``name``."""
-    assert isinstance(function.node, cst.FunctionDef)
-    module, body = function.module, function.node.body
-    labels = {id(arg.keyword) for arg in module.within(body, cst.Arg)}
-    labels |= {id(attribute.attr) for attribute in module.within(body, cst.Attribute)}
-    yield from (node for node in module.within(body, cst.Name) if node.value == name and id(node) not in labels)
 
 
 def _value(node: cst.BaseExpression, function: Function) -> Any:

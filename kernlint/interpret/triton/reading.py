@@ -87,7 +87,7 @@ def read_kernel(
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
-        read=evaluator.recorder.values if evaluator.recorder is not None else None,
+        read=evaluator.recorder.values,
         coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
@@ -109,14 +109,11 @@ def _evaluated(
     seen: Values | None,
 ) -> KernelEvaluator:
     """An evaluator that has run the body of ``function``; ``unknown`` parameters may turn out to be pointers."""
-    evaluator = KernelEvaluator(grid, edits)
+    recorder = Recorder(function.module)
+    evaluator = KernelEvaluator(grid, recorder, edits)
     evaluator.seen = seen
-    evaluator.recorder = Recorder(function.module)
     evaluator.maybe_pointers += unknown
-    scope = Scope(function.closure)
-    scope.vars.update(variables)
-    if evaluator.recorder is not None:
-        scope.vars = evaluator.recorder.parameters(scope.vars, function.node)
+    scope = Scope(function.closure, recorder.parameters(variables, function.node))
     evaluator.modules.append(function.module)
     evaluator.calls.append(function)
     assert isinstance(function.node, cst.FunctionDef)

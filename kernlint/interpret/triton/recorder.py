@@ -231,51 +231,43 @@ _LIFTED = (Block, int, float, Expr)
 class LoopRecord:
     """What the loop with the node ``id`` carries, while it is evaluated again and again."""
 
-    def __init__(self, recorder: Recorder | None, id: int, node: cst.CSTNode, module: Module) -> None:
+    def __init__(self, recorder: Recorder, id: int, node: cst.CSTNode, module: Module) -> None:
         self.recorder = recorder
         self.id = id
         self.node = node
         self.module = module
-        self.mark = recorder.mark if recorder is not None else 0
+        self.mark = recorder.mark
         self.names: list[str] = []
-        self.region = Region(recorder.region, id) if recorder is not None else None
+        self.region = Region(recorder.region, id)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        if self.recorder is None or self.region is None:
-            yield
-        else:
-            with self.recorder.inside(self.region):
-                try:
-                    yield
-                except BaseException:
-                    self.recorder.followed = False  # a return out of a loop
-                    raise
+        with self.recorder.inside(self.region):
+            try:
+                yield
+            except BaseException:
+                self.recorder.followed = False  # a return out of a loop
+                raise
 
     def begin(self, start: dict[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
         """The variables at the start of an iteration, those that are carried as values of their own."""
-        recorder = self.recorder
-        if recorder is None:
-            return start
-        recorder.forget(self.mark)
+        self.recorder.forget(self.mark)
         with self.inside():
             for name in self.names:
-                start[name] = recorder.begin_phi(name, entry[name], self.id, self.node, self.module, start[name])
+                block = start[name]
+                start[name] = self.recorder.begin_phi(name, entry[name], self.id, self.node, self.module, block)
         return start
 
     def found(self, entry: Mapping[str, Any], start: Mapping[str, Any], end: Mapping[str, Any]) -> None:
         """One iteration makes ``end`` of ``entry``, and any begins with ``start``."""
-        if self.recorder is not None:
-            general = [name for name, value in start.items() if name in entry and value is not entry[name]]
-            self.names = [n for n in general if type(start[n]) is Block and isinstance(entry[n], _LIFTED)]
-            changed = {name for name in end if name in entry and not unchanged(entry[name], end[name])}
-            self.recorder.followed &= changed <= set(self.names)
+        general = [name for name, value in start.items() if name in entry and value is not entry[name]]
+        self.names = [n for n in general if type(start[n]) is Block and isinstance(entry[n], _LIFTED)]
+        changed = {name for name in end if name in entry and not unchanged(entry[name], end[name])}
+        self.recorder.followed &= changed <= set(self.names)
 
     def close(self, after: dict[str, Any], entry: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, Any]:
         """The variables ``after`` the loop, of which each iteration leaves ``end``, as values of their own."""
         recorder = self.recorder
-        if recorder is None:
-            return after
         phis = dict(zip(self.names, range(self.mark, self.mark + len(self.names))))
         for name, phi in phis.items():
             recorder.end_phi(phi, end.get(name))

@@ -26,8 +26,11 @@ from kernlint.workload.values import Region
 class KernelRecording(Evaluator):
     """Notes loads, stores, arithmetic and faults, in order; ``stack[-1]`` is the body that grows."""
 
-    def __init__(self, grid: tuple[ex.Size, ...], edits: Edits = NO_EDITS, budget: int = 120_000) -> None:
+    def __init__(
+        self, grid: tuple[ex.Size, ...], recorder: Recorder, edits: Edits = NO_EDITS, budget: int = 120_000
+    ) -> None:
         super().__init__(budget, edits)
+        self.recorder = recorder
         self.new_precisions = dict(edits.precisions)
         self.dropped_casts: set[Span] = set()
         self.maybe_pointers: list[str] = []
@@ -45,7 +48,6 @@ class KernelRecording(Evaluator):
         self.faults: dict[tuple[str, Span], Fault] = {}
         self.barriers = 0
         self.random: list[Narrow] = []
-        self.recorder: Recorder | None = None
         self.coarse: dict[Span, Coarse] = {}
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
         self.occupied: set[frozenset[int]] = set()
@@ -93,21 +95,16 @@ class KernelRecording(Evaluator):
 
     def lose_track(self) -> None:
         """What is computed from here on is not told by operations on values: how the program got here counts too."""
-        if self.recorder is not None:
-            self.recorder.followed = False
+        self.recorder.followed = False
 
     def arm(self, test: Any, holds: bool) -> Region:
-        assert self.recorder is not None
         return Region(self.recorder.region, 0, test.value if isinstance(test, Block) else 0, holds)
 
     @contextmanager
     def where(self, test: Any, holds: bool) -> Iterator[None]:
         """Inside, ``test`` is ``holds``."""
-        if self.recorder is None:
+        with self.recorder.inside(self.arm(test, holds)):
             yield
-        else:
-            with self.recorder.inside(self.arm(test, holds)):
-                yield
 
     @contextmanager
     def occupying(self, test: Any) -> Iterator[None]:
@@ -153,31 +150,26 @@ class KernelRecording(Evaluator):
         """Count elementwise work, unless it is index arithmetic (free beside memory and tensor work)."""
         if block.dtype is None or (block.dtype.is_integer and not block.loads) or block.dtype.kind == "bool":
             return
-        elements = 1
-        for extent in block.shape:
-            elements *= extent
-        self.emit(Compute(kind, elements, block.dtype, self.span(node), accumulates=accumulates, op=op))
+        self.emit(Compute(kind, math.prod(block.shape), block.dtype, self.span(node), accumulates=accumulates, op=op))
 
-    def masks(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
-        """Note on the ``tl.where`` just counted at ``node`` that it is a mask, where it is one: ``other`` stands for
-        nothing, and the condition is made of bounds."""
-        blank = other.constant is not None and (other.constant == 0 or other.constant <= numerics.MASKED_OUT)
-        if not blank or not condition.bounds or not self.stack[-1]:
+    def chooses(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
+        """Note on the ``tl.where`` just counted at ``node`` how many it chooses, which may be a tile although both values are
+        scalars, and that it is a mask, where it is one: ``other`` stands for nothing, and the condition is made of bounds."""
+        last = self.stack[-1][-1] if self.stack[-1] else None
+        if not isinstance(last, Compute) or last.span != self.span(node):
             return
-        last = self.stack[-1][-1]
-        if isinstance(last, Compute) and last.span == self.span(node):
-            # The mask may be a tile although both its values are scalars.
-            elements = max(last.elements, math.prod(condition.shape))
-            self.stack[-1][-1] = replace(last, elements=elements, keeps=condition.bounds, loads=kept.loads)
+        last = replace(last, elements=max(last.elements, math.prod(condition.shape)))
+        blank = other.constant is not None and (other.constant == 0 or other.constant <= numerics.MASKED_OUT)
+        if blank and condition.bounds:
+            last = replace(last, keeps=condition.bounds, loads=kept.loads)
+        self.stack[-1][-1] = last
 
     def noted(self, op: str, args: Sequence[Any], result: Any, node: cst.CSTNode) -> Any:
         """``result`` as the value of ``op`` on ``args``."""
-        recorder = self.recorder
-        return result if recorder is None else recorder.note(op, args, result, node, self.modules[-1])
+        return self.recorder.note(op, args, result, node, self.modules[-1])
 
     def named(self, name: str, value: Any) -> Any:
-        if self.recorder is not None:
-            self.recorder.named(name, value)
+        self.recorder.named(name, value)
         return value
 
 

@@ -19,7 +19,7 @@ from kernlint.report.budget_text import tables
 from kernlint.report.grid import Bar, Grid
 from kernlint.report.page.programs import FileReport, KernelNumbers, Program
 from kernlint.report.page.source import source_table
-from kernlint.report.page.svg import bar_svg, roofline_svg, text_of, waterfall_svg, worded
+from kernlint.report.page.svg import bar_svg, roofline_svg, scrolling, text_of, waterfall_svg, worded
 from kernlint.verdict.model import FindingReport, HeadroomReport
 from kernlint.verdict.speedup import format_speedup, format_us
 from kernlint.version import __version__
@@ -190,10 +190,8 @@ def _table(head: Sequence[str], rows: Iterable[str], caption: str, numeric: set[
         f'<th scope="col"{" class=n" if column in numeric else ""}>{text_of(name)}</th>'
         for column, name in enumerate(head)
     )
-    return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{text_of(caption)}"><table class="figures-table">'
-        f"<caption>{text_of(caption)}</caption><thead><tr>{''.join(cells)}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    head_row = f"<thead><tr>{''.join(cells)}</tr></thead>"
+    return scrolling(caption, f'<table class="figures-table">{head_row}<tbody>{"".join(rows)}</tbody></table>')
 
 
 def _open_programs(entries: Sequence[_Entry]) -> str:
@@ -377,10 +375,7 @@ def _grid(grid: Grid, caption: str) -> str:
                 named = f' class="{kinds}"' if kinds else ""
                 cells += f"<td{named}>{text_of(cell)}</td>"
         rows.append(f"<tr>{cells}</tr>")
-    return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{text_of(caption)}"><table><caption>{text_of(caption)}</caption>'
-        f"<thead>{groups}<tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    return scrolling(caption, f"<table><thead>{groups}<tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>")
 
 
 def _findings(findings: Sequence[FindingReport], ident: str, shown: str) -> str:

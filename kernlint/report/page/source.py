@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kernlint.report.hot_spots import HotSpot
 from kernlint.report.page.programs import Program
-from kernlint.report.page.svg import text_of, worded
+from kernlint.report.page.svg import scrolling, text_of, worded
 from kernlint.verdict.model import FindingReport
 
 #: Lines shown around one that is marked.
@@ -48,10 +48,8 @@ def source_table(lines: Sequence[str], shown: str, program: Program, ident: str)
                 f"{worded(words)}</td></tr>"
             )
     caption = "Source, with what each line is predicted to take of the call, or of what its kernel moves and computes"
-    return (
-        f'<h3>Source</h3><div class="scroll" tabindex="0" role="group" aria-label="{caption}"><table class="source">'
-        f"<caption>{caption}</caption><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    table = f'<table class="source"><tbody>{"".join(rows)}</tbody></table>'
+    return f"<h3>Source</h3>{scrolling(caption, table)}"
 
 
 def _around(marked: Sequence[int], last: int) -> list[int]:

@@ -34,6 +34,14 @@ def worded(text: str) -> str:
     return "<br>".join(_CODE.sub(r"<code>\1</code>", text_of(line)) for line in text.splitlines())
 
 
+def scrolling(caption: str, table: str) -> str:
+    """A table that scrolls by itself where the window is narrower; the words above it do not."""
+    said = text_of(caption)
+    return (
+        f'<p class="caption">{said}</p><div class="scroll" tabindex="0" role="group" aria-label="{said}">{table}</div>'
+    )
+
+
 def waterfall_svg(found: HeadroomReport, ident: str) -> str:
     """From the time now down to the achievable and the bound."""
     rows = waterfall(found)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.interpret.frontend.language.arguments import Shape, dtype_of
 from kernlint.interpret.frontend.values import Typed, shape_text, short
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Handler, takes
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
@@ -17,21 +17,17 @@ if TYPE_CHECKING:
     from kernlint.interpret.frontend.evaluator import FrontEnd
 
 
-def _dot(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "other")
+@takes("input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")
+def _dot(f: FrontEnd, node: cst.CSTNode, a: Any, b: Any, *rest: Any) -> Any:
     if not isinstance(a, Typed) or not isinstance(b, Typed):
         return Unknown("dot")
     for value in (a, b):
         if len(value.shape) not in (2, 3):
-            return f.fault(
-                "dot-shape",
-                node,
-                f"an operand of tl.dot has shape {shape_text(value.shape)}; it must have 2 or 3 dimensions",
-            )
+            text = f"an operand of tl.dot has shape {shape_text(value.shape)}; it must have 2 or 3 dimensions"
+            return f.fault("dot-shape", node, text)
     if len(a.shape) != len(b.shape):
-        return f.fault(
-            "dot-shape", node, f"the operands of tl.dot have shapes {shape_text(a.shape)} and {shape_text(b.shape)}"
-        )
+        text = f"the operands of tl.dot have shapes {shape_text(a.shape)} and {shape_text(b.shape)}"
+        return f.fault("dot-shape", node, text)
     k, other = a.shape[-1], b.shape[-2]
     shape: Shape = (*a.shape[:-1], b.shape[-1])
     if k is not None and other is not None and k != other:
@@ -39,7 +35,7 @@ def _dot(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return f.fault("dot-shape", node, text)
     _dot_types(f, a, b, node)
     _dot_least(f, a, b, node)
-    return _dot_result(f, a, shape, args, kwargs, node)
+    return _dot_result(f, a, shape, rest, node)
 
 
 def _dot_types(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
@@ -50,9 +46,8 @@ def _dot_types(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
     if refused:
         f.fault("dot-type", node, f"tl.dot takes no {short(refused[0])} operand")
     elif x != y and not {x.name, y.name} <= {"int8", "uint8"}:
-        f.fault(
-            "dot-type", node, f"the operands of tl.dot have types {short(x)} and {short(y)}; both must have one type"
-        )
+        text = f"the operands of tl.dot have types {short(x)} and {short(y)}; both must have one type"
+        f.fault("dot-type", node, text)
 
 
 def _dot_least(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
@@ -74,15 +69,13 @@ def _dot_least(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
             return
 
 
-def _dot_result(f: FrontEnd, a: Typed, shape: Shape, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    acc, out = argument(args, kwargs, 2, "acc"), argument(args, kwargs, 6, "out_dtype")
-    precision = argument(args, kwargs, 3, "input_precision")
+def _dot_result(f: FrontEnd, a: Typed, shape: Shape, given: tuple[Any, ...], node: cst.CSTNode) -> Any:
+    acc, precision, _, _, out = given
     if isinstance(precision, str) and f.target.vendor == "amd":
         allowed = ("tf32", "ieee", "bf16x3", "bf16x6") if f.target.arch == "gfx942" else ("ieee", "bf16x3", "bf16x6")
         if precision not in allowed:
-            f.fault(
-                "dot-precision", node, f"input_precision={precision!r} is not available on {f.target.arch}", precision
-            )
+            text = f"input_precision={precision!r} is not available on {f.target.arch}"
+            f.fault("dot-precision", node, text, precision)
     wanted = dtype_of(f, out, node) if out is not None else dt.FLOAT32
     dtype: Dtype | None
     if a.dtype is not None and a.dtype.is_integer:
@@ -102,11 +95,8 @@ def _dot_result(f: FrontEnd, a: Typed, shape: Shape, args: Args, kwargs: Kwargs,
             and len(acc.shape) == len(shape)
             and not all(x is None or y is None or x == y for x, y in zip(acc.shape, shape))
         ):
-            f.fault(
-                "dot-shape",
-                node,
-                f"the accumulator of tl.dot has shape {shape_text(acc.shape)}, its result {shape_text(shape)}",
-            )
+            text = f"the accumulator of tl.dot has shape {shape_text(acc.shape)}, its result {shape_text(shape)}"
+            f.fault("dot-shape", node, text)
         elif dtype is not None and acc.dtype is not None and acc.dtype != dtype and out is not None:
             f.fault("dot-type", node, f"the accumulator of tl.dot is {short(acc.dtype)}, its result {short(dtype)}")
     return f.block(dtype, shape, node)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import block_of
 from kernlint.interpret.frontend.values import Constexpr, Typed, shape_text
 from kernlint.interpret.python.arguments import Args, Kwargs
 from kernlint.interpret.values import Unknown
@@ -52,15 +51,12 @@ def range_of(f: FrontEnd, path: str, args: Args, kwargs: Kwargs, node: cst.Call)
         if static and isinstance(bound, Typed):
             f.fault("runtime-shape", node, "the bounds of tl.static_range must be compile-time constants")
             return Unknown("range")
-        value = block_of(bound)
+        value = f.operand(bound)
         if value is None:
             return Range(static, None, ())
         if value.shape and any(e != 1 for e in value.shape):
-            f.fault(
-                "loop-bound",
-                node,
-                f"a bound of {shown} is a block of shape {shape_text(value.shape)}; it must be one value",
-            )
+            text = f"a bound of {shown} is a block of shape {shape_text(value.shape)}; it must be one value"
+            f.fault("loop-bound", node, text)
         if value.pointer or value.is_float:
             f.fault("loop-bound", node, f"a bound of {shown} is {value}; it must be an integer")
         dtype = value.dtype if dtype is None or (value.dtype is not None and value.dtype.bits > dtype.bits) else dtype

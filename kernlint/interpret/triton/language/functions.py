@@ -23,22 +23,12 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-#: The first parameters of functions that are given operands; what follows them is read by name too.
+#: The first parameters of functions that are given any number of arguments; what follows them is read by name too.
 _LEADING: dict[str, tuple[str, ...]] = {
     "broadcast_to": ("input", "shape"),
-    "cdiv": ("x", "div"),
-    "clamp": ("x", "min", "max"),
-    "flip": ("x",),
-    "fma": ("x", "y", "z"),
-    "gather": ("src", "index"),
-    "next_power_of_2": ("n",),
-    "ravel": ("x",),
-    "softmax": ("x",),
-    "split": ("a",),
-    **dict.fromkeys(("broadcast", "cat"), ("input", "other")),
-    **dict.fromkeys(("interleave", "join"), ("a", "b")),
+    "broadcast": ("input", "other"),
     **dict.fromkeys(("maximum", "minimum"), ("x", "y")),
-    **dict.fromkeys("expand_dims full_like histogram permute reshape trans view zeros_like".split(), ("input",)),
+    **dict.fromkeys("full_like permute reshape trans view".split(), ("input",)),
 }
 
 
@@ -64,13 +54,10 @@ def call_function(
     k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool = False
 ) -> Any:
     """The result of ``tl.name(*args, **kwargs)``; noted as not followed when the arguments do not fit."""
-    recorder = k.recorder
-    if recorder is None:
-        return _answer(k, name, args, kwargs, node, method)
-    mark, before = recorder.mark, k.next_id
+    mark, before = k.recorder.mark, k.next_id
     result = _answer(k, name, args, kwargs, node, method)
     made = k.next_id if k.next_id != before else 0
-    return recorder.note(name, args, result, node, k.modules[-1], kwargs, mark, made)
+    return k.recorder.note(name, args, result, node, k.modules[-1], kwargs, mark, made)
 
 
 def _answer(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool) -> Any:

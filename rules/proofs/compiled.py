@@ -1,0 +1,118 @@
+"""Which code of a kernel is compiled, and by whom: conditions that constants decide, and decorators that may run the kernel otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import libcst as cst
+
+from kernlint.interpret.project import module_of, origin
+from kernlint.records import dataclass
+from kernlint.rules.finding import Context
+from kernlint.rules.proofs.jit_functions import Decorated, jit_functions
+from kernlint.rules.proofs.source_text import names_in
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+from kernlint.syntax.unreached import Constants
+from kernlint.workload import Launch, Span
+
+#: What runs kernels on the CPU, without the compiler's demands.
+_INTERPRETER = "triton.runtime.interpreter"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A branch of a kernel that is compiled only where ``test`` is ``taken``."""
+
+    test: cst.BaseExpression
+    taken: bool
+
+
+def never_compiled(context: Context, kernel: str, span: Span) -> str:
+    """The compile-time condition around ``span`` that no launch in view fulfils; empty where there is none."""
+    module = context.program.kernel
+    for function in jit_functions(module):
+        if function.name == kernel:
+            launches = [one for w in context.program.workloads() for one in w.launches() if one.kernel.name == kernel]
+            for choice in _choices(module, function, span):
+                if not any(_may_take(choice, launch, module) for launch in launches):
+                    return f"{'' if choice.taken else 'not '}{module.code(choice.test)}"
+    return ""
+
+
+def _choices(module: Module, function: Decorated, span: Span) -> Iterator[Choice]:
+    """The branches of compile-time conditions in ``function`` that ``span`` stands in."""
+    constants = _constants(module, function)
+    parameters = {p.name.value for p in (*function.node.params.params, *function.node.params.kwonly_params)}
+    for node in module.within(function.node.body, cst.If):
+        body, other = _covers(module, node.body, span), node.orelse is not None and _covers(module, node.orelse, span)
+        names = names_in(node.test)
+        absent = isinstance(node.test, cst.Comparison) and "None" in names and names - {"None"} <= parameters
+        if (body or other) and names and (absent or names - {"None", "True", "False"} <= constants):
+            yield Choice(node.test, body)
+
+
+def _constants(module: Module, function: Decorated) -> set[str]:
+    """The names in a kernel that are annotated as constants of its compilation."""
+    params = (*function.node.params.params, *function.node.params.kwonly_params)
+    annotated: list[tuple[cst.CSTNode, cst.Annotation | None]] = [(p.name, p.annotation) for p in params]
+    annotated += [(node.target, node.annotation) for node in module.within(function.node.body, cst.AnnAssign)]
+    return {
+        name.value
+        for name, annotation in annotated
+        if isinstance(name, cst.Name) and annotation is not None and "constexpr" in module.code(annotation.annotation)
+    }
+
+
+def _covers(module: Module, node: cst.CSTNode, span: Span) -> bool:
+    around = module.span(node)
+    return (around.line, around.column) <= (span.line, span.column) and span.end_line <= around.end_line
+
+
+def _may_take(choice: Choice, launch: Launch, module: Module) -> bool:
+    known = {**launch.arguments, **launch.constexprs}
+    values = {n: [v] for n, v in known.items() if n not in launch.open_constexprs and _plain(v)}
+    test = choice.test if choice.taken else cst.UnaryOperation(cst.Not(), choice.test)
+    return not Constants(module).never(test, values.get)
+
+
+def _plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def is_rewritten(context: Context, kernel: str) -> bool:
+    """Whether the module changes the source of a kernel before it is compiled, which is a template then."""
+    module = context.program.kernel
+    targets = [target.target for node in module.of(cst.Assign) for target in node.targets]
+    changed = [node for node in targets if isinstance(node, cst.Attribute) and node.attr.value in ("src", "_src")]
+    called = [call.func for call in module.of(cst.Call) if isinstance(call.func, cst.Attribute)]
+    changed += [node for node in called if node.attr.value == "_unsafe_update_src"]
+    return any(dotted_name(node.value) == kernel for node in changed)
+
+
+def run_otherwise(context: Context, kernel: str) -> str:
+    """The decorator of a kernel that may hand its launches to something else than Triton's compiler; empty where there is none."""
+    module = context.program.kernel
+    for function in jit_functions(module):
+        if function.name == kernel:
+            for name in function.origins:
+                if name and "triton" not in name.rpartition(".")[0].split(".") and _interprets(module.path, name):
+                    return name
+    return ""
+
+
+def _interprets(path: str, decorator: str) -> bool:
+    """Whether a decorator by this origin is of a package that is not in view, or of a module that knows Triton's interpreter."""
+    name = decorator.lstrip(".")
+    package, _, last = name.rpartition(".")
+    if not package:
+        return False
+    file = module_of(path, package, len(decorator) - len(name))
+    if file is None:
+        return True
+    where, _ = origin(str(file), last)
+    try:
+        return _INTERPRETER in Path(where).read_text("utf-8", "replace")
+    except OSError:
+        return False
