@@ -343,13 +343,15 @@ class Writing(Computation):
                 continue
             tile = TileWriter(work, "", buffer_of, self.sizes)
             if tile.chunks:
-                inner = [
-                    v for root in work.roots for v in root.value.walk() if v.op == "reduce" and id(v) not in stored
-                ]
+                before = stored - buffers.keys()
+                walked = (v for root in work.roots for v in root.value.walk(set(before)))
+                inner = [v for v in walked if v.op == "reduce" and id(v) not in stored]
                 inner += [root.target for root in work.roots if root.target.op == "reduce"]
                 deep = {id(v) for v in inner}
                 first = [v for v in inner if not any(id(o) in deep and o is not v for o in v.walk())]
-                return {id(v): in_parts(v, tile.chunks) for v in first if v.attributes["over"] == tile.over}
+                found = {id(v): in_parts(v, tile.chunks) for v in first if v.attributes["over"] == tile.over}
+                if found:
+                    return found
         return {}
 
     def _result(self, value: Value) -> str:
