@@ -4,10 +4,11 @@
     kernlint batch TASKS.jsonl -o RESULTS.jsonl --device rtx-4090 --scope call
     python benchmarks/judge_worth.py ROWS.jsonl RESULTS.jsonl [--markdown FILE]
 
-ROWS.jsonl has one object a line: path, reference, correct and, of correct ones, ref_ms and kernel_ms (RTX 4090); CHECKOUT holds the
-files that it names, and an ``id`` of RESULTS is such a path. Two questions: does the predicted speedup tell kernels that are faster
-than eager PyTorch from slower ones (area under the ROC curve: the chance that of one of each the faster one is ranked first), and how
-many samples of a task need not be run on a GPU if the best of those that are run is to be as good as the best of all.
+ROWS.jsonl (`benchmarks/llm_rows.jsonl`) has one object a line: path, reference, correct and, of correct ones, ref_ms and
+kernel_ms (RTX 4090); CHECKOUT holds the files that it names, and an ``id`` of RESULTS is such a path. Two questions: does the
+predicted speedup tell kernels that are faster than eager PyTorch from slower ones (area under the ROC curve: the chance that of
+one of each the faster one is ranked first), and how many samples of a task need not be run on a GPU if the best of those that are
+run is to be as good as the best of all.
 """
 
 from __future__ import annotations

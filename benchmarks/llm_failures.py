@@ -2,11 +2,11 @@
 
     python benchmarks/llm_failures.py ROWS CHECKOUT [--markdown FILE] [--list CLASS]
 
-ROWS is a file of JSON lines with path, reference, correct and (for what failed) failure: the class of the error that a run
-with Triton 3.3 on an RTX 4090 ended in. CHECKOUT holds the files. Each file is checked with `--target-triton 3.3
---device rtx-4090` and the rules about correctness and portability, and the one about shared memory. A failure is found when
-an error-level finding of one of the rules of its class is among the findings; "any error" also counts those of other rules,
-since a file may be wrong in more than one way.
+ROWS (`benchmarks/llm_rows.jsonl`) is a file of JSON lines with path, reference, correct and (for what failed) failure: the class
+of the error that a run with Triton 3.3 on an RTX 4090 ended in. CHECKOUT holds the files. Each file is checked with
+`--target-triton 3.3 --device rtx-4090` and the rules about correctness and portability, and the one about shared memory. A
+failure is found when an error-level finding of one of the rules of its class is among the findings; "any error" also counts those
+of other rules, since a file may be wrong in more than one way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ What a run with Triton 3.3 on an RTX 4090 ended in, for 723 kernels that languag
 which of these ends `kernlint check` tells from the source and its reference alone:
 
 ```console
-python benchmarks/llm_failures.py ROWS.jsonl CHECKOUT --markdown docs/llm-failures.md
+python benchmarks/llm_failures.py benchmarks/llm_rows.jsonl CHECKOUT --markdown docs/llm-failures.md
 ```
 
 """

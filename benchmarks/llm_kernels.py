@@ -2,9 +2,10 @@
 
     python benchmarks/llm_kernels.py ROWS.jsonl RESULTS.jsonl CHECKOUT [--markdown FILE]
 
-ROWS.jsonl has one object a line: path, reference, correct, ref_ms, kernel_ms (RTX 4090, triton 3.3); RESULTS.jsonl is what `kernlint
-batch` says of them (`judge_worth.py` has both commands), CHECKOUT holds the files. Slow is below half the speed of the PyTorch reference;
-found is a verdict of yes with a predicted speedup of at least 2x, or one without a number (compiling or tuning on every call).
+ROWS.jsonl (`benchmarks/llm_rows.jsonl`) has one object a line: path, reference, correct, ref_ms, kernel_ms (RTX 4090, triton
+3.3); RESULTS.jsonl is what `kernlint batch` says of them (`judge_worth.py` has both commands), CHECKOUT holds the files. Slow is
+below half the speed of the PyTorch reference; found is a verdict of yes with a predicted speedup of at least 2x, or one without a
+number (compiling or tuning on every call).
 """
 
 from __future__ import annotations
@@ -153,6 +154,7 @@ def report(rows: Sequence[Row]) -> str:
     fast = [r for r in rows if r.status == "ok" and not r.slow]
     lines = [f"{name}: {value}" for name, value in figures(rows)]
     lines += [
+        f"rules that find slow ones: {Counter(r.rule for r in slow if r.flagged).most_common()}",
         f"rules on slow ones: {Counter(r.rule for r in slow).most_common()}",
         f"rules on the others: {Counter(r.rule for r in fast).most_common()}",
         f"no verdict: {Counter(r.status[:60] for r in rows if r.status != 'ok').most_common(8)}",

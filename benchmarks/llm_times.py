@@ -2,9 +2,10 @@
 
     python benchmarks/llm_times.py ROWS.jsonl CHECKOUT [--tasks]
 
-ROWS.jsonl has one object a line: path, reference, correct and, of correct ones, ref_ms and kernel_ms (RTX 4090); CHECKOUT holds the files
-it names. The halves are of tasks, by their hash: 0 for mending, 1 for quoting. The times were taken in torch's deterministic mode, in
-which every ``torch.empty`` is filled, those inside some of ATen's functions too; the programs are also priced as they stand.
+ROWS.jsonl (`benchmarks/llm_rows.jsonl`) has one object a line: path, reference, correct and, of correct ones, ref_ms and
+kernel_ms (RTX 4090); CHECKOUT holds the files it names. The halves are of tasks, by their hash: 0 for mending, 1 for quoting. The
+times were taken in torch's deterministic mode, in which every ``torch.empty`` is filled, those inside some of ATen's functions
+too; the programs are also priced as they stand.
 """
 
 from __future__ import annotations

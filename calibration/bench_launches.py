@@ -137,13 +137,14 @@ PROGRAM_FILES = {
     "h200-walks.csv": ("walks",),
     "h200-uneven.csv": ("uneven",),
     "h200-survey.csv": ("survey",),
+    "h200-composites.csv": ("composites",),
 }
 #: Terms of these files that are fitted; of the others all are. The rest tells what the model makes of kernels that it never met.
 FITTED: Mapping[str, frozenset[str]] = {
     "h200-products.csv": frozenset({"depthwise"}), "h200-blends.csv": frozenset({"sort_rows"}), "h200-walks.csv": frozenset(),
 }  # fmt: skip
 #: Files of which every other row is fitted: the rest tells how far the model is off on what it has not seen of the same classes.
-HALVES = frozenset({"h200-uneven.csv", "h200-survey.csv"})
+HALVES = frozenset({"h200-uneven.csv", "h200-survey.csv", "h200-composites.csv"})
 UNSEEN_FILES = {name: PROGRAM_FILES[name] for name in (*FITTED, *sorted(HALVES))}
 #: Chains of one operation and formulas, which ``calibration/fit_arithmetic.py`` reads.
 ARITHMETIC_FILES = {"h100-arithmetic.csv": ("arithmetic",)}

@@ -40,6 +40,7 @@ FILES = {
     "h200-walks.csv": ("walks",),
     "h200-uneven.csv": ("uneven",),
     "h200-survey.csv": ("survey",),
+    "h200-composites.csv": ("composites",),
     "h200-again.csv": ("again",),
 }
 

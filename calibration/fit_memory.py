@@ -3,8 +3,8 @@
     python calibration/fit_memory.py [--folds 5] [--only NAME,NAME] [--dry-run]
 
 Data: ``calibration/facts/h100-micro.csv``, ``h100-micro-2.csv``, ``h100-spilling.csv``, ``h200-lanes.csv``, ``h100-scatter.csv``,
-``h200-grids.csv`` and every other row of ``h200-survey.csv`` and ``h200-uneven.csv`` (warm graph replays; rows whose indices are
-in an order are left out), and the rows of ``h100-stream.csv`` larger than L2.
+``h200-grids.csv`` and every other row of ``h200-survey.csv``, ``h200-uneven.csv`` and ``h200-composites.csv`` (warm graph replays;
+rows whose indices are in an order are left out), and the rows of ``h100-stream.csv`` larger than L2.
 Every constant is positive and is moved in its logarithm from its physical starting value, with a weak prior (a
 factor e^0.7 is one standard deviation) so that what the data cannot tell stays what it was. The loss is Huber-like on
 ln(predicted / measured). Error is judged on sizes the fit did not see: the sizes of each family are dealt into folds.
@@ -405,7 +405,7 @@ def main() -> None:
                     "h200-grids.csv",
                     "h200-products.csv (depthwise)",
                     "h200-blends.csv (sort_rows)",
-                    "h200-survey.csv, h200-uneven.csv (every other row)",
+                    "h200-survey.csv, h200-uneven.csv, h200-composites.csv (every other row)",
                 )
             ),
             "calibration/facts/h100-stream.csv (us, above L2)",

@@ -147,7 +147,7 @@ def row_loop(
         inner.append(reduce("sum", block) if each else arith(block))
         trip = tiles(cols, block)
         kind = "tl.range" if stages else "range"
-        body.append(Loop(index, kind, trip, tuple(inner), HERE, num_stages=stages, carried=True))
+        body.append(Loop(index, kind, trip, tuple(inner), HERE, num_stages=stages, carried=1 if each else block))
         if not each:
             body.append(reduce("sum", block))
     body.append(store(9, "y", dtypes.FLOAT32, (), PID))
@@ -190,7 +190,7 @@ def col_reduce(rows: int, cols: int, tile_rows: int, tile_cols: int) -> Launch:
     inner = (load(0, "x", dtypes.FLOAT32, shape, row * cols + column), arith(tile_rows * tile_cols))
     out = PID * tile_cols + LANE
     body = (
-        Loop(0, "range", tiles(rows, tile_rows), inner, HERE, carried=True),
+        Loop(0, "range", tiles(rows, tile_rows), inner, HERE, carried=tile_rows * tile_cols),
         reduce("sum", *shape, axis=0),
         store(1, "y", dtypes.FLOAT32, (tile_cols,), out),
     )
@@ -242,7 +242,7 @@ def scalar_chain(rows: int, steps: int) -> Launch:
         store(1, "y", dtypes.FLOAT32, (), where),
     )
     arguments = {"x": tensor("x", dtypes.FLOAT32, rows, steps), "y": tensor("y", dtypes.FLOAT32, rows, steps)}
-    return launch("chain", (Loop(0, "range", steps, inner, HERE, carried=True),), (rows,), arguments, 4)
+    return launch("chain", (Loop(0, "range", steps, inner, HERE, carried=1),), (rows,), arguments, 4)
 
 
 def block_scan(rows: int, steps: int, block: int) -> Launch:
@@ -258,7 +258,7 @@ def block_scan(rows: int, steps: int, block: int) -> Launch:
     )
     arguments = {"x": tensor("x", dtypes.FLOAT32, rows, steps), "y": tensor("y", dtypes.FLOAT32, rows, steps)}
     trip = tiles(steps, block)
-    return launch("scan", (Loop(0, "range", trip, inner, HERE, carried=True),), (rows,), arguments, 4)
+    return launch("scan", (Loop(0, "range", trip, inner, HERE, carried=1),), (rows,), arguments, 4)
 
 
 # -- the fact files ---------------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ python tools/doc_outputs.py            write the outputs anew
 python tools/doc_outputs.py --check    exit with 1 where a page shows something else
 
 A page that holds the line MARK takes part. In it each fenced block of Python with a title is a file of that name, and of each block
-called `console` the lines that begin with "$ kernlint" or "$ sed" are run by bash, in order and in one folder, which has the fixtures,
-sets and tests too; what they print, on both streams, is the rest of the block. `kernlint verify` runs code and takes its time: `--without
+called `console` the lines that begin with "$ kernlint" or "$ sed" are run by bash, in order and in one folder, which has the fixtures
+and tests too; what they print, on both streams, is the rest of the block. `kernlint verify` runs code and takes its time: `--without
 verify` leaves it as it is.
 """
 
@@ -33,7 +33,7 @@ def pages() -> list[Path]:
 
 def rewritten(text: str, folder: Path, without: tuple[str, ...] = ()) -> str:
     """The page ``text`` with the outputs that its commands have in ``folder``, where its files are written."""
-    for name in ("evals", "fixtures", "tests"):
+    for name in ("fixtures", "tests"):
         (folder / name).symlink_to(ROOT / name)
 
     def block(match: re.Match[str]) -> str:

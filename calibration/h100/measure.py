@@ -27,6 +27,7 @@ import attention
 import blends
 import columns
 import compiled
+import composites
 import elementwise
 import fma
 import forms
@@ -79,6 +80,7 @@ MICRO_FILES = {
     "walks": ("h200-walks.csv", "h200-walks-binaries.csv"),
     "uneven": ("h200-uneven.csv", "h200-uneven-binaries.csv"),
     "survey": ("h200-survey.csv", "h200-survey-binaries.csv"),
+    "composites": ("h200-composites.csv", "h200-composites-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
@@ -91,6 +93,7 @@ ALONE |= {
     "walks": walks,
     "uneven": uneven,
     "survey": survey,
+    "composites": composites,
     "again": again,
 }
 #: Modules beside which torch operations are timed, and every how many of them.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True, max=1e6),
     default=60.0,
     show_default=True,
-    metavar="S",
+    metavar="SECONDS",
     help="Seconds that one row may take.",
 )
 @click.option(
@@ -57,7 +57,7 @@ def batch(
     engine: str,
     afresh: bool,
 ) -> None:
-    """Judge every row of TASKS, a file of JSON Lines or Parquet (needs kernlint[batch]).
+    """Judge every row of TASKS, a file of JSON Lines, or of Parquet with kernlint[batch].
 
     Columns: source, and where there are any id, reference, device and set. Nothing of the programs is run; one that crashes the
     analysis, or takes too long, costs its row. Results stand in the order of the rows, one flat record each (`kernlint schema

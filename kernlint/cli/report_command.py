@@ -40,7 +40,7 @@ _STDOUT = "-"
     type=click.FloatRange(min=0, min_open=True, max=1e6),
     default=180.0,
     show_default=True,
-    metavar="S",
+    metavar="SECONDS",
     help="Seconds that one file may take.",
 )
 def report(

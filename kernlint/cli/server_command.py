@@ -9,12 +9,13 @@ import click
 
 import kernlint
 from kernlint.errors import UsageError
+from kernlint.links import DOCS
 
 
-@click.command()
+@click.command(epilog=f"Settings of editors: {DOCS}editor/")
 @click.option("--stdio", is_flag=True, help="Ignored: there is no other way; some editors say it anyway.")
 def server(stdio: bool) -> None:
-    """Serve an editor: the Language Server Protocol over standard input and output (docs/editor.md).
+    """Serve an editor: the Language Server Protocol over standard input and output.
 
     Needs pip install 'kernlint[lsp]'.
     """
@@ -26,9 +27,9 @@ def server(stdio: bool) -> None:
     lsp.run(folder)
 
 
-@click.command()
+@click.command(epilog=f"Tools and a loop that calls them: {DOCS}mcp/")
 def mcp() -> None:
-    """Serve an agent: the Model Context Protocol over standard input and output (docs/mcp.md).
+    """Serve an agent: the Model Context Protocol over standard input and output.
 
     Needs pip install 'kernlint[mcp]'.
     """

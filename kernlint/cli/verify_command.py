@@ -42,7 +42,14 @@ _PATIENCE = 8
     "computed in (tf32, float16, bfloat16, float8_e4m3fn, float8_e5m2).  [default: as the fix declares; for --fixed reordered, "
     "or changed where formats are new]",
 )
-@click.option("--timeout", type=click.FloatRange(min=1), default=180.0, show_default=True, metavar="S", help="Seconds.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=180.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long it may take.",
+)
 @click.option("--memory", type=click.IntRange(min=64), metavar="MB", help="Host memory of all processes together.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict with `details.verification` filled.")
 @click.option("--update", is_flag=True, help="As --json, with the measured speedup in place of the predicted one.")
@@ -64,7 +71,7 @@ def verify(
 ) -> None:
     """Prove a change: run the kernel before and after it, and the reference.
 
-    The one command that runs the code it is given, in a child process with limits. Status 0: it ran, is correct, and not
+    It runs the code that it is given, in a child process with limits. Status 0: it ran, is correct, and not
     slower where it was timed; 1: incorrect, slower, failed, not checkable, or only compiled; 2: wrong usage, or torch or
     Triton is missing. Progress goes to standard error.
     """

@@ -14,7 +14,7 @@ from functools import lru_cache
 from kernlint.cost.fitted import fitted
 from kernlint.records import dataclass
 from kernlint.workload import Compute, Dtype
-from kernlint.workload.dtype import find
+from kernlint.workload.dtype import FLOAT32, find
 
 #: Operations that take the instructions of another one.
 _SAME: Mapping[str, str] = {
@@ -84,6 +84,12 @@ def slots_of(op: str, dtype: Dtype) -> float:
     row = operations().prices.get(dtype.name, {})
     found = row.get(op) or row.get(_SAME.get(op, ""))
     return found.slots if found is not None else 1.0
+
+
+def slots_of_node(node: Compute) -> float:
+    """Slots of ``node`` for an element; what has no price is an instruction, or takes what ``exp`` does."""
+    found = operations().price(node)
+    return found.slots if found is not None else slots_of("exp", FLOAT32) if node.kind == "special" else 1.0
 
 
 def on_special_unit(node: Compute) -> bool:

@@ -51,6 +51,7 @@ class StepCounts:
     smem_cycles: float
     exchanges: float
     synchronous: float
+    work_cycles: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class LoopCounts:
     special_cycles: float
     spill_cycles: float
     epilogue_cycles: float
+    edge_work_cycles: float
     dram_us: float
     launch_rate_us: float
     clock_mhz: float
@@ -156,6 +158,8 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
         smem_cycles=smem_bytes / _SMEM_BYTES_PER_CYCLE,
         exchanges=float(exchanged),
         synchronous=float(is_synchronous(step.a, a_shuffle) or is_synchronous(step.b, b_shuffle)),
+        work_cycles=(elements_a * step.a.work * warps_n + elements_b * step.b.work * (warps_m if path == "mma" else 1))
+        / _LANES,
     )
 
 
@@ -245,6 +249,7 @@ def count_loop(loop: DotLoop, device: Device) -> LoopCounts:
         special_cycles=loop.special_elements_per_iteration / _SPECIAL_PER_CYCLE,
         spill_cycles=spilled_bytes(loop, device) / _SMEM_BYTES_PER_CYCLE,
         epilogue_cycles=loop.epilogue_bytes / programs / _L2_BYTES_PER_CYCLE,
+        edge_work_cycles=loop.edge_work / _LANES,
         dram_us=_dram_bytes(loop, slots) / (device.memory_bandwidth_gb_per_s * 1e3 * _DRAM_EFFICIENCY),
         launch_rate_us=programs * _LAUNCH_NS_PER_PROGRAM * 1e-3 * _MEASURED_MHZ / device.boost_clock_mhz,
         clock_mhz=device.boost_clock_mhz,
@@ -258,7 +263,7 @@ NO_STEP = StepCounts(
     *("none", "K", *("none",) * 5),
     tensor_cycles=0.0, fma_cycles=0.0, operand_cycles=0.0, accumulators_per_thread=0.0, a_convert_cycles=0.0, b_convert_cycles=0.0,
     a_shuffle_cycles=0.0, b_shuffle_cycles=0.0, b_shuffle_columns=64.0, b_shuffle_narrow=0.0, smem_cycles=0.0,
-    exchanges=0.0, synchronous=0.0,
+    exchanges=0.0, synchronous=0.0, work_cycles=0.0,
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from kernlint import work
 from kernlint.cost import gathers
-from kernlint.cost.arithmetic import operations
+from kernlint.cost.arithmetic import operations, slots_of_node
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dot_lowering import fed_class
@@ -171,7 +171,11 @@ def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
     inside = _nodes_inside(launch.kernel.body, dot_loops)
     loop_loads = {node.id for node in inside if isinstance(node, Load)}
     loads = {node.id: node for node in inside if isinstance(node, Load)} if inner else {}
-    steps = _once_each([f.dot for f in members], [_step(f.dot, loads) for f in members])
+    dots = [f.dot for f in members]
+    body = members[0].loops[-1].body if members[0].loops else launch.kernel.body
+    # Without a loop, operands are worked on as they were loaded, each element once.
+    made = _work_on_operands(dots, body) if inner is not None else {}
+    steps = _once_each(dots, [_step(dot, loads, made) for dot in dots])
 
     unique = loaded = epilogue = 0.0
     seen: dict[str, float] = {}
@@ -182,7 +186,9 @@ def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
         else:
             epilogue += access.moved_bytes * _write_penalty(access)
     unique = sum(seen.values())
-    alu, special = _arithmetic(launch.kernel.body, members[0].loops, moved)
+    alu, special = _arithmetic(
+        [node for node in body if not (isinstance(node, Compute) and node.elements in made)], moved
+    )
     grid_m, grid_n, grouped, rows_first = _order(launch, members[0].dot, moved)
     return DotLoop(
         programs=max(1, moved.programs),
@@ -202,6 +208,9 @@ def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
         special_elements_per_iteration=special,
         most_iterations=_most_iterations(members[0].loops, launch),
         masked=not loads or any(load.mask is not None for load in loads.values()),
+        edge_work=_work_outside(launch.kernel.body, {key[-1] for key in groups if key}, moved)
+        if inner is not None
+        else 0.0,
         entries=max(1.0, members[0].executions / moved.trips.get(inner.id, 1.0)) if inner is not None else 1.0,
     )
 
@@ -278,11 +287,45 @@ def _loads_plain(inner: Loop, loads: set[int]) -> bool:
     return True
 
 
-def _step(dot: Dot, loop_loads: Mapping[int, Load]) -> DotStep:
+def _work_outside(body: Sequence[Node], innermost: set[int], moved: Traffic) -> float:
+    """Instructions on single elements that a program has outside the loops around its dots, ``innermost``."""
+    total = 0.0
+    for node in body:
+        if isinstance(node, Compute):
+            total += node.elements * slots_of_node(node)
+        elif isinstance(node, Reduce):
+            total += math.prod(node.shape)
+        elif isinstance(node, Loop) and node.id not in innermost:
+            total += moved.trips.get(node.id, 1.0) * _work_outside(node.body, innermost, moved)
+        elif isinstance(node, Branch):
+            total += sum(share * _work_outside(arm, innermost, moved) for arm, share in moved.arms(node))
+    return total
+
+
+def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, float]:
+    """Instructions that make an element of the operands that ``body`` computes from what it loads, by the elements of these; what one
+    dot makes of the result of another is no such operand."""
+    sizes: list[int] = []
+    loads = {node.id for node in body if isinstance(node, Load)}
+    for dot in dots:
+        for operand, elements in ((dot.a, dot.m * dot.k), (dot.b, dot.k * dot.n)):
+            others = (other for other in dots if other is not dot)
+            made = not operand.direct and operand.loads & loads
+            if made and not any(o.a.loads | o.b.loads <= operand.loads for o in others):
+                sizes.append(elements)
+    # Of operands of one size each has its share.
+    return {
+        size: sum(slots_of_node(node) for node in body if isinstance(node, Compute) and node.elements == size)
+        / sizes.count(size)
+        for size in sizes
+    }
+
+
+def _step(dot: Dot, loop_loads: Mapping[int, Load], work: Mapping[int, float]) -> DotStep:
     m, n, k = (max(1, extent) for extent in (dot.m, dot.n, dot.k))
     return DotStep(
         m=m * max(1, dot.batch), n=n, k=k,
-        a=_operand(dot.a, loop_loads), b=_operand(dot.b, loop_loads),
+        a=_operand(dot.a, loop_loads, m * k, work), b=_operand(dot.b, loop_loads, k * n, work),
         precision=dot.precision, out=dot.out,
     )  # fmt: skip
 
@@ -302,13 +345,15 @@ def _once_each(dots: Sequence[Dot], steps: Sequence[DotStep]) -> tuple[DotStep, 
     return tuple(marked)
 
 
-def _operand(operand: Operand, loop_loads: Mapping[int, Load]) -> DotOperand:
-    """``loop_loads`` are the loads of the loop by id: an operand from one of them is loaded anew each iteration."""
+def _operand(operand: Operand, loop_loads: Mapping[int, Load], elements: int, work: Mapping[int, float]) -> DotOperand:
+    """``loop_loads`` are the loads of the loop by id: an operand from one of them is loaded anew each iteration. ``work`` as of
+    :func:`_work_on_operands`."""
     own = [loop_loads[id] for id in operand.loads if id in loop_loads]
     reload = bool(own)
     vector = min((vector_bytes(load) for load in own), default=16)
     if not operand.direct:
-        return DotOperand(operand.dtype, operand.dtype, None, reload, vector)
+        memory = next((load.dtype for load in own if load.elements == elements), operand.dtype)
+        return DotOperand(memory, operand.dtype, None, reload, vector, work=work.get(elements, 0.0))
     k_major = operand.k_major
     if k_major is None:
         # Neither stride is known to be one: strided along both axes, else taken as the better layout.
@@ -344,13 +389,12 @@ def _counts_once(node: Compute) -> bool:
     return node.dtype.is_float and node.dtype.bits <= 32
 
 
-def _arithmetic(body: tuple[Node, ...], loops: tuple[Loop, ...], moved: Traffic) -> tuple[float, float]:
-    """(plain, special) elements per innermost iteration, casts of operands left out (the dot model has them). A function
+def _arithmetic(body: Sequence[Node], moved: Traffic) -> tuple[float, float]:
+    """(plain, special) elements of an iteration, casts of operands left out (the dot model has them). A function
     that takes longer than ``exp`` counts as more elements of it, double precision and integers as more fp32 elements."""
-    inner = loops[-1].body if loops else body
     measured = operations()
     plain = special = 0.0
-    for node in inner:
+    for node in body:
         if isinstance(node, Compute):
             if node.kind == "special":
                 special += node.elements * measured.times(node, "exp")
@@ -362,7 +406,7 @@ def _arithmetic(body: tuple[Node, ...], loops: tuple[Loop, ...], moved: Traffic)
                 elements *= extent
             plain += elements
         elif isinstance(node, Loop):
-            p, s = _arithmetic(node.body, (), moved)
+            p, s = _arithmetic(node.body, moved)
             trip = moved.trips.get(node.id, 1.0)
             plain, special = plain + p * trip, special + s * trip
     return plain, special

@@ -16,7 +16,8 @@ class DotOperand:
     instruction may load: 16, or less where the compiler cannot prove that rows start at multiples of 16 elements (a
     stride that is no multiple of 16 leaves single elements, ``K // 4`` a quarter of K's own divisor, 16). ``scattered``
     says that neighbours along both axes lie in different sectors. ``again`` says that an earlier dot of the iteration takes
-    the same tile, so that it is loaded, cast and kept once.
+    the same tile, so that it is loaded, cast and kept once. ``work`` are the fp32 instructions that make an element of an operand
+    that is computed from what the iteration loads: each warp that needs the element makes it.
     """
 
     memory_dtype: Dtype
@@ -26,6 +27,7 @@ class DotOperand:
     vector_bytes: int = 16
     scattered: bool = False
     again: bool = False
+    work: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class DotLoop:
     what is read and written outside the loop, summed over programs. ``grid_m`` and ``grid_n`` are the tiles of one
     output matrix along each axis (0: not known), ``grouped`` says that programs walk it in L2-friendly groups, ``rows_first`` that
     programs next to one another work on tiles below one another (else beside). ``entries`` is how often a program comes to the
-    innermost loop, whose pipeline starts anew each time.
+    innermost loop, whose pipeline starts anew each time, ``edge_work`` the fp32 instructions of a program outside of it.
     """
 
     programs: int
@@ -76,3 +78,4 @@ class DotLoop:
     masked: bool = True
     rows_first: bool = False
     entries: float = 1.0
+    edge_work: float = 0.0

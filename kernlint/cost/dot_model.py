@@ -124,7 +124,7 @@ def cycles_of_step(counts: StepCounts, loop: LoopCounts, constants: Constants) -
         * (1 + c.narrow * counts.b_shuffle_narrow)
         * (counts.b_shuffle_columns / 64) ** c.shuffle_growth[counts.b_shuffle_key]
     )
-    arithmetic = fma + convert * repeat
+    arithmetic = fma + convert * repeat + counts.work_cycles
     return StepCycles(
         tensor=counts.tensor_cycles * c.tensor[counts.tensor_key],
         issue=arithmetic + shuffle + c.instructions[counts.step_key] * repeat,
@@ -170,7 +170,9 @@ def terms_of_loop(cycles: StepCycles, loop: LoopCounts, constants: Constants) ->
     busy = loop.iterations * programs
     # The tiles of a pipeline are on their way before the first turn; without one each turn waits for its own.
     ahead = 1 + loop.pipelined * (c.first - 1)
-    edges = waves * (c.fill + memory + ahead * load) + programs * loop.epilogue_cycles * c.store
+    edges = waves * (c.fill + memory + ahead * load) + programs * (
+        loop.epilogue_cycles * c.store + loop.edge_work_cycles
+    )
     us = (looped + edges) / loop.clock_mhz
     us = (us**4 + dram_us**4 + loop.launch_rate_us**4) ** 0.25
     return {

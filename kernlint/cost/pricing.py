@@ -15,6 +15,7 @@ from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.probe import ASSUMED_TRIP
 from kernlint.records import dataclass
 from kernlint.workload import Expr, HostSync, Launch, Repeat, Size, Step, Tensor, TorchOp
+from kernlint.workload.steps import walk_steps
 
 #: Steps looked back at for the last use of a tensor.
 _LOOK_BACK = 64
@@ -116,19 +117,16 @@ class Pricer:
 def _touched(step: Step) -> dict[int, float]:
     """Bytes of cache per storage that ``step`` takes; a loop's body counts once."""
     touched: dict[int, float] = {}
-    if isinstance(step, Launch):
-        touched.update(
-            (storage, size)
-            for storage, size in traffic(step.original).held_storages(step).items()
-            if isinstance(storage, int)
-        )
-    elif isinstance(step, TorchOp) and step.kind != "alloc":
-        for tensor in (*step.reads, *step.writes):
-            touched[tensor.storage.id] = max(touched.get(tensor.storage.id, 0.0), float(tensor.nbytes or 0))
-    elif isinstance(step, Repeat):
-        for inner in step.body:
-            for storage, size in _touched(inner).items():
-                touched[storage] = max(touched.get(storage, 0.0), size)
+    for inner, _ in walk_steps((step,)):
+        if isinstance(inner, Launch):
+            held = traffic(inner.original).held_storages(inner).items()
+            sizes = [(storage, size) for storage, size in held if isinstance(storage, int)]
+        elif isinstance(inner, TorchOp) and inner.kind != "alloc":
+            sizes = [(tensor.storage.id, float(tensor.nbytes or 0)) for tensor in (*inner.reads, *inner.writes)]
+        else:
+            continue
+        for storage, size in sizes:
+            touched[storage] = max(touched.get(storage, 0.0), size)
     return touched
 
 

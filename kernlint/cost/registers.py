@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from kernlint.cost.layout import Layout
 from kernlint.records import dataclass
-from kernlint.workload import Branch, Compute, Load, Loop, Node, Reduce
+from kernlint.workload import Atomic, Branch, Dtype, Load, Loop, Node, Reduce, Store
 
 #: Registers a thread needs beside its tiles: addresses, indices, the stack. ptxas takes 28 where it has them.
 BASE = 12.0
@@ -26,6 +26,8 @@ _LATER_SCALARS = 0.75
 #: The same for the terms of a product (they are summed as they are made) and for its outputs before the last step.
 _TERMS = 0.48
 _OUTPUTS = 0.9
+#: Up to here loads are moved ahead of what uses them.
+_ROOM = 200.0
 #: Registers needed from which ptxas keeps the whole tile in memory: measured between 320 and 480.
 COLLAPSE = 400.0
 
@@ -54,33 +56,34 @@ class TileSizes:
         raise NotImplementedError
 
 
-def pressures(body: tuple[Node, ...], sizes: TileSizes, loops: tuple[Loop, ...] = ()) -> Iterator[Pressure]:
-    """The :class:`Pressure` of ``body`` and of every loop in it."""
+def pressures(
+    body: tuple[Node, ...], sizes: TileSizes, loops: tuple[Loop, ...] = (), before: tuple[Load, ...] = ()
+) -> Iterator[Pressure]:
+    """The :class:`Pressure` of ``body`` and of every loop in it. ``before`` are the loads that stand before the loop of ``body``."""
     flat = list(_flat(body))
     largest = max((load.elements for load in flat if isinstance(load, Load)), default=1) or 1
     reductions = [node for node in flat if isinstance(node, Reduce)]
     products = [node for node in reductions if len(node.shape) > 2 and math.prod(node.shape) > 2 * largest]
-    product_elements = {math.prod(node.shape) for node in products}
     words = 0.0
     need = 0.0
     last = max((index for index, node in enumerate(flat) if isinstance(node, Reduce)), default=-1)
     for index, node in enumerate(flat):
         if isinstance(node, Load):
-            own = node.elements / sizes.threads
+            own = node.elements * _words(node.dtype) / sizes.threads
             if index < last:
                 words += own
                 need += _HELD * own
             else:
                 need += own * (_LATER_VECTORS if sizes.whole_vectors(node) else _LATER_SCALARS)
+    around = sum(load.elements * _words(load.dtype) for load in before) / sizes.threads
+    around += loops[-1].carried / sizes.threads if loops else 0.0
     if last < 0:
-        # Nothing waits: of several loads only the largest is counted as held.
-        words = largest / sizes.threads
-        need = max(need, _HELD * words)
-    if loops and loops[-1].carried:
-        arith = [node.elements for node in flat if isinstance(node, Compute) and node.elements not in product_elements]
-        carried = max(arith, default=0) / sizes.threads
-        if carried > words:
-            need, words = need + _HELD * (carried - words), carried
+        # Nothing waits: of several loads only the largest is counted as held, where there is room for it.
+        held = largest / sizes.threads
+        need = max(need, _HELD * held, _HELD * around, min(_HELD * (around + held), _ROOM))
+        words = max(held, around)
+    else:
+        need, words = need + _HELD * around, words + around
     passes = 1.0
     for product in products:
         layout = sizes.layout(product.shape)
@@ -92,12 +95,29 @@ def pressures(body: tuple[Node, ...], sizes: TileSizes, loops: tuple[Loop, ...] 
         if of_product > need:
             need, words, passes = of_product, float(terms), 1.0 + steps
     yield Pressure(BASE + need, words, loops, passes)
+    loads = before
     for node in body:
-        if isinstance(node, Loop):
-            yield from pressures(node.body, sizes, (*loops, node))
+        if isinstance(node, Load):
+            loads = (*loads, node)
+        elif isinstance(node, Loop):
+            used = _used(node.body)
+            yield from pressures(node.body, sizes, (*loops, node), tuple(load for load in loads if load.id in used))
         elif isinstance(node, Branch):
             for arm in node.arms:
-                yield from (p for p in pressures(arm, sizes, loops) if len(p.loops) > len(loops))
+                yield from (p for p in pressures(arm, sizes, loops, loads) if len(p.loops) > len(loops))
+
+
+def _used(body: tuple[Node, ...]) -> frozenset[int]:
+    """The loads that reductions and stores of ``body`` depend on."""
+    found: frozenset[int] = frozenset()
+    for node in body:
+        if isinstance(node, Loop):
+            found |= _used(node.body)
+        elif isinstance(node, Branch):
+            found = found.union(*map(_used, node.arms))
+        elif isinstance(node, (Reduce, Store, Atomic)):
+            found |= node.depends
+    return found
 
 
 def _flat(body: tuple[Node, ...]) -> Iterator[Node]:
@@ -108,3 +128,8 @@ def _flat(body: tuple[Node, ...]) -> Iterator[Node]:
                 yield from _flat(arm)
         elif not isinstance(node, Loop):
             yield node
+
+
+def _words(dtype: Dtype) -> int:
+    """Registers of an element, which narrow types are widened to when they are worked on."""
+    return 2 if dtype.bits == 64 else 1

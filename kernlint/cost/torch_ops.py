@@ -363,6 +363,8 @@ def _library(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, floa
     bytes_moved = sum(_bytes(tensor) for tensor in (*op.reads, *op.writes))
     share = c.rates[f"{op.kind}_{'half' if dtype is not None and dtype.bits <= 16 else 'single'}_efficiency"]
     floor = c.rates[f"{op.kind}_floor_us"]
+    if op.kind == "rnn":
+        floor += op.dims.get("steps", 0) * c.rates["rnn_gate_us"]  # one step waits for the one before
     if op.kind == "attention":
         if op.dims.get("causal"):
             share *= c.rates["attention_causal_share"]

@@ -161,9 +161,9 @@ class HeldWriter:
             start = f"tl.program_id(1).to(tl.int64) * {block} + " if one == classes.tiled else ""
             self.lines.append(f"{name} = {start}tl.arange(0, {block})")
             classes.places[one] = name
-            extent = classes.extent(one)
-            if extent.value is None or extent.value % block:
-                classes.masks[one] = f"({name}%s < {wrapped(self.printer.expression(extent), 5)})"
+            length = classes.extent(one)
+            if length.value is None or length.value % block:
+                classes.masks[one] = f"({name}%s < {wrapped(self.printer.expression(length), 5)})"
         return tuple(grid)
 
     def _shape(self, value: Value, kept: Sequence[int]) -> str:

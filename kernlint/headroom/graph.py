@@ -8,7 +8,7 @@ results need which of its operands. The form decides what may share a kernel (:m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from kernlint.cost.traffic.accesses import traffic
@@ -17,7 +17,7 @@ from kernlint.cost.traffic.reuse import footprints as distinct_bytes
 from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Expr, Launch, Repeat, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload import dtype as dt
-from kernlint.workload.steps import MORE_THAN_A_COPY
+from kernlint.workload.steps import MORE_THAN_A_COPY, walk_steps
 
 #: Each result needs the operand elements at its own place, or at a permuted one.
 MAP = "map"
@@ -204,33 +204,21 @@ def trips_of(repeat: Repeat) -> float:
 
 def carries(repeat: Repeat) -> bool:
     """Whether a round of the loop reads what an earlier round wrote."""
-    made = {t.storage.id for step in repeat.earlier or () for t in _written(step)}
+    made = {t.storage.id for step, _ in walk_steps(repeat.earlier or ()) for t in _used(step)[1]}
     own: set[int] = set()
-    for step in repeat.body:
-        if any(t.storage.id in made and t.storage.id not in own for t in _read(step)):
+    for step, _ in walk_steps(repeat.body):
+        read, written = _used(step)
+        if any(t.storage.id in made and t.storage.id not in own for t in read):
             return True
-        own |= {t.storage.id for t in _written(step)}
+        own |= {t.storage.id for t in written}
     return False
 
 
-def _read(step: Step) -> Iterator[Tensor]:
+def _used(step: Step) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    """The tensors that ``step`` itself reads and writes."""
     if isinstance(step, TorchOp):
-        yield from step.reads
-    elif isinstance(step, Launch):
-        yield from launched(step)[0]
-    elif isinstance(step, Repeat):
-        for inner in step.body:
-            yield from _read(inner)
-
-
-def _written(step: Step) -> Iterator[Tensor]:
-    if isinstance(step, TorchOp):
-        yield from step.writes
-    elif isinstance(step, Launch):
-        yield from launched(step)[1]
-    elif isinstance(step, Repeat):
-        for inner in step.body:
-            yield from _written(inner)
+        return step.reads, step.writes
+    return launched(step) if isinstance(step, Launch) else ((), ())
 
 
 def launched(launch: Launch) -> tuple[list[Tensor], list[Tensor]]:

@@ -128,7 +128,7 @@ def _tiled(
     for operand, source, count in ((operands[0], types[0], tile_m * tile_k), (operands[1], types[1], tile_k * tile_n)):
         if source != operand.dtype:
             inner.append(Compute("cast", count, operand.dtype, span))
-    loop = Loop(1, "range", math.ceil(deep / tile_k), (*inner, product), span, None, True)
+    loop = Loop(1, "range", math.ceil(deep / tile_k), (*inner, product), span, None, tile_m * tile_n)
     arguments: dict[str, Tensor] = {"a": _typed(left.tensor, types[0]), "b": _typed(right.tensor, types[1])}
     after: list[KernelNode] = [loop]
     programs = grid_m * grid_n * batch

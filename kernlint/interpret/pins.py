@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +13,12 @@ from kernlint.records import replace
 
 #: Files that name what a project needs; of an installed package that is its metadata.
 _NAMED = (
-    "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "*.dist-info/METADATA", "environment*.y*ml", "README*",
+    "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "*.dist-info/METADATA",
+    "environment*.y*ml", "README*",
 )  # fmt: skip
 #: What stands in the topmost folder of a project.
 _TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-_HIGHEST, _LONGEST, _MOST = 8, 200_000, 8
+_HIGHEST, _LONGEST, _MOST = 8, 200_000, 16
 
 #: Releases of torch and the Triton that each is built with; the last stands for all that are newer.
 _BUILT_WITH = {
@@ -96,11 +96,7 @@ def requirement_files(path: str) -> Iterator[Path]:
 @lru_cache(maxsize=1024)
 def _files_in(folder: Path, mtime_ns: int) -> tuple[Path, ...]:
     """Those of one folder, as it was at a time."""
-    names = sorted(os.listdir(folder))
-    found = []
-    for named in _NAMED:
-        first, *below = named.split("/")
-        found += [folder.joinpath(name, *below) for name in fnmatch.filter(names, first)][:_MOST]
+    found = [path for named in _NAMED for path in sorted(folder.glob(named))[:_MOST]]
     return tuple(found)
 
 

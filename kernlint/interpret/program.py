@@ -235,6 +235,8 @@ class Program:
         )
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
+        if self._earlier is not None:
+            other._earlier = self._earlier.for_another_call()
         told = other._resolved  # what the user says of sizes
         if constants:
             other._resolved = {**told, **(sizes or {})}

@@ -25,19 +25,25 @@ _PYTHON = frozenset({"python", "ipython", "python3"})
 #: How findings name lines.
 _LINES = re.compile(r"\b(?P<word>lines?) (?P<numbers>[1-9]\d*(?:(?:, | and | to )[1-9]\d*)*)\b")
 
+_VARIABLE = re.compile(r"([^\W\d]\w*)\b[^=(]*=(?!=)")
+#: Runs a script with the variables of the notebook.
+_IN_NAMESPACE = re.compile(r"%run\b[^\n]*\s-\w*i")
+
 
 @dataclass(frozen=True)
 class Notebook:
     """``text`` is the code of all cells, one after the other as Jupyter would run them; ``starts`` holds, for each
     cell in it, its number (from 1, of all cells) and the line of ``text`` that it begins at. ``magics`` are the lines
     that are not Python, by the number of the line of ``text`` that stands for each. ``broken`` is the first cell that is
-    not Python, with the reason; it is not in ``text``. ``raw`` is the JSON that all of this was read from."""
+    not Python, with the reason; it is not in ``text``. ``raw`` is the JSON that all of this was read from, ``unread`` what
+    of its code is not in ``text``."""
 
     text: str
     starts: tuple[tuple[int, int], ...]
     broken: tuple[Place, str] | None = None
     magics: Mapping[int, str] = field(default_factory=dict)
     raw: str = ""
+    unread: str = ""
 
     def cell_of(self, line: int) -> tuple[int, int]:
         """The cell that line ``line`` of ``text`` belongs to, and the line in ``text`` that it begins at."""
@@ -76,14 +82,16 @@ class Notebook:
         return dict(self.starts)[place.cell or 1] + place.line - 1
 
     def edits(self, edits: Sequence[TextEdit]) -> tuple[Edit, ...] | None:
-        """``edits`` of ``text`` as edits of cells; None where one reaches from a cell into the next or concerns a line that
-        is not Python, and where the notebook would not read as the edits say."""
+        """``edits`` of ``text`` as edits of cells; None where one reaches from a cell into the next, concerns a line that is not
+        Python or a variable that such a line may read, and where the notebook would not read as the edits say."""
         from kernlint.errors import KernlintError
         from kernlint.lint.cells import with_cell_edits
         from kernlint.rewrite.text import apply_edits, located
 
         placed = []
         for place, text in located(self.text, edits):
+            if self._is_read_unseen(place[0]):
+                return None
             for part in [Place(*place)] if text else self._by_cell(Place(*place)):
                 edit = self._in_cell(part, text)
                 if edit is None:
@@ -96,6 +104,13 @@ class Notebook:
             return tuple(placed) if same else None
         except (KernlintError, ValueError, LookupError):
             return None
+
+    def _is_read_unseen(self, line: int) -> bool:
+        """Whether line ``line`` of ``text`` gives a variable of the notebook a value that magics, or cells in another language, name."""
+        bound = _VARIABLE.match(self.text.split("\n")[line - 1])
+        if bound is None or not self.unread:
+            return False
+        return _IN_NAMESPACE.search(self.unread) is not None or re.search(rf"\b{bound[1]}\b", self.unread) is not None
 
     def _by_cell(self, place: Place) -> list[Place]:
         """What is to be deleted, cell by cell."""
@@ -157,11 +172,14 @@ def read_notebook(text: str) -> Notebook:
     lines: list[str] = []
     starts = []
     magics: dict[int, str] = {}
+    unread: list[str] = []
     broken = None
     for number, cell in enumerate(data["cells"], start=1):
         source = _source(cell)
-        code = None if source is None else without_magics(source)
+        code = without_magics(source) if source is not None and is_python(source) else None
         wrong = None if code is None else syntax_error("\n".join(code))
+        if code is None or wrong is not None:
+            unread += source or []
         if wrong is not None:
             line, column, reason = wrong
             broken = broken or (Place(line, column, line, column, number), reason)
@@ -169,7 +187,9 @@ def read_notebook(text: str) -> Notebook:
             starts.append((number, len(lines) + 1))
             magics |= {len(lines) + i: line for i, (line, read) in enumerate(zip(source, code), 1) if line != read}
             lines += code
-    return Notebook("\n".join(lines) + "\n", tuple(starts), broken, magics, text)
+    return Notebook(
+        "\n".join(lines) + "\n", tuple(starts), broken, magics, text, "\n".join([*magics.values(), *unread])
+    )
 
 
 def _language(data: dict[str, Any]) -> str:
@@ -180,7 +200,7 @@ def _language(data: dict[str, Any]) -> str:
 
 
 def _source(cell: Any) -> list[str] | None:
-    """The lines of a cell, None where it holds no Python."""
+    """The lines of a cell of code; None where it is none."""
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
         return None
     source = cell.get("source", "")
@@ -188,8 +208,7 @@ def _source(cell: Any) -> list[str] | None:
         source = "".join(part for part in source if isinstance(part, str))
     if not isinstance(source, str):
         return None
-    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return lines if is_python(lines) else None
+    return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def syntax_error(code: str) -> tuple[int, int, str] | None:

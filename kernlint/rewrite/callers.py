@@ -2,17 +2,65 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import libcst as cst
 
+from kernlint.rewrite import other_files
+from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
+from kernlint.syntax.dialect import is_triton_jit
 
 #: What Python or torch calls for those who hold the object or the class: they name the class, not the method.
 _THROUGH_CLASS = frozenset({"forward", "backward", "setup_context", "__init__", "__call__"})
 _BRANCHES = (
     cst.If, cst.IfExp, cst.While, cst.For, cst.Try, cst.With, cst.BooleanOperation, cst.Lambda, cst.CompFor,
 )  # fmt: skip
+
+
+def used_elsewhere(site: Site, kernel: cst.FunctionDef) -> Effects:
+    """Unsafe where ``kernel``, in which something is to rest on what the launches that were followed pass, has others, here or in
+    another file of the project."""
+    name = kernel.name.value
+    other = other_files.reader(site.module.path, name)
+    if other is not None:
+        return Effects("unsafe", notes=(f"what `{name}` is given by {other.name} was not followed",))
+    return given_elsewhere(site, [kernel])
+
+
+def given_elsewhere(site: Site, functions: list[cst.FunctionDef]) -> Effects:
+    """Unsafe where kernels among ``functions``, or kernels that call these, are used beside the launches that were followed, or who
+    comes to those launches beside the call that was: arguments may have other types there."""
+    source = site.source
+    followed = Counter(launch.span for launch in site.workload.launches())
+    known = {function.name.value for function in functions}
+    waiting = sorted(known)
+    while waiting:
+        name = waiting.pop()
+        for mention in _mentioned(site, name):
+            calls = (one for one in source.above(mention) if isinstance(one, cst.Call))
+            span = next((site.module.span(call) for call in calls if site.module.span(call) in followed), None)
+            around = source.function(mention)
+            other: cst.CSTNode = mention
+            if span is not None:
+                found = another_caller(site, source.at(span, cst.Call), followed[span])
+                if found is None:
+                    continue
+                name, other = found
+            elif around is not None and any(is_triton_jit(one.decorator, source.imports) for one in around.decorators):
+                if around.name.value not in known:
+                    known.add(around.name.value)
+                    waiting.append(around.name.value)
+                continue
+            line = source.line_number(source.start(other))
+            return Effects("unsafe", notes=(f"what `{name}` is given, for one at line {line}, was not followed",))
+    return Effects()
+
+
+def _mentioned(site: Site, name: str) -> list[cst.Name]:
+    return [mention for mention in mentions(site.module, name) if isinstance(mention, cst.Name)]
 
 
 def another_caller(site: Site, launch: cst.Call, runs: int) -> tuple[str, cst.CSTNode] | None:

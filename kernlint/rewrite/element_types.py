@@ -92,12 +92,14 @@ def seed_of_its_type(site: Site, fault: MendedFault) -> list[TextEdit]:
     function, loop = source.function(statement), source.around(statement, (cst.For, cst.While))
     if function is None or loop is None:
         raise CannotRewrite("the loop is not in this file")
-    bindings = variable(source, fault.name, function).bindings
-    seeds = [one for one in bindings if source.start(one) < source.start(loop)]
+    found = variable(source, fault.name, function)
+    seeds = [one for one in found.bindings if source.start(one) < source.start(loop)]
     seed = assigned_value(seeds[-1]) if seeds else None
     number = seed.expression if isinstance(seed, cst.UnaryOperation) else seed
     if not isinstance(number, cst.Integer) or "fp32" not in fault.text:
         raise CannotRewrite(f"`{fault.name}` does not begin as an integer that becomes float32")
+    if any(source.end(seeds[-1]) <= source.start(read) < source.start(loop) for read in found.reads):
+        raise CannotRewrite(f"`{fault.name}` is read as an integer in front of the loop")
     return [source.replace(number, f"{number.evaluated_value}.0")]
 
 

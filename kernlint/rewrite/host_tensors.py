@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
-from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import LaunchSource
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -65,8 +67,8 @@ def contiguous_output(site: Site, transform: ContiguousOutput) -> list[TextEdit]
     return source.add_keyword(call, "memory_format", source.spelled("torch.contiguous_format"))
 
 
-@codemod(OnDeviceOf, Effects())
-def on_device_of(site: Site, transform: OnDeviceOf) -> list[TextEdit]:
+@codemod(OnDeviceOf)
+def on_device_of(site: Site, transform: OnDeviceOf) -> Rewriting:
     """The statement of the launch stands in ``with torch.cuda.device_of(x):``, which leaves tensors of the CPU alone."""
     source = site.source
     place = LaunchSource(site, transform.launch)
@@ -74,6 +76,11 @@ def on_device_of(site: Site, transform: OnDeviceOf) -> list[TextEdit]:
     tensors = [arg.value.value for arg in names if arg is not None and isinstance(arg.value, cst.Name)]
     if not tensors:
         raise CannotRewrite("no tensor has a name at the launch")
+    if source.around(place.call, (cst.Lambda, cst.GeneratorExp)) is not None:
+        raise CannotRewrite("the launch is made later than its statement")
+    surely = [name for name in tensors if _is_surely_a_tensor(place, name)]
+    note = f"`{tensors[0]}` may be None, or a number, in another call"
+    effects = Effects() if surely else Effects("unsafe", notes=(note,))
     statement = source.statement(place.call)
     line = source.parent(statement)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or isinstance(statement, cst.Return):
@@ -84,12 +91,36 @@ def on_device_of(site: Site, transform: OnDeviceOf) -> list[TextEdit]:
         raise CannotRewrite("a string in the launch may run over several lines")
     indent = source.indent_of(statement)
     first, last = source.line(source.start(statement)), source.line(source.end(statement))
-    guard = f"with {source.spelled('torch.cuda.device_of')}({tensors[0]}):"
+    guard = f"with {source.spelled('torch.cuda.device_of')}({(surely or tensors)[0]}):"
     starts = [source.line_start(number) for number in range(first, last + 1)]
     step = source.indent_step
     head = TextEdit(starts[0], starts[0], f"{indent}{guard}\n{step}")
     rest = [TextEdit(start, start, step) for start in starts[1:] if source.text[start : source.line_end(start)].strip()]
-    return [head, *rest]
+    return Rewriting((head, *rest), effects)
+
+
+_LIKE = re.compile(r"torch\.(?:empty|zeros|ones|full|rand|randn)_like")
+_SOMETIMES = (cst.If, cst.IfExp, cst.BooleanOperation, cst.Try, cst.While, cst.For, cst.Lambda, cst.Assert)
+
+
+def _is_surely_a_tensor(place: LaunchSource, name: str) -> bool:
+    """Whether the variable ``name`` of the host is a tensor whenever the launch is come to: torch makes it there, or something is asked of
+    it that only tensors have."""
+    source = place.source
+    for node in place.host.names(name):
+        above = source.parent(node)
+        value = getattr(place.host.binding(node), "value", None)
+        made = value if isinstance(above, cst.AssignTarget) else None
+        asked = isinstance(above, cst.Attribute) and above.value is node
+        call = source.parent(above) if isinstance(above, cst.Arg) else None
+        asked |= isinstance(call, cst.Call) and bool(_LIKE.fullmatch(source.origin(call.func) or ""))
+        by_torch = isinstance(made, cst.Call) and (source.origin(made.func) or "").startswith("torch.")
+        if not asked and not by_torch:
+            continue
+        around = source.around(node, _SOMETIMES)
+        if around is None or around in {*source.above(place.call)}:
+            return True
+    return False
 
 
 def _long_string(node: cst.CSTNode) -> bool:

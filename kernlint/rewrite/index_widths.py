@@ -16,6 +16,9 @@ from kernlint.syntax.names import bound_by
 _PASSES_ON = frozenset({"where", "minimum", "maximum", "max_contiguous", "multiple_of", "cdiv"})
 _TAKES = frozenset({"load", "store", "rand", "randn", "randint", "randint4x", "rand4x", "assume", "device_assert"})
 
+#: Factors from this one on are there to scramble an index.
+_HASHES = 1 << 24
+
 _ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript)
 
 
@@ -26,11 +29,15 @@ def triton_name(source: Source, node: cst.CSTNode) -> str:
 
 
 def may_be_wide(
-    source: Source, name: str, function: cst.FunctionDef | None, seen: frozenset[str] = frozenset()
+    source: Source,
+    name: str,
+    function: cst.FunctionDef | None,
+    multiplied: bool = False,
+    seen: frozenset[tuple[str, bool]] = frozenset(),
 ) -> bool:
-    """Whether ``name`` and what is computed from it may have 64 bits wherever it is read: in addresses, masks and
-    variables that are assigned once, so that no type changes where two paths meet."""
-    if function is None or name in seen:
+    """Whether ``name``, ``multiplied`` or not, and what is computed from it may have 64 bits wherever it is read: in addresses, masks and
+    variables that are assigned once, so that no type changes where two paths meet, and no number that is meant to wrap."""
+    if function is None or (name, multiplied) in seen:
         return True
     found = variable(source, name, function)
     if len(found.bindings) != 1:
@@ -38,12 +45,37 @@ def may_be_wide(
     for read in found.reads:
         use = _use(source, read)
         target = _bound(use)
+        product = _product_without_scramble(source, read, use[0], multiplied)
+        if product is None:
+            return False
         if target is None:
             if not _is_harmless(source, use):
                 return False
-        elif not is_pointer(source, target, function) and not may_be_wide(source, target, function, seen | {name}):
+        elif not is_pointer(source, target, function) and not may_be_wide(
+            source, target, function, product, seen | {(name, multiplied)}
+        ):
             return False
     return True
+
+
+def _product_without_scramble(source: Source, read: cst.CSTNode, value: cst.CSTNode, multiplied: bool) -> bool | None:
+    """Whether ``value``, which ends in a use, is a product of ``read``; None where the bits of a product are mixed, as in
+    ``(row * 1103515245) >> 16``: those of the upper half would come to count."""
+    node = read
+    while node is not value:
+        above = source.parent(node)
+        if isinstance(above, cst.BinaryOperation):
+            other = above.right if above.left is node else above.left
+            if isinstance(above.operator, (cst.Multiply, cst.LeftShift)):
+                multiplied = True
+                if isinstance(other, cst.Integer) and other.evaluated_value >= _HASHES:
+                    return None
+            elif multiplied and not isinstance(above.operator, (cst.Add, cst.Subtract)):
+                return None
+        if above is None:
+            return None
+        node = above
+    return multiplied
 
 
 def check_types(source: Source, products: Sequence[cst.BinaryOperation], edits: Sequence[TextEdit]) -> None:
@@ -112,9 +144,13 @@ def _bound(use: tuple[cst.CSTNode, cst.CSTNode | None]) -> str | None:
 
 
 def _is_harmless(source: Source, use: tuple[cst.CSTNode, cst.CSTNode | None]) -> bool:
-    """Whether the index ends in a comparison, or in a function that takes it in any width."""
-    _, above = use
+    """Whether the index ends in a comparison, or in a function that takes it in any width, but not as the value of elements."""
+    value, above = use
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While)):
         return True
     call = source.parent(above) if isinstance(above, cst.Arg) else None
-    return call is not None and triton_name(source, call) in _TAKES
+    if not isinstance(call, cst.Call):
+        return False
+    name = triton_name(source, call)
+    elements = argument(call, "value" if name == "store" else "other", 1 if name == "store" else 2)
+    return name in _TAKES and not (name in ("store", "load") and elements is value)

@@ -8,8 +8,9 @@ import libcst as cst
 
 from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.bindings import keeps_value, suite
+from kernlint.rewrite.callers import used_elsewhere
 from kernlint.rewrite.conversions import origin_expression
-from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import MASK_POSITION, argument
 from kernlint.rewrite.masked_values import with_fitting_other
 from kernlint.rewrite.site import Site, codemod
@@ -20,22 +21,51 @@ from kernlint.rules.proofs.iteration_domain import last_element, sites
 from kernlint.rules.proofs.overshoots import overshoots
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import parameters, walk
-from kernlint.workload import Launch, Load, Store, Tensor
+from kernlint.workload import Launch, Load, Span, Store, Tensor
 from kernlint.workload.expr import Expr, Lane, lift
 from kernlint.workload.kernel import Access
 
 
-@codemod(Masked, Effects())
-def masked(site: Site, transform: Masked) -> list[TextEdit]:
+@codemod(Masked)
+def masked(site: Site, transform: Masked) -> Rewriting:
     """The access gets the mask of another one at the same offsets, or ``index < size`` where the launcher tells the size that
     it counts tiles for."""
     launch = site.launch(transform.launch)
-    access = next((s.access for s in sites(launch.kernel) if s.access.span == transform.place), None)
-    if not isinstance(access, (Load, Store)):
-        raise CannotRewrite("the access was not followed")
+    access = _access(launch, transform.place)
     source = site.source
     call = source.at(transform.place, cst.Call)
-    mask = _of_a_twin(source, launch, access, call) or _of_the_launcher(site, launch, access, call)
+    twin = _of_a_twin(source, launch, access, call)
+    mask = twin or _of_the_launcher(site, launch, access, call)
+    function = source.function(call)
+    assert function is not None  # else there was no mask
+    effects = used_elsewhere(site, function) | (Effects() if twin else _of_all_launches(site, launch, call, mask))
+    return Rewriting(tuple(_with_mask(site, launch, access, mask)), effects)
+
+
+def _access(launch: Launch, place: Span) -> Load | Store:
+    access = next((s.access for s in sites(launch.kernel) if s.access.span == place), None)
+    if not isinstance(access, (Load, Store)):
+        raise CannotRewrite("the access was not followed")
+    return access
+
+
+def _of_all_launches(site: Site, launch: Launch, call: cst.Call, mask: str) -> Effects:
+    """Unsafe where another launch of the kernel may pass something else than the size that ``mask`` holds the index against."""
+    for other in site.workload.launches():
+        if other.kernel.name == launch.kernel.name and other.span != launch.span:
+            try:
+                same = _of_the_launcher(site, other, _access(other, site.module.span(call)), call) == mask
+            except CannotRewrite:
+                same = False
+            if not same:
+                note = f"the launch at line {other.span.line} may pass something else than the size"
+                return Effects("unsafe", notes=(note,))
+    return Effects()
+
+
+def _with_mask(site: Site, launch: Launch, access: Load | Store, mask: str) -> list[TextEdit]:
+    source = site.source
+    call = source.at(access.span, cst.Call)
     if argument(call, "mask", MASK_POSITION[type(access)]) is not None or argument(call, "other", None) is not None:
         raise CannotRewrite("the access is given a mask or an `other` that masks nothing")
     if isinstance(access, Store):
@@ -44,7 +74,7 @@ def masked(site: Site, transform: Masked) -> list[TextEdit]:
     def with_other(other: str) -> list[TextEdit]:
         return source.add_keyword(call, "mask", f"{mask}, other={other}" if other else mask)
 
-    return with_fitting_other(site, launch.kernel.name, transform.place, with_other)
+    return with_fitting_other(site, launch.kernel.name, access.span, with_other)
 
 
 def _of_a_twin(source: Source, launch: Launch, access: Access, call: cst.Call) -> str:

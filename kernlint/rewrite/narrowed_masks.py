@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from kernlint.rewrite.callers import used_elsewhere
 from kernlint.rewrite.conversions import followed_by, is_cast_of, origin_expression
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import MASK_POSITION, argument
@@ -35,7 +36,7 @@ def masked_below(site: Site, transform: MaskedBelow) -> Rewriting:
     if not offset:
         raise CannotRewrite(f"the address is not written as `{access.base}` and an index")
     edits = _narrowed(source, call, access, f"({offset} >= 0)")
-    return Rewriting(tuple(edits), _effects(source, call, access))
+    return Rewriting(tuple(edits), _effects(site, call, access))
 
 
 @codemod(SentinelMasked)
@@ -50,7 +51,7 @@ def sentinel_masked(site: Site, transform: SentinelMasked) -> Rewriting:
     if index is None:
         raise CannotRewrite("the loaded index has no name of its own in the address")
     edits = _narrowed(source, call, access, f"({source.code(index)} >= 0)")
-    return Rewriting(tuple(edits), _effects(source, call, access))
+    return Rewriting(tuple(edits), _effects(site, call, access))
 
 
 @codemod(MaskOfRows)
@@ -101,13 +102,21 @@ def _joined(mask: cst.BaseExpression) -> bool:
     return isinstance(mask, cst.BinaryOperation) and isinstance(mask.operator, cst.BitAnd)
 
 
-def _effects(source: Source, call: cst.Call, access: Access) -> Effects:
-    """A load without ``other`` leaves the new masked lanes undefined, unless a ``tl.where`` around it chooses."""
+def _effects(site: Site, call: cst.Call, access: Access) -> Effects:
+    """A load without ``other`` leaves the new masked lanes undefined, unless a ``tl.where`` around it chooses; another launch may
+    pass an address in the middle of a tensor, and mean what lies before it."""
+    source, function = site.source, site.source.function(call)
     above = source.parent(source.parent(call) or call)
     chosen = isinstance(above, cst.Call) and source.origin(above.func) == "triton.language.where"
-    if not isinstance(access, Load) or access.filled or chosen:
-        return Effects()
-    return Effects("unsafe", notes=("the load has no `other` for the lanes that are left out",))
+    effects = Effects() if function is None else used_elsewhere(site, function)
+    places = {
+        launch.span for launch in site.workload.launches() if function and launch.kernel.name == function.name.value
+    }
+    if len(places) > 1:
+        effects |= Effects("unsafe", notes=("another launch may pass an address in the middle of a tensor",))
+    if isinstance(access, Load) and not access.filled and not chosen:
+        effects |= Effects("unsafe", notes=("the load has no `other` for the lanes that are left out",))
+    return effects
 
 
 def _without_base(source: Source, pointer: cst.BaseExpression, base: str) -> str:

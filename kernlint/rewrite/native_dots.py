@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 import libcst as cst
@@ -11,18 +10,16 @@ import libcst as cst
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.rewrite.accumulators import accumulate_in_int32
 from kernlint.rewrite.bindings import keeps_value, reached, variable
-from kernlint.rewrite.callers import another_caller
+from kernlint.rewrite.callers import given_elsewhere
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.hoisted_factors import hoist_factors, line_edits
-from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.precisions import PRECISION_KEYWORDS
 from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
-from kernlint.syntax.dialect import is_triton_jit
 from kernlint.workload import Cast, Dot, Dtype, Loop, Span
 
 #: What a comment says of a cast that is to go.
@@ -54,40 +51,7 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
             edits += accumulate_in_int32(source, call, set(dots))
         effects |= _effects(narrow, found)
     changed = [source.function(call) for call in (*dots, *casts)]
-    return Rewriting(tuple(edits), effects | _of_these_types(site, [one for one in changed if one is not None]))
-
-
-def _of_these_types(site: Site, functions: list[cst.FunctionDef]) -> Effects:
-    """Unsafe where kernels among ``functions``, or kernels that call these, are used beside the launches that were followed, or who
-    comes to those launches beside the call that was: the operands may have other types there."""
-    source = site.source
-    followed = Counter(launch.span for launch in site.workload.launches())
-    known = {function.name.value for function in functions}
-    waiting = sorted(known)
-    while waiting:
-        name = waiting.pop()
-        for mention in _mentioned(site, name):
-            calls = (one for one in source.above(mention) if isinstance(one, cst.Call))
-            span = next((site.module.span(call) for call in calls if site.module.span(call) in followed), None)
-            around = source.function(mention)
-            other: cst.CSTNode = mention
-            if span is not None:
-                found = another_caller(site, source.at(span, cst.Call), followed[span])
-                if found is None:
-                    continue
-                name, other = found
-            elif around is not None and any(is_triton_jit(one.decorator, source.imports) for one in around.decorators):
-                if around.name.value not in known:
-                    known.add(around.name.value)
-                    waiting.append(around.name.value)
-                continue
-            line = source.line_number(source.start(other))
-            return Effects("unsafe", notes=(f"what `{name}` is given, for one at line {line}, was not followed",))
-    return Effects()
-
-
-def _mentioned(site: Site, name: str) -> list[cst.Name]:
-    return [mention for mention in mentions(site.module, name) if isinstance(mention, cst.Name)]
+    return Rewriting(tuple(edits), effects | given_elsewhere(site, [one for one in changed if one is not None]))
 
 
 def _is_scaled(found: tuple[Dot, tuple[Loop, ...]]) -> bool:

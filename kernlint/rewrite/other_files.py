@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 from kernlint.errors import SourceError
@@ -30,13 +31,11 @@ def reader(path: str, name: str, rebound: bool = False, depth: int = 0) -> Path 
     if own.suffix != ".py" or not own.is_file():
         return None
     for file, text in _candidates(own, name):
-        if not _speaks_of(text, own, file):
-            continue
         tree = _parsed(file) if file.suffix == ".py" else None
         if tree is None:
             found = _in_text(text, name)
         else:
-            reading = _Reading(tree, name, _words(own), rebound)
+            reading = _Reading(tree, name, own, rebound)
             found = reading.any()
             if not found and reading.hands_all_on and depth < _DEEPEST:
                 found = reader(str(file), name, rebound, depth + 1) is not None
@@ -46,14 +45,20 @@ def reader(path: str, name: str, rebound: bool = False, depth: int = 0) -> Path 
 
 
 def _candidates(own: Path, name: str) -> Iterator[tuple[Path, str]]:
-    """The files that have ``name`` in them, hand on all names, or take names from texts."""
+    """The files that have ``name`` in them and may have the module, or that import it and take names from texts."""
     root = project_root(str(own))
     files = (
         files_below(root, _SUFFIXES)
         if root is not None
         else (one for one in sorted(own.parent.iterdir()) if one.suffix in _SUFFIXES)
     )
-    sought = re.compile(rf"\b{re.escape(name)}\b|import\s*\*|\b(?:{'|'.join(sorted(BY_TEXT | LOOKS_THROUGH))})\b")
+    # By its name, by that of a package around it, from which it may be handed on, or by a name that is computed.
+    having = frozenset({_name(own), *_packages(own), *DYNAMIC_IMPORT})
+    own_name = _word(_name(own))
+    listed = r"import[ \t]*(?:\([^)]*|(?:[^\n(\\]|\\\n)*)"
+    imports = re.compile(
+        rf"^[ \t]*(?:{listed}|from[ \t]+[\w.]*|from[ \t]+[\w.]+[ \t]+{listed}){own_name}", re.MULTILINE
+    )
     for file in files:
         try:
             if file == own or file.is_symlink():
@@ -61,22 +66,37 @@ def _candidates(own: Path, name: str) -> Iterator[tuple[Path, str]]:
             data = read_regular(str(file), LONGEST + 1)
         except (OSError, ValueError):
             continue
-        text = data.decode("utf-8", "replace")
-        if len(data) <= LONGEST and sought.search(text):
+        text = data.decode("utf-8", "replace") if len(data) <= LONGEST else ""
+        within = own.name == "__init__.py" and own.parent in file.parents
+        if _has(text, [name]):
+            wanted = within or _has(text, having)
+        else:
+            unnamed = any(one in text for one in _UNNAMED) and (within or _name(own) in text)
+            wanted = unnamed and (within or imports.search(text) is not None)
+        if wanted:
             yield file, text
 
 
-def _words(own: Path) -> frozenset[str]:
-    """What the module is called: by its name, or that of its package, from which it may be handed on."""
-    return frozenset({own.parent.name} if own.name == "__init__.py" else {own.stem, own.parent.name})
+#: What may read a name without having it.
+_UNNAMED = ("import *", *BY_TEXT, *LOOKS_THROUGH)
 
 
-def _speaks_of(text: str, own: Path, file: Path) -> bool:
-    """Whether the file may have the module: it names it, is part of its package, or imports what it computes the name of."""
-    if own.name == "__init__.py" and own.parent in file.parents:
-        return True
-    words = "|".join(map(re.escape, _words(own) | DYNAMIC_IMPORT))
-    return re.search(rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_])", text) is not None
+def _has(text: str, words: Iterable[str]) -> bool:
+    return any(word in text and re.search(_word(word), text) is not None for word in words)
+
+
+def _word(name: str) -> str:
+    return rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
+
+
+def _name(own: Path) -> str:
+    return own.parent.name if own.name == "__init__.py" else own.stem
+
+
+def _packages(own: Path) -> list[str]:
+    """The names of the folder of the module, and of the packages around that."""
+    around = takewhile(lambda folder: folder == own.parent or (folder / "__init__.py").is_file(), own.parents)
+    return [folder.name for folder in around if folder.name]
 
 
 def _in_text(text: str, name: str) -> bool:
@@ -94,21 +114,22 @@ def _parsed(file: Path) -> ast.Module | None:
 
 
 class _Reading:
-    """Whether one file may read ``name`` of the module that ``words`` name."""
+    """Whether one file may read ``name`` of the module at ``own``."""
 
-    def __init__(self, tree: ast.Module, name: str, words: frozenset[str], rebound: bool) -> None:
-        self.name, self.words, self.rebound = name, words, rebound
+    def __init__(self, tree: ast.Module, name: str, own: Path, rebound: bool) -> None:
+        self.name, self.module, self.is_package, self.rebound = name, _name(own), own.name == "__init__.py", rebound
         self.word = re.compile(rf"\b{re.escape(name)}\b")
         self.nodes = [*ast.walk(tree)]
         self.starred = any(isinstance(node, ast.ImportFrom) and _is_starred(node) for node in self.nodes)
         #: Whether it imports all that the module has.
         self.hands_all_on = any(
-            isinstance(node, ast.ImportFrom) and _is_starred(node) and self._is_ours(node.module) for node in self.nodes
+            isinstance(node, ast.ImportFrom) and _is_starred(node) and self._is_ours(node) for node in self.nodes
         )
         self.ours, self.others = self._bound()
         self.handed_on = self._is_handed_on()
         texts = (node.value for node in self.nodes if isinstance(node, ast.Expr))
-        self.prose = {id(one) for one in texts if isinstance(one, ast.Constant)}
+        #: Docstrings, but for those with examples, which doctest runs.
+        self.prose = {id(one) for one in texts if isinstance(one, ast.Constant) and ">>>" not in str(one.value)}
 
     def any(self) -> bool:
         return any(map(self._reads, self.nodes))
@@ -146,17 +167,18 @@ class _Reading:
         for node in self.nodes:
             if isinstance(node, ast.Import):
                 for one in node.names:
-                    (ours if self._is_ours(one.name) else others).add((one.asname or one.name).partition(".")[0])
+                    bound = (one.asname or one.name).partition(".")[0]
+                    (ours if one.name.rpartition(".")[2] == self.module else others).add(bound)
             elif isinstance(node, ast.ImportFrom):
                 for one in node.names:
-                    imported = ours if self._is_ours(node.module) or self._is_ours(one.name) else others
+                    imported = ours if self._is_ours(node) or one.name == self.module else others
                     imported.add(one.asname or one.name)
         before = -1
         while before < len(ours):
             before = len(ours)
             for node in self.nodes:
                 value, targets = _binding(node)
-                if value is not None and (_names(value) & ours or _names(value) & DYNAMIC_IMPORT):
+                if value is not None and (_names(value) & ours or self._imports_it(value)):
                     ours |= {name for target in targets for name in _names(target)}
         return ours, others - ours
 
@@ -167,16 +189,24 @@ class _Reading:
         chains = (node for node in self.nodes if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called)
         return any(_root(node) in self.ours for node in chains if isinstance(getattr(node, "ctx", None), ast.Load))
 
-    def _is_ours(self, module: str | None) -> bool:
-        return module is None or not self.words.isdisjoint(module.split("."))
+    def _is_ours(self, node: ast.ImportFrom) -> bool:
+        """Whether what ``node`` imports is of the module, as far as it says."""
+        return self.is_package if node.module is None else node.module.rpartition(".")[2] == self.module
+
+    def _imports_it(self, node: ast.AST) -> bool:
+        """Whether ``node`` imports what has the name of the module in a text, or a name that is computed."""
+        if not _names(node) & DYNAMIC_IMPORT:
+            return False
+        texts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        return not texts or any(self.module in text for text in texts)
 
     def _may_be_ours(self, node: ast.AST) -> bool:
         names = _names(node)
-        return bool(names & (self.ours | DYNAMIC_IMPORT)) or (self.handed_on and not names <= self.others)
+        return bool(names & self.ours) or self._imports_it(node) or (self.handed_on and not names <= self.others)
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {getattr(one, "id", None) or getattr(one, "attr", "") for one in ast.walk(node)} - {""}
+    return {str(getattr(one, "id", None) or getattr(one, "attr", "")) for one in ast.walk(node)} - {""}
 
 
 def _root(node: ast.AST) -> str:

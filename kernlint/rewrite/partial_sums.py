@@ -227,6 +227,8 @@ class _Rewrite:
         known = block.dtype if isinstance(block, Block) else None
         if known == wanted or (known is not None and known.is_float and wanted.is_float and known.bits < wanted.bits):
             return self.source.code(value)
+        if known is None:  # a number, or what may be one: it has no methods
+            return f"{tl}.cast({self.source.code(value)}, {tl}.{wanted.name})"
         return f"{self.editor.operand(value)}.to({tl}.{wanted.name})"
 
     # -- the host ---------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from kernlint.rewrite.callers import used_elsewhere
 from kernlint.rewrite.conversions import converted, origin_expression
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import argument
@@ -12,6 +13,7 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.faults import MendedFault
+from kernlint.syntax.walk import parameters
 
 _OPEN = "which type the values have is not known"
 
@@ -76,11 +78,27 @@ def _in_float32(source: Source, operand: cst.BaseExpression, what: str, fault: M
 
 
 @mends("seed-address")
-def loaded_seed(site: Site, fault: MendedFault) -> list[TextEdit]:
-    """``tl.rand(seed, c)`` becomes ``tl.rand(tl.load(seed), c)`` where ``seed`` is a pointer."""
+def loaded_seed(site: Site, fault: MendedFault) -> Rewriting:
+    """``tl.rand(seed, c)`` becomes ``tl.rand(tl.load(seed), c)`` where ``seed`` is a pointer, for whoever launches the kernel."""
     source = site.source
-    seed = argument(source.at(fault.place, cst.Call), "seed", 0)
-    if seed is None:
-        raise CannotRewrite("the seed is not written in the call")
+    call = source.at(fault.place, cst.Call)
+    seed, kernel = argument(call, "seed", 0), source.function(call)
+    if not isinstance(seed, cst.Name) or kernel is None:
+        raise CannotRewrite("the seed is not a parameter that is written in the call")
     start, end = source.whole(seed)
-    return [TextEdit(start, start, f"{source.spelled('triton.language.load')}("), TextEdit(end, end, ")")]
+    edits = (TextEdit(start, start, f"{source.spelled('triton.language.load')}("), TextEdit(end, end, ")"))
+    return Rewriting(edits, used_elsewhere(site, kernel) | _always_a_tensor(site, kernel, seed.value))
+
+
+def _always_a_tensor(site: Site, kernel: cst.FunctionDef, parameter: str) -> Effects:
+    """Unsafe where a launch of ``kernel`` may pass a number for ``parameter``."""
+    source, name = site.source, kernel.name.value
+    position = [param.name.value for param in parameters(kernel)].index(parameter)
+    for launch in site.workload.launches():
+        if launch.kernel.name == name:
+            given = argument(source.at(launch.span, cst.Call), parameter, position)
+            made = None if given is None else origin_expression(source, given)
+            if not isinstance(made, cst.Call) or not (source.origin(made.func) or "").startswith("torch."):
+                note = f"whether the launch always passes a tensor for `{parameter}` is not known"
+                return Effects("unsafe", notes=(note,))
+    return Effects()

@@ -7,12 +7,13 @@ names, parameters, attributes and results, until it ends in a launch that was fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 import libcst as cst
 
 from kernlint.rewrite import other_files
-from kernlint.rewrite.reflection import reflects
+from kernlint.rewrite.reflection import reads_its_code, reflects
 from kernlint.rewrite.source import Source
 from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import bound_by, dotted_name, origin_of, variables
@@ -72,6 +73,8 @@ class _Readers:
     def of(self, number: cst.CSTNode) -> str:
         waiting: list[cst.CSTNode] = [number]
         try:
+            if self.source.module.once(reads_its_code):
+                raise _ReadElsewhere(number)
             while waiting:
                 node = waiting.pop()
                 if node not in self.seen:
@@ -296,6 +299,9 @@ class _Readers:
         """The reads of ``name`` as a variable of ``scope`` (None: of the module), and in functions within that see it."""
         self._nothing_reflects(name)
         module = self.source.module
+        for text in module.once(_examples) if scope is None else ():
+            if re.search(rf"\b{name.value}\b", text.value):
+                raise _ReadElsewhere(text)
         for one in module.once(_variables).get(name.value, ()):
             above = [*self.source.above(one)]
             if scope is not None and scope not in above:
@@ -323,7 +329,8 @@ class _Readers:
     def _only_python_wraps(self, function: cst.FunctionDef) -> None:
         """What decorates a function may see what that is called with, what it has for defaults and what it returns."""
         for one in function.decorators:
-            if not (origin_of(one.decorator, self.source.imports) or "").startswith(_PLAIN_DECORATORS):
+            origin = origin_of(one.decorator, self.source.imports) or ""
+            if not origin.startswith(_PLAIN_DECORATORS) or origin.startswith("torch.library."):
                 raise _ReadElsewhere(one)
 
     def _no_file_reads(self, name: cst.Name) -> None:
@@ -375,6 +382,11 @@ def _variables(module: Module) -> dict[str, list[cst.Name]]:
         if name not in bound:
             found.setdefault(name.value, []).append(name)
     return found
+
+
+def _examples(module: Module) -> list[cst.SimpleString]:
+    """The texts of ``module`` that hold examples, which doctest runs."""
+    return [one for one in module.of(cst.SimpleString) if ">>>" in one.value]
 
 
 def _binds(module: Module, function: cst.FunctionDef, name: str) -> bool:

@@ -31,17 +31,37 @@ LOOKS_THROUGH = frozenset(
     | {"signature", "getfullargspec", "getsource", "getsourcelines", "getmembers", "getattr_static", "get_type_hints"}
 )
 #: What imports, or runs, a module whose name it computes.
-DYNAMIC_IMPORT = frozenset(
-    {"import_module", "__import__", "reload", "spec_from_file_location", "run_path", "run_module", "exec", "eval"}
-)
+DYNAMIC_IMPORT = frozenset({"import_module", "__import__", "spec_from_file_location", "run_path", "run_module"})
 #: What a module with any of it may read of itself.
 _OF_ITSELF = (
     (BY_TEXT - {"object", "multiple"})
     | LOOKS_THROUGH
     | DYNAMIC_IMPORT
-    | {"globals", "locals", "compile", "inspect", "_getframe", "f_globals", "f_locals", "gc", "__file__"}
+    | {
+        "exec",
+        "eval",
+        "reload",
+        "globals",
+        "locals",
+        "compile",
+        "inspect",
+        "_getframe",
+        "f_globals",
+        "f_locals",
+        "gc",
+        "__file__",
+    }
     | {"__getattr__", "__init_subclass__", "__set_name__", "__prepare__", "__class_getitem__"}
 )
+
+
+#: What gives the text or the constants of code, those without a name among them.
+_CODE = frozenset({"__code__", "getsource", "getsourcelines"})
+
+
+def reads_its_code(module: Module) -> bool:
+    """Whether something in ``module`` may read the numbers of its code."""
+    return any(isinstance(node, cst.Name) and node.value in _CODE for node in module.nodes)
 
 
 def reflects(module: Module) -> bool:

@@ -13,7 +13,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rewrite.text import CannotRewrite, TextEdit, line_starts
-from kernlint.syntax.names import origin_of
+from kernlint.syntax.names import bound_by, imports_among, origin_of
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import split_lines
 from kernlint.syntax.tree import Module
@@ -216,11 +216,11 @@ class Source:
     def spelled(self, origin: str) -> str:
         """How this module writes ``origin`` (``triton.language.float32``): ``tl.float32``, or a name imported for it.
 
-        Raises :class:`CannotRewrite` where no import reaches it.
+        Raises :class:`CannotRewrite` where no import of the whole module reaches it by a name that stands for nothing else.
         """
         best = ""
         for name, target in self.imports.items():
-            if origin == target or origin.startswith(target + "."):
+            if (origin == target or origin.startswith(target + ".")) and name in self.module.once(_imported_for_all):
                 text = name + origin[len(target) :]
                 if not best or len(text) < len(best):
                     best = text
@@ -420,6 +420,24 @@ class Source:
         after = self.line_end(self.end(statement))
         newline = "" if after > 0 and self.text[after - 1] in "\r\n" else "\n"
         return TextEdit(after, after, newline + indented(lines, self.indent_of(statement)))
+
+
+def _imported_for_all(module: Module) -> frozenset[str]:
+    """The names that imports outside of functions bind, and nothing within one."""
+    outside: set[str] = set()
+    inside: set[str] = set()
+    walked: list[tuple[cst.CSTNode, bool]] = [(module.tree, False)]
+    while walked:
+        node, within = walked.pop()
+        bound = {one.value for one in bound_by(node)} if within else set()
+        if isinstance(node, (cst.Import, cst.ImportFrom)):
+            bound = set(imports_among([node]))
+        elif isinstance(node, cst.Param):
+            bound = {node.name.value}
+        (inside if within else outside).update(bound)
+        within = within or isinstance(node, (cst.FunctionDef, cst.Lambda))
+        walked += [(child, within) for child in children(node)]
+    return frozenset(outside - inside)
 
 
 def indented(lines: Iterable[str], indent: str) -> str:

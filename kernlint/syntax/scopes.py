@@ -203,12 +203,20 @@ class _Search:
                 stack.append(part.value)
             elif kind is cst.If and self.constants.never(part.test, partial(self._choices, scope)):
                 stack += [child for child in (part.orelse, part.test) if child is not None]
+            elif kind is cst.BooleanOperation and self._decides(part, scope):
+                stack.append(part.left)
             elif kind in _SPECIAL:
                 self._special(part, scope)
             elif kind is cst.IndentedBlock:
                 stack += reversed([*before_end(part.body)])
             else:
                 stack += reversed(children(part))
+
+    def _decides(self, node: cst.BooleanOperation, scope: _Scope) -> bool:
+        """Whether the right operand is never evaluated, as constants make the left one decide."""
+        either = isinstance(node.operator, cst.Or)
+        test = cst.UnaryOperation(cst.Not(), node.left) if either else node.left
+        return self.constants.never(test, partial(self._choices, scope))
 
     def _choices(self, scope: _Scope, name: str) -> list[Any] | None:
         """The values that ``name`` may have in ``scope``; None where they are open."""

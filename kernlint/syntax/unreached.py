@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.syntax.names import bound_by, origin_of
+from kernlint.syntax.names import bound_by, dotted_name, origin_of
 from kernlint.syntax.tree import Module
 
 #: What makes a name stand for more than one value of its module.
@@ -41,7 +41,14 @@ def before_end(block: Sequence[cst.BaseStatement | cst.BaseSmallStatement]) -> I
             return
 
 
+def leaves_program(call: cst.BaseExpression) -> bool:
+    """Whether an expression is a call by which a script ends."""
+    return isinstance(call, cst.Call) and dotted_name(call.func) in ("exit", "quit", "sys.exit", "os._exit")
+
+
 def _ends(statement: cst.CSTNode) -> bool:
+    if isinstance(statement, cst.Expr):
+        return leaves_program(statement.value)
     if isinstance(statement, cst.Assert):
         return isinstance(statement.test, cst.Name) and statement.test.value == "False"
     return isinstance(statement, (cst.Return, cst.Raise, cst.Break, cst.Continue))

@@ -304,8 +304,8 @@ class Compute:
 class Loop:
     """A loop of ``trip`` iterations (an expression over program ids; None when not known).
 
-    ``kind`` is range, tl.range, static_range or while; ``num_stages`` that of ``tl.range``; ``carried`` is true when a
-    computed value (not a pointer or index) flows from one iteration to the next.
+    ``kind`` is range, tl.range, static_range or while; ``num_stages`` that of ``tl.range``; ``carried`` are the 32-bit words of
+    the computed values (no pointers or indices) that flow from one iteration to the next.
     """
 
     id: int
@@ -314,7 +314,7 @@ class Loop:
     body: tuple[Node, ...]
     span: Span
     num_stages: int | None = None
-    carried: bool = False
+    carried: int = 0
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def convolution(step: Launch) -> Convolution | None:
 def _products(step: Launch) -> Iterator[tuple[Sum, list[tuple[Load, Load]]]]:
     """The sums of products in loops, with the (input, weight) of each term; loops that the compiler copied, one for each step of a loop
     around them, are one sum, in terms of the first of them."""
-    found = [total for total in sums(step.kernel) if total.nest and total.start.op != "phi"]
+    found = [total for total in sums(step.kernel) if total.nest and total.alone and total.start.op != "phi"]
     for total in found:
         behind = [total]
         while one := next((one for one in found if one.start is behind[-1].end), None):

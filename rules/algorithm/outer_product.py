@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.sums_of_products import Product, Sum, product, sums
-from kernlint.workload import Dtype, Expr, Launch, Load, Loop, LoopIndex, Size, concrete
+from kernlint.workload import Branch, Dtype, Expr, Launch, Load, Loop, LoopIndex, Size, concrete
 from kernlint.workload.dtype import promote
 from kernlint.workload.values import Value
 
@@ -69,7 +69,10 @@ class OuterProduct:
 
 def outer_products(launch: Launch) -> Iterator[OuterProduct]:
     """The sums of ``launch`` of outer products of two loaded vectors."""
+    straight = not any(isinstance(node, (Loop, Branch)) for node in launch.kernel.body)
     for total in sums(launch.kernel):
+        if not total.alone or not (total.nest or straight):
+            continue
         made = [product(launch.kernel, term) for term in total.terms]
         # What follows the unrolled steps (a bias) is another matter; in a loop it is part of each round.
         outer = [*takewhile(_is_outer, made)]

@@ -43,7 +43,11 @@ def squared_differences(launch: Launch) -> Iterator[SquaredDifferences]:
         if min(m, n, k) >= _LEAST and all(load.dtype.is_float and load.dtype.bits <= 32 for load in loads):
             yield SquaredDifferences(tile.total.span, *loads, m, n, k, tile.tile.value.span)
     for total in sums(launch.kernel):
-        found = squared_difference(launch.kernel, total.terms[0]) if len(total.terms) == 1 and total.nest else None
+        found = (
+            squared_difference(launch.kernel, total.terms[0])
+            if len(total.terms) == 1 and total.nest and total.alone
+            else None
+        )
         if found is None or [one.axes for one in found.factors] != [(0,), (1,)]:
             continue
         loop, (rows, columns) = total.nest[-1], found.loads

@@ -23,7 +23,10 @@ class SeedAddress(FaultRule):
     when_not = """
         A seed passed as an integer.
         """
-    fix_safety = "Safe: the seed is loaded, `tl.load(seed)`."
+    fix_safety = """
+        Safe: the seed is loaded, `tl.load(seed)`. Unsafe unless each launch passes a tensor that is made beside it, and all launches were
+        followed: others may pass a number.
+        """
     evidence = """
         A dropout kernel used the address of the seed tensor (xformers issue 173). Pattern row BUG-068.
         """

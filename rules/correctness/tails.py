@@ -27,7 +27,8 @@ WHEN_NOT = """
 FIX_SAFETY = """
     Safe: the access gets the mask of another one at the same offsets, or `index < size` where one parameter of
     the kernel holds the size that the tiles are counted for; a load also the `other` that leaves its reductions
-    as they are. Refused where no such mask or size is in view. Whoever pads the tensors wants no mask.
+    as they are. Unsafe where the kernel has launches that were not followed, here or in another file of the project: whoever
+    pads the tensors wants no mask. Refused where no such mask or size is in view.
     """
 
 

@@ -56,7 +56,7 @@ def _choices(module: Module, function: Decorated, span: Span) -> Iterator[Choice
 def _constants(module: Module, function: Decorated) -> set[str]:
     """The names in a kernel that are annotated as constants of its compilation."""
     params = (*function.node.params.params, *function.node.params.kwonly_params)
-    annotated = [(p.name, p.annotation) for p in params]
+    annotated: list[tuple[cst.CSTNode, cst.Annotation | None]] = [(p.name, p.annotation) for p in params]
     annotated += [(node.target, node.annotation) for node in module.within(function.node.body, cst.AnnAssign)]
     return {
         name.value

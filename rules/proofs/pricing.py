@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kernlint.records import replace
 from kernlint.rules.finding import Context, Variant
 from kernlint.workload import Repeat, Step
+from kernlint.workload.steps import walk_steps
 
 if TYPE_CHECKING:
     from kernlint.headroom.causes import Cause
@@ -27,9 +28,7 @@ def causes_at(
     if headroom is None:
         return [None]
     loops = {step.span for step in steps if isinstance(step, Repeat)}
-    wanted = {id(step) for step in steps} | {
-        id(inner) for step in steps if isinstance(step, Repeat) for inner in step.body
-    }
+    wanted = {id(step) for step, _ in walk_steps(tuple(steps))}
     alone = context.workload.reference is None
     # What the rounds of a loop pass on is told by a reference alone.
     by_steps = not (loops and alone)

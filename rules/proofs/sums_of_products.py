@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kernlint.records import dataclass
-from kernlint.workload import Kernel, Load, Loop
+from kernlint.workload import Compute, Kernel, Load, Loop
 from kernlint.workload.values import Value, Values
 
 #: Operations that give back the values of their first operand, perhaps in another shape or type.
@@ -26,6 +26,11 @@ class Sum:
     total: Value
     start: Value
     end: Value
+
+    @property
+    def alone(self) -> bool:
+        """Whether the innermost loop only loads and computes, so that it could be a loop over tiles."""
+        return not self.nest or all(isinstance(node, (Load, Compute)) for node in self.nest[-1].body)
 
 
 @dataclass(frozen=True)
@@ -84,15 +89,21 @@ def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]
         if tile is None or len(tile.value.shape) != 3 or not isinstance(axis, int):
             continue
         axis %= 3
-        if (
-            all(len(one.axes) == 2 and axis in one.axes for one in tile.factors)
-            and tile.factors[0].axes != tile.factors[1].axes
-        ):
+        along = {frozenset(one.axes) for one in tile.factors}
+        if len(along) == 2 and all(len(axes) == 2 and axis in axes for axes in along):
             yield Contraction(total, axis, tile)
 
 
-def sums(kernel: Kernel) -> Iterator[Sum]:
-    """The sums of ``kernel``, in program order."""
+def sums(kernel: Kernel) -> list[Sum]:
+    """The sums of ``kernel``, in program order; worked out once."""
+    return kernel.once(_sums)
+
+
+def _sums(kernel: Kernel) -> list[Sum]:
+    return list(_found(kernel))
+
+
+def _found(kernel: Kernel) -> Iterator[Sum]:
     values = kernel.values
     if values is None:
         return
@@ -183,7 +194,7 @@ def _of_two(kernel: Kernel, value: Value, operands: tuple[Value, ...]) -> Produc
     factors = [_factor(kernel, one, len(value.shape)) for one in operands]
     if len(factors) != 2 or factors[0] is None or factors[1] is None or factors[0].load is factors[1].load:
         return None
-    first, second = sorted((factors[0], factors[1]), key=lambda one: one.axes or (len(value.shape),))
+    first, second = sorted((factors[0], factors[1]), key=lambda one: sorted(one.axes) or [len(value.shape)])
     return Product(value, (first, second))
 
 
@@ -199,10 +210,25 @@ def _factor(kernel: Kernel, value: Value, rank: int) -> Factor | None:
             shift = len(value.shape) - len(inner.shape)
             kept = [dim + shift for dim, extent in enumerate(inner.shape) if extent != 1]
             axes = [axis for dim, axis in zip((d for d, e in enumerate(value.shape) if e != 1), axes) if dim in kept]
-        elif value.op == "trans" and len(before) == 2 and len(inner.shape) == 2:
-            axes = axes[::-1]
+        elif value.op == "trans":
+            order = _order(values, value)
+            if order is None or len(before) != len(inner.shape):
+                return None
+            axes = [axis for _, axis in sorted(zip(order, axes))]
         elif wide != before:
             return None
         value = inner
-    load = kernel.load(value.node) if value.op == "load" else None
+    load = kernel.once(_loads).get(value.node) if value.op == "load" else None
     return Factor(load, tuple(axes)) if load is not None else None
+
+
+def _order(values: Values, transposed: Value) -> list[int] | None:
+    """Which axis of its operand each axis of ``transposed`` is; None where that is not written out."""
+    given = [one.detail for one in values.operands(transposed)[1:]]
+    order = list(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given or [1, 0]
+    return order if sorted(map(str, order)) == sorted(map(str, range(len(transposed.shape)))) else None
+
+
+def _loads(kernel: Kernel) -> dict[int, Load]:
+    """The loads of ``kernel`` by their ids."""
+    return {load.id: load for load in kernel.loads()}

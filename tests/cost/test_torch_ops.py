@@ -127,6 +127,13 @@ def test_cases() -> None:
     assert case_of(op("reduce", (x,), (bias,), inner=1)) == "reduce_inner"
 
 
+def test_a_step_of_a_recurrent_layer_waits_for_the_one_before() -> None:
+    """An LSTM of one layer over 512 steps of [64, 1024] takes 9.9 ms on an H200, measured."""
+    x, y = tensor("x", F32, 64, 512, 1024), tensor("y", F32, 64, 512, 1024)
+    made = dataclasses.replace(op("rnn", (x,), (y,), tf32=1, steps=4 * 512), flops=2 * 4 * 64 * 512 * 1024 * 2048)
+    assert 0.5 < torch_op_time(made, H200).us / 9905 < 2
+
+
 KINDS = (
     "copy", "transpose", "cast", "fill", "elementwise", "reduce", "matmul", "softmax", "norm", "attention", "conv",
     "scan", "gather", "cat", "random", "rnn", "alloc", "unknown", "no-such-kind",

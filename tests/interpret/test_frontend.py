@@ -42,6 +42,8 @@ def kinds(*args: str, **kwargs: str) -> set[str]:
     return {f.kind for f in faults(*args, **kwargs)} - {"lost-literal"}
 
 
+HELPER = "\n@triton.jit\ndef largest(a, b):\n    return tl.maximum(a, b)\n"
+
 LOAD = "i = tl.arange(0, B)\nv = tl.load(x + i)\n"
 
 
@@ -82,10 +84,23 @@ LOAD = "i = tl.arange(0, B)\nv = tl.load(x + i)\n"
         pytest.param(LOAD + "w = tl.full((B,), 0.0)", "bad-call", id="missing argument"),
         pytest.param(LOAD + "w = tl.dot(v, v)", "dot-shape", id="dot of one dimension"),
         pytest.param(LOAD + "b = v.to(tl.int32, bitcast=True) & 0xFFFF0000", "literal-range", id="mask too wide"),
+        pytest.param(LOAD + "w = tl.join(v, tl.arange(0, 32))", "shape-mismatch", id="join"),
+        pytest.param(LOAD + "w, u = tl.broadcast(v, tl.arange(0, 32))", "shape-mismatch", id="broadcast"),
+        pytest.param(LOAD + "w = tl.ravel(tl.join(v, v)) + v", "shape-mismatch", id="ravel"),
+        pytest.param(LOAD + "w = tl.expand_dims(input=v, axis=3)", "tensor-rank", id="axis by name"),
+        pytest.param(LOAD + "w = tl.fma(x=v, y=tl.arange(0, 32), z=v)", "shape-mismatch", id="factors by name"),
+        pytest.param(LOAD + "w = tl.reduce(v, 1, largest)", "tensor-rank", id="reduction by a helper"),
+        pytest.param("d = tl.make_tensor_descriptor(x, [n, n], [n, 2], [B, B])", "descriptor", id="last stride"),
+        pytest.param("d = tl.make_tensor_descriptor(x, [n, n], [n, 1], [B, 2])", "descriptor", id="short row"),
+        pytest.param(
+            "d = tl.make_tensor_descriptor(x, [n, n], [n, 1], [B, B])\nw = d.load([0, 0]) + tl.arange(0, 32)",
+            "shape-mismatch",
+            id="block of a descriptor",
+        ),
     ],
 )
 def test_refused(body: str, kind: str) -> None:
-    assert kind in kinds(body)
+    assert kind in kinds(body, head=HELPER)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +117,13 @@ def test_refused(body: str, kind: str) -> None:
         pytest.param("for k in tl.static_range(3):\n    i = tl.arange(0, B)\ntl.store(y + i, 0.0)", id="unrolled loop"),
         pytest.param(LOAD + "m = (i < n) & (v > 0)\ntl.store(y + i, v, mask=m)", id="bit operators on booleans"),
         pytest.param(LOAD + "tl.store(y + i, v * 2 + 1e-8)", id="literals take the type"),
+        pytest.param(LOAD + "tl.store(y + i, tl.reduce(v, 0, largest) + v)", id="reduction by a helper"),
+        pytest.param(LOAD + "tl.store(y + tl.arange(0, 2 * B), tl.interleave(v, v))", id="interleave"),
+        pytest.param(LOAD + "tl.store(y + tl.arange(0, 2 * B), tl.cat(v, v))", id="cat"),
+        pytest.param(
+            "d = tl.make_tensor_descriptor(x, [n, n], [n, 1], [B, B])\nw = d.load([0, 0]) + tl.arange(0, B)",
+            id="block of a descriptor",
+        ),
         pytest.param("s = tl.zeros((B, B), tl.float32)\nfor k in range(n):\n    s += tl.dot(s, s)", id="accumulator"),
         pytest.param(LOAD + "tl.store(y + i, tl.where(i < n, v, float('-inf')))", id="float of a string"),
         pytest.param("p = tl.program_id(0)\nif p > 3:\n    return\ntl.store(y + p, 0.0)", id="early return"),
@@ -113,7 +135,7 @@ def test_refused(body: str, kind: str) -> None:
     ],
 )
 def test_accepted(body: str) -> None:
-    assert not kinds(body)
+    assert not kinds(body, head=HELPER)
 
 
 def test_releases_differ() -> None:

@@ -742,6 +742,31 @@ def test_losses_read_what_torch_reads(loss: str, whole: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("layer", "gates", "multiplied", "layers"),
+    [
+        ("nn.LSTM(32, 16)", 4, 32 + 16, 1),
+        ("nn.GRU(32, 16, batch_first=False, num_layers=2)", 3, 32 + 16 + 16 + 16, 2),
+        ("nn.RNN(32, 16, 2, bidirectional=True)", 1, 2 * (32 + 16 + 32 + 16), 2),
+    ],
+)
+def test_recurrent_layers_count_their_products_and_steps(layer: str, gates: int, multiplied: int, layers: int) -> None:
+    found = read(f"""
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = {layer}
+            def forward(self, x):
+                y = self.layer(x)[0]
+                k[(1,)](y, y, 1, 0, 0)
+        def get_inputs():
+            return [torch.randn(10, 4, 32)]
+    """)
+    (step,) = (step for step in found.steps if isinstance(step, TorchOp) and step.kind == "rnn")
+    assert step.flops == 2 * gates * 10 * 4 * 16 * multiplied
+    assert step.dims["steps"] == 10 * layers * gates
+
+
+@pytest.mark.parametrize(
     ("facts", "shape"),
     [
         (["x:float16"], (Expr.atom(Symbol("x.numel")),)),

@@ -10,7 +10,7 @@ from kernlint.cost.layout import vector_bytes
 from kernlint.cost.traffic.probe import Probe
 from kernlint.interpret.program import Program
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import Atomic, Branch, Compute, Dot, Kernel, Load, Loop, Reduce, Scan, Store
+from kernlint.workload import Atomic, Branch, Compute, Dot, Kernel, Load, Loop, Reduce, Scan, Store, concrete
 
 HEAD = """
 import torch
@@ -25,10 +25,12 @@ def kernel(
     arguments: str = "x, y, 256",
     inputs: str = "torch.randn(256, 64, dtype=torch.float16)",
     integers: bool = False,
+    head: str = "",
 ) -> Kernel:
     """The kernel ``k(x, y, n, B=32)`` with this body, launched on a [256, 64] fp16 tensor x and fp32 (or int32) y."""
     module = parse_module(
         HEAD
+        + head
         + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n"
         + textwrap.indent(textwrap.dedent(body), "    ")
         + textwrap.dedent(f"""
@@ -207,6 +209,71 @@ def test_casts_are_traced_to_memory(cast: str) -> None:
 )
 def test_precision(call: str, precision: str) -> None:
     assert dot_of(dot=f"acc = {call}").precision == precision
+
+
+@pytest.mark.parametrize(
+    ("expression", "shape"),
+    [
+        ("tl.join(h, h)", (64, 2)),
+        ("tl.interleave(h, h)", (128,)),
+        ("tl.cat(h, h, can_reorder=True)", (128,)),
+        ("tl.cat(input=h, other=h, can_reorder=True)", (128,)),
+        ("tl.split(tl.join(a=h, b=h))[0]", (64,)),
+        ("tl.ravel(v)", (2048,)),
+        ("v.reshape(16, 128)", (16, 128)),
+        ("tl.reshape(v, (16, 128))", (16, 128)),
+        ("tl.expand_dims(input=h, axis=0)", (1, 64)),
+        ("tl.trans(v)", (64, 32)),
+        ("tl.permute(v, (1, 0))", (64, 32)),
+        ("tl.gather(src=h, index=tl.arange(0, 16), axis=0)", (16,)),
+        ("tl.flip(x=h)", (64,)),
+        ("tl.broadcast_to(h[None, :], (32, 64))", (32, 64)),
+        ("tl.broadcast_to(h[None, :], 32, 64)", (32, 64)),
+        ("tl.zeros_like(input=v)", (32, 64)),
+        ("tl.full_like(v, 1.0)", (32, 64)),
+        ("tl.fma(x=v, y=v, z=h[None, :])", (32, 64)),
+        ("tl.where(condition=v > 0, x=v, y=0.0)", (32, 64)),
+        ("tl.histogram(input=i, num_bins=16)", (16,)),
+        ("tl.dot_scaled(v, None, 'e4m3', tl.trans(v), None, 'e4m3')", (32, 32)),
+        ("tl.map_elementwise(_half, h)", (64,)),
+        ("tl.zeros((tl.cdiv(x=60, div=32) * 8, tl.next_power_of_2(n=33)), tl.float32)", (16, 64)),
+    ],
+)
+def test_shapes_of_what_functions_make(expression: str, shape: tuple[int, ...]) -> None:
+    k = kernel(
+        f"""
+        i = tl.arange(0, 64)
+        h = tl.load(x + i)
+        v = tl.load(x + tl.arange(0, 32)[:, None] * 64 + i[None, :])
+        tl.sum({expression})
+        """,
+        head="\n@triton.jit\ndef _half(v):\n    return v * 0.5\n",
+    )
+    assert k.complete, k.notes
+    *_, (made, _) = k.walk(Reduce)
+    assert isinstance(made, Reduce) and made.shape == shape
+
+
+def test_an_index_that_is_reshaped_is_still_known() -> None:
+    k = kernel("""
+        at = tl.reshape(tl.arange(0, 64), (4, 16))
+        tl.store(y + tl.ravel(at), tl.ravel(tl.load(x + at)))
+        """)
+    (load,), (store,) = k.loads(), k.stores()
+    assert (load.stride(0), load.stride(1), store.stride(0)) == (16, 1, 1)
+
+
+@pytest.mark.parametrize("pid", range(12))
+def test_swizzled_programs(pid: int) -> None:
+    """4 by 3 tiles in groups of 2 rows, against what Triton's own function computes."""
+    k = kernel(f"""
+        i, j = tl.swizzle2d({pid} // 3, {pid} % 3, 4, 3, 2)
+        tl.load(x + i * 100 + j)
+        """)
+    group, inside = divmod(pid, 6)
+    (load,) = k.loads()
+    assert k.complete and load.offset is not None
+    assert concrete(load.offset) == (group * 2 + inside % 2) * 100 + inside // 2
 
 
 def test_reductions_scans_atomics_and_special_functions() -> None:

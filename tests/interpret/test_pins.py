@@ -42,6 +42,7 @@ def module_in(project: Path) -> Path:
         ("requirements.txt", "triton==>=<\x00\ntriton==99999999999999999999.0", OLDEST),
         ("requirements.txt", "triton==2.0.0.dev20221103", OLDEST),
         ("notes.txt", "triton==3.4", NEWEST),
+        ("requirements/triton.txt", "triton==3.4", (3, 4)),
         ("README.md", "We use PyTorch 2.7.1 and\n`pip install triton==3.3.0`.", (3, 3)),
         ("README.md", "Needs Triton 3.0 or newer, torch 2.1+ and CUDA 12. triton 2.1 ms, torch 3.2x", NEWEST),
         ("environment.yml", "dependencies:\n  - pytorch=2.7.1\n", (3, 3)),

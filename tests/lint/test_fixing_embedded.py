@@ -106,6 +106,27 @@ def test_an_unused_suppression_goes_from_its_cell(tmp_path: Path) -> None:
     assert sources((tmp_path / "a.ipynb").read_text())[:3] == ["x = 1", "y = 2\n", "z = 3"], done.stderr
 
 
+@pytest.mark.parametrize(
+    ("other", "offered"),
+    [
+        ("%timeit -n1 f(a)", False),
+        ("!echo {a}", False),
+        ("files = !ls $a", False),
+        ("a?", False),
+        ('%%bash -s "$a"\necho $1', False),
+        ("%run -i other.py", False),
+        ("%run other.py", True),
+        ("%timeit f(b, ab)", True),
+        ("%%bash\necho b", True),
+        ("a = = 3", False),
+    ],
+)
+def test_a_variable_that_a_line_may_read_which_is_not_python(other: str, offered: bool) -> None:
+    found = read_notebook(notebook(cell("a = 1\nf(a = 1)\nb = 2"), cell(other)))
+    assert (found.edits([TextEdit(4, 5, "5")]) is not None) == offered
+    assert found.edits([TextEdit(12, 13, "5")]) is not None
+
+
 TWO = read_notebook(notebook(cell("a = 1\nb = 2"), cell("%magic\nc = 3\n"), cell("d = 4")))
 
 

@@ -214,6 +214,30 @@ def test_the_mask_is_made_of_the_size_that_the_tiles_are_counted_for() -> None:
     assert came(mended(copy(*lines), "KL735")) == ["tl.store(target + i, tl.load(p, mask=i < count), i < count)"]
 
 
+MASKED = copy("i = tl.program_id(0) * B + tl.arange(0, B)", "tl.store(target + i, tl.load(source + i))")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("def padded(x, y):\n    copy[(4,)](x, y, 0, B=64)\n", "what `copy` is given"),
+        ("    copy[(4,)](x, y, 0, B=64)\n", "may pass something else than the size"),
+    ],
+)
+def test_a_launch_beside_the_one_that_shows_the_size(more: str, reason: str) -> None:
+    assert fix_source(Request(program(MASKED), path="k.py"), rules=["KL736"]).applied
+    result = fix_source(Request(program(MASKED + more), path="k.py"), rules=["KL736"])
+    assert not result.applied and result.refused[0].unsafe and reason in result.refused[0].reason
+
+
+def test_another_file_that_launches_the_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(program(MASKED))
+    (tmp_path / "other.py").write_text("from k import copy\ncopy[(4,)](x, y, 0, B=64)\n")
+    result = fix_source(Request(program(MASKED), path=str(path)), rules=["KL736"])
+    assert not result.applied and "other.py" in result.refused[0].reason
+
+
 def test_two_axes() -> None:
     result = mended(
         """
@@ -823,6 +847,39 @@ def test_a_launch_of_several_lines_moves_into_the_guard() -> None:
     )
 
 
+GUARDED = """
+@triton.jit
+def double(x, o, n, B: tl.constexpr):
+    a = tl.arange(0, B)
+    tl.store(o + a, tl.load(x + a, mask=a < n) * 2, mask=a < n)
+
+def run(x, n: int):
+    o = torch.empty(n, device="cuda")
+    {launch}
+    return o
+"""
+
+
+def test_the_guard_takes_a_tensor_that_cannot_be_none() -> None:
+    launch = GUARDED.format(launch="double[(1,)](x, o, n, B=1024)")
+    assert came(mended(launch, "KL773"))[0] == "with torch.cuda.device_of(o):"
+    asked = launch.replace("o = torch", "o = torch.empty(x.shape)\n    o = torch")
+    assert came(mended(asked, "KL773"))[0] == "with torch.cuda.device_of(x):"
+    given = launch.replace("(x, n: int)", "(x, o, n: int)").replace('    o = torch.empty(n, device="cuda")\n', "")
+    assert "may be None" in refusal(given, "KL773", unsafe=False)
+
+
+@pytest.mark.parametrize(
+    ("launch", "reason"),
+    [
+        ("later = lambda: double[(1,)](x, o, n, B=1024)\n    later()", "made later"),
+        ("torch = None\n    double[(1,)](x, o, n, B=1024)", "no import of torch.cuda"),
+    ],
+)
+def test_no_guard(launch: str, reason: str) -> None:
+    assert reason in refusal(GUARDED.format(launch=launch).replace("torch.empty(n", "x.new_empty(n"), "KL773")
+
+
 def test_the_guard_indents_as_the_file_does() -> None:
     source = """
     @triton.jit
@@ -928,3 +985,50 @@ def test_fix_asks_before_it_mends_unsafely() -> None:
         total[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, y, x.numel())
     """
     assert "KL753" not in {one.code for one in fix_source(Request(program(source), path="k.py")).applied}
+
+
+SEEDED = """
+@triton.jit
+def noise(o, seed, B: tl.constexpr):
+    c = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + c, tl.rand({seed}, c))
+
+def run(n: int = 4096):
+    o = torch.empty(n)
+    {made}
+    noise[(n // 1024,)](o, seed, B=1024)
+    return o
+"""
+TENSOR = "seed = torch.randint(0, 1 << 30, (1,))"
+
+
+@pytest.mark.parametrize(
+    ("made", "more"),
+    [
+        ("seed = torch.zeros(1) if n > 5 else 3", ""),
+        (TENSOR, "def again(o):\n    noise[(4,)](o, 7, B=1024)\n"),
+    ],
+)
+def test_a_seed_that_may_be_a_number_elsewhere(made: str, more: str) -> None:
+    assert fix_source(Request(program(SEEDED.format(made=TENSOR, seed="seed")), path="k.py"), rules=["KL782"]).applied
+    source = SEEDED.format(made=made, seed="seed") + more
+    result = fix_source(Request(program(source), path="k.py"), rules=["KL782"])
+    assert not result.applied and result.refused[0].unsafe
+
+
+def test_a_seed_that_is_computed_from_an_address() -> None:
+    assert "not a parameter" in refusal(SEEDED.format(made=TENSOR, seed="seed + 1"), "KL782")
+
+
+def test_a_sum_whose_start_is_read_as_an_integer() -> None:
+    source = """
+    @triton.jit
+    def total(x, o, n, B: tl.constexpr):
+        acc = 0
+        {use}
+        for k in range(0, n, B):
+            acc += tl.sum(tl.load(x + k + tl.arange(0, B)).to(tl.float32))
+        tl.store(o, acc)
+    """
+    assert mended(source.format(use="last = 3"), "KL710")
+    assert "read as an integer" in refusal(source.format(use="last = 7 // (acc + 2)"), "KL710")

@@ -49,15 +49,19 @@ COLUMNS = """
     def get_inputs():
         return [torch.randn(SIZE, 48)]
 """
+COUNTED = SCALAR.replace("tl.sum(v * v, axis=0)", "1.0")
 
 
 @needs_interpreter
-@pytest.mark.parametrize("source", [pytest.param(SCALAR, id="scalar"), pytest.param(COLUMNS, id="columns")])
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(SCALAR, id="scalar"), pytest.param(COLUMNS, id="columns"), pytest.param(COUNTED, id="a-number")],
+)
 def test_the_same_sum(source: str, tmp_path: Path) -> None:
     after = fixed(source, "KL306")
     assert "atomic" not in after
     # Fewer blocks, and fewer programs still.
-    small = ("1 << 24", "13 * 128 + 5") if source is SCALAR else ("1 << 18", "53")
+    small = ("1 << 24", "13 * 128 + 5") if source is not COLUMNS else ("1 << 18", "53")
     after = re.sub(r"min\(\d+, blocks\)", "min(5, blocks)", after).replace(*small)
     assert_same_results(tmp_path, source.replace(*small), after, tolerance=2e-3)
 

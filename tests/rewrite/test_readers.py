@@ -219,6 +219,7 @@ def test_the_fix_asks_where_a_branch_that_is_not_taken_reads_the_tile():
         "from unittest import mock\nimport kernel\nmock.patch.multiple(kernel, BLOCK=3)\n",
         "from kernel import kk, \\\n    BLOCK\n",
         "import kernel\nmod = kernel\nprint(mod. BLOCK)\n",
+        'def tiles():\n    """What kernel has.\n\n    >>> BLOCK\n    64\n    """\n',
         "import re\nre.search(r'^BLOCK = (.*)', open('kernel.py').read())\n",
         "import inspect\nfrom kernel import forward\ninspect.getsource(forward)\n",
         "import kernel\ndef kept():\n    match kernel:\n        case Module(BLOCK=b):\n            return b\n",
@@ -244,6 +245,7 @@ def test_another_file_that_comes_by_it_in_another_way(tmp_path, other):
         '"""What kernel.py has: BLOCK, and so on."""\nimport kernel\nkernel.kk[(3,)](x, n, BLOCK=8)\n',
         "import kernel\nBLOCK = 8\nprint(BLOCK, kernel.forward(x, n))\n",
         "import kernel\nimport torch\ndtype = getattr(torch, name)\n",
+        "import kernel\nfrom . import config\ngetattr(config, name)\n",
         "import kernel\nargs = parser.parse_args()\nprint(vars(args), kernel.forward(x, n))\n",
         "import kernel\nclass Case:\n    def size(self, name):\n        return getattr(self, name)\n",
         "import kernel\ngetattr(kernel, 'forward')(x, n)\n",
@@ -267,6 +269,15 @@ def test_another_file_that_has_no_use_for_it(tmp_path, other):
             "pkg/kernel.py",
             {"pkg/__init__.py": "from . import kernel as k\n", "use.py": "import pkg\nprint(pkg.k.BLOCK)\n"},
         ),
+        (
+            "pkg/ops/kernel.py",
+            {
+                "pkg/ops/__init__.py": "",
+                "pkg/__init__.py": "from .ops import kernel as k\n",
+                "use.py": "from pkg import k\nprint(k.BLOCK)\n",
+            },
+        ),
+        ("kernel.py", {"README.md": ">>> import kernel\n>>> kernel.BLOCK\n64\n"}),
         ("kernel.py", {"use.ipynb": '{"cells": [{"source": ["from kernel import BLOCK\\n"]}]}'}),
     ],
 )
@@ -300,6 +311,18 @@ def test_a_module_that_looks_at_itself(use):
     assert asked(f"BLOCK = 64\ndef forward(x, n):\n    {MADE}\n{use}\n")
 
 
+def test_an_example_that_doctest_runs():
+    code = f"BLOCK = 64\ndef forward(x, n):\n    '{{}}'\n    {MADE}\n"
+    assert asked(code.format("Steps of BLOCK.")) == ""
+    assert asked(code.format(">>> BLOCK")) == "line 11 reads it"
+
+
+def test_a_literal_of_code_that_is_read():
+    code = "def forward(x, n):\n    kk[(triton.cdiv(n, 64),)](x, n, 64)\n"
+    assert asked(code) == ""
+    assert asked(code + "print(forward.__code__.co_consts)\n")
+
+
 def test_a_pattern_that_reads_an_attribute():
     code = "class C:\n    b = 64\ndef f(x, n):\n    kk[(n,)](x, n, C.b)\n    match C():\n        case C({}=y):\n            return y\n"
     assert asked(code.format("d")) == ""
@@ -307,7 +330,13 @@ def test_a_pattern_that_reads_an_attribute():
 
 
 @pytest.mark.parametrize(
-    ("decorator", "reads"), [("logged", True), ("torch.no_grad()", False), ("functools.cache", False)]
+    ("decorator", "reads"),
+    [
+        ("logged", True),
+        ("torch.library.custom_op('a::b')", True),
+        ("torch.no_grad()", False),
+        ("functools.cache", False),
+    ],
 )
 def test_what_a_decorator_sees(decorator, reads):
     code = f"import functools\n@{decorator}\ndef launch(x, n, BLOCK):\n    {MADE}\ndef forward(x, n):\n    launch(x, n, 64)\n"

@@ -339,3 +339,68 @@ def test_a_comment_for_other_linters_says_that_a_name_is_meant() -> None:
     body = TEMPLATE.format(rewritten="pass", comment="")
     assert alone("KL702", body.replace("BODY", "BODY  # noqa: F821")) == ["info"]
     assert alone("KL702", body.replace("BODY", "BODY  # noqa: E501")) == ["error"]
+
+
+def test_an_argument_of_unknown_type_may_be_a_tuple() -> None:
+    kernel = "\n@triton.jit\ndef fill(x, shape):\n    {body}\n    tl.store(x, rows + columns)\n"
+    assert alone("KL704", kernel.format(body="rows, columns = shape")) == []
+    assert alone("KL704", kernel.format(body="rows, columns = tl.program_id(0)")) == ["warning"]
+
+
+PRODUCT = """
+    @triton.jit
+    def product(a, b, c, B: tl.constexpr):
+        i = tl.arange(0, B)
+        at = i[:, None] * B + i[None, :]
+        tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at).to(tl.float16)))
+
+    def run(a: torch.{kind}, b: torch.IntTensor):
+        c = torch.empty((64, 64), dtype=torch.float16, device=a.device)
+        product[(1,)](a, b, c, B=64)
+        return c
+"""
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("FloatTensor", []), ("DoubleTensor", ["error"])])
+def test_a_tensor_of_floats_may_be_one_of_halves(kind: str, expected: list[str]) -> None:
+    assert alone("KL715", PRODUCT.format(kind=kind)) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("not HAS_FP8 or not is_cuda()", []),
+        ("x and (not HAS_FP8 or not is_cuda())", []),
+        ("HAS_FP8 and is_cuda()", []),
+        ("HAS_FP8 or is_cuda()", ["error"]),
+        ("not HAS_FP8 and is_cuda()", ["error"]),
+        ("x or is_cuda()", ["error"]),
+    ],
+)
+def test_a_name_that_another_operand_keeps_from_being_asked_for(condition: str, expected: list[str]) -> None:
+    script = f"    HAS_FP8 = False\n    for x in (False, True):\n        if {condition}:\n            pass\n"
+    assert alone("KL702", HALVED + script) == expected
+
+
+SCRIPT = """
+    @triton.jit
+    def copied(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    def run(a):
+        b, m, n = a.shape
+        y = torch.empty_like(a)
+        copied[(triton.cdiv(a.numel(), 64),)](a, y, a.numel(), B=64)
+        return y
+
+    def main():
+        run(torch.randn(2, 3, 4, device="cuda"))
+        {end}
+        run(torch.randn(3, 4, device="cuda"))
+"""
+
+
+@pytest.mark.parametrize(("end", "expected"), [("pass", ["error"]), ("exit()", []), ("import sys; sys.exit(0)", [])])
+def test_what_stands_behind_the_end_of_a_script(end: str, expected: list[str]) -> None:
+    assert alone("KL795", SCRIPT.format(end=end)) == expected

@@ -168,3 +168,8 @@ def test_scattered_weights_are_packed(edits):
 def test_operands_that_are_left_alone(old, new):
     assert old in DOTS
     assert not run_rule("KL312", DOTS.replace(old, new))
+
+
+def test_a_loop_that_stores_is_no_loop_over_tiles():
+    stored = ("acc += v[:, None] * f[None, :]", "acc += v[:, None] * f[None, :]\n                tl.store(y + ic, 0.0)")
+    assert not run_rule("KL502", program(stored), "rtx-4090")

@@ -23,7 +23,6 @@ class Constants:
 
     floor_us: float = 1.0
     norm: float = 4.0
-    overlap: float = 0.4
     program_interval_ns: float = 0.604
     program_start_ns: float = 300.0
     lines_per_cycle: float = 1.0
@@ -54,12 +53,12 @@ class Constants:
     loop_slots: float = 0.9
     stored_most: float = 1.1
     strided_step: float = 0.65
-    tile_step: float = 0.42
     condition_slots: float = 2.0
     division_slots: float = 12.0
     sort_slots: float = 6.0
     lockstep: float = 0.4
     shuffle_ns: float = 30.0
+    shuffle_serial: float = 0.5
     barrier_ns: float = 40.0
     scan_step_ns: float = 30.0
     store_ns: float = 60.0
@@ -76,6 +75,7 @@ class Constants:
     shuffle_slots: float = 5.0
     indexed: float = 2.5
     exchange_pass_ns: float = 1.5
+    bank_conflict: float = 0.5
     spill_traffic: float = 6.5
     collapse_traffic: float = 6.0
     same_address_ns: float = 1.8
@@ -98,7 +98,6 @@ class Constants:
     ordered: float = 1.6
     store_passes: float = 2.2
     table_keeps: float = 0.43
-    chained: float = 1.0
 
 
 @lru_cache(maxsize=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 from kernlint.cost.arithmetic import on_special_unit
 from kernlint.cost.layout import Layout
@@ -13,6 +14,10 @@ from kernlint.workload import Compute, Dtype, Reduce, Scan
 
 #: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``). Of 64 bits all do.
 _BRANCHING = frozenset({"sin", "cos", "tanh", "pow"})
+
+
+#: Bytes of an instruction, how much more code a function that branches has than it runs through, and the slots from which it is called.
+_INSTRUCTION, _BRANCHES, _CALLED = 16, 3, 100.0
 
 
 #: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
@@ -45,9 +50,10 @@ class Lanes(Caches):
         if warps > 1 and extent > lanes * math.prod(layout.values[axis] for axis in axes):
             # Each warp writes its part of every output and reads the results back, an element of each thread at a time; between
             # that the parts of as many outputs as there are threads for are put together in a round.
-            passes = kept * self.warps * _bank_conflicts(shape, layout, axes, warps)
-            cost += self._barrier_ns(warps) * max(1.0, elements / extent * warps / self.threads)
-            cost += self._pass_ns(passes, executions)
+            rounds = max(1.0, elements / extent * warps / self.threads)
+            passes = kept * self.warps * (1.0 + self._meeting(_bank_conflicts(shape, layout, axes, warps)))
+            cost += self._barrier_ns(warps) * rounds
+            cost += self._pass_ns(passes + 2 * rounds * self.warps, executions)
         return work + cost
 
     def _scan_ns(self, node: Scan, executions: float) -> float:
@@ -82,17 +88,21 @@ class Lanes(Caches):
             apart = 2 * elements / extent * 2 ** (depth - near - lanes - 1)
             meet = min(2**lanes, max(1.0, apart * 2**lanes / _BANKS))
             cost += far * self._barrier_ns(2) * max(1.0, elements / self.threads)
-            cost += self._pass_ns(far * math.prod(layout.values) * self.warps * meet, executions)
+            cost += self._pass_ns(far * math.prod(layout.values) * self.warps * self._meeting(meet), executions)
         return cost
 
     def _shuffle_ns(self, lanes: int, values: float, executions: float) -> float:
         """Time to bring together so many ``values`` of a thread across ``lanes``; adds the issue slots."""
         steps = math.log2(max(1, lanes))
         self.instructions += self.c.shuffle_slots * steps * values * self.warps * executions
-        return self.c.shuffle_ns * steps / 5 / self.scale.clock
+        return self.c.shuffle_ns * steps / 5 * max(1.0, values) ** self.c.shuffle_serial / self.scale.clock
 
     def _barrier_ns(self, warps: int) -> float:
         return self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) / self.scale.clock
+
+    def _meeting(self, lanes: float) -> float:
+        """Accesses to shared memory that one takes as long as whose ``lanes`` meet in one bank: the further ones take a cycle each."""
+        return 1.0 + self.c.bank_conflict * (lanes - 1.0)
 
     def _pass_ns(self, passes: float, executions: float) -> float:
         """Time of so many accesses of warps to shared memory; adds them up."""
@@ -113,6 +123,10 @@ class Lanes(Caches):
         measured = self.operations.price(node)
         if measured is None:
             return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions), 0.0
+        code = measured.slots * self._each(node.elements) * _INSTRUCTION if measured.slots < _CALLED else 0.0
+        code *= _BRANCHES if node.op in _BRANCHING else 1
+        self.code += code
+        self.fetched += code * executions
         share = self.scale.fp64_share if _is_double(node.dtype) else 1.0
         issued = self._issued(measured.slots * share, node.elements, executions)
         if on_special_unit(node):
@@ -122,7 +136,7 @@ class Lanes(Caches):
             if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
                 self.arithmetic += issued
         branches = node.op in _BRANCHING or node.dtype.bits == 64
-        wait = measured.wait_ns * (max(1.0, node.elements / self.threads) if branches else 1.0)
+        wait = measured.wait_ns * (self._each(node.elements) if branches else 1.0)
         return self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock
 
     def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
@@ -137,14 +151,32 @@ class Lanes(Caches):
             self.special += issued
         return self._issue_ns(cost, elements)
 
+    def _each(self, elements: int) -> float:
+        """Elements of each thread. What a reduction of a tile leaves stays with the lanes that had a part of it: all of them hold it."""
+        return self._left.get(elements) or max(1.0, elements / self.threads)
+
+    @cached_property
+    def _left(self) -> dict[int, float]:
+        """What each thread holds of the results of the reductions of tiles, by how many there are."""
+        shapes = [
+            (node.shape, node.axis % len(node.shape))
+            for node, _ in self.launch.kernel.walk(Reduce)
+            if isinstance(node, Reduce) and len(node.shape) == 2 and node.axis is not None
+        ]
+        # What is loaded as a vector is worked on as such first.
+        whole = {math.prod(shape) for shape, _ in shapes} | {load.elements for load in self.launch.kernel.loads()}
+        found = {shape[1 - axis]: float(self.layout(shape).values[1 - axis]) for shape, axis in shapes}
+        return {elements: each for elements, each in found.items() if elements > 1 and elements not in whole}
+
     def _issued(self, slots: float, elements: int, executions: float) -> float:
         """Slots that all warps of one program take, at ``slots`` for each of their threads' elements."""
-        return max(1.0, elements / self.threads) * slots * self.warps * executions
+        return self._each(elements) * slots * self.warps * executions
 
     def _issue_ns(self, slots: float, elements: int) -> float:
         """Time of one program alone to issue them."""
-        per_thread = max(1.0, elements / self.threads)
-        return per_thread * slots * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
+        return (
+            self._each(elements) * slots * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
+        )
 
 
 def _is_double(dtype: Dtype | None) -> bool:

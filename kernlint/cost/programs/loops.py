@@ -68,7 +68,7 @@ class Loops(Paths):
                 self._count_access(load, runs)
             rest = self.path_ns(others, runs)
             chain = self._chain_ns(loads)
-            step = chain * min(1.0, c.chained * self._exposed_share(loads))
+            step = chain * min(1.0, self._exposed_share(loads))
             return chain + serial + rest + (trip - 1) * (max(step, serial) + rest + c.loop_iteration_ns)
         if streaming and loop.kind == "static_range":
             for load in loads:
@@ -83,9 +83,6 @@ class Loops(Paths):
             if _strided(loop):
                 # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
                 share = max(share, c.strided_step)
-            if any(sum(extent > 1 for extent in load.shape) > 1 for load in loads):
-                # Rows of a tile are loads of their own: fewer turns are laid out together (``deep_tile``, ``col_reduce``).
-                share = max(share, c.tile_step)
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
                 share = min(max(share, c.stored_step), c.stored_most)

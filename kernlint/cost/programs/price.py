@@ -24,8 +24,7 @@ atomics  operations on one address, and on one 128-byte line, serialise; lanes t
 
 Loaded indices are taken to be random. Sigma then reaches down to the time of indices in order, where that is another one.
 
-Tiles that do not fit the registers add their spills to ``l2`` (``registers.py``). The terms overlap less where a program
-has the SM to itself.
+Tiles that do not fit the registers add their spills to ``l2`` (``registers.py``).
 
 Constants and residuals: ``data/programs.json``, written by ``calibration/fit_memory.py`` from ``h100-micro.csv``,
 ``h100-micro-2.csv``, ``h100-spilling.csv``, ``h200-lanes.csv``, ``h100-scatter.csv`` and ``h100-stream.csv``.
@@ -48,7 +47,7 @@ from kernlint.cost.programs.scale import widen
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
-from kernlint.workload import Atomic, Launch, Load
+from kernlint.workload import Atomic, Launch
 
 #: More sigma where loaded indices decide how many atomics meet: ``sorted``, ``near`` and ``few`` of ``h100-scatter.csv``.
 _HOT_SIGMA = 0.5
@@ -122,16 +121,15 @@ class _Price(Atomics):
         us, terms = self.spent()
         bound = max(terms, key=lambda name: terms[name])
         sigma = self._sigma(bound, us)
-        norm = self._norm(self._waves() - 1)
-        return KernelTime(
-            us, sigma, bound, {**terms, "floor": self._floor_us()}, norm=norm, kind=class_of(self.launch, self.moved)
-        )
+        terms["floor"] = self._floor_us()
+        return KernelTime(us, sigma, bound, terms, norm=self.c.norm, kind=class_of(self.launch, self.moved))
 
     def spent(self) -> tuple[float, dict[str, float]]:
         """Microseconds of the launch, and those of each term."""
         c, device = self.c, self.device
         # The first program starts with the kernel (floor); each later one on the same slot starts anew.
         path = self.path_ns(self.launch.kernel.body, 1.0)
+        path += self._code_ns()
         self._count_indices()
         rounds = self._waves() - 1
         terms = {
@@ -145,18 +143,11 @@ class _Price(Atomics):
             "atomics": self._atomics_us(),
         }
         terms = {name: value * device.factor(name) for name, value in terms.items()}
-        norm = self._norm(rounds)
+        norm = self.c.norm
         return self._floor_us() + sum(value**norm for value in terms.values()) ** (1 / norm), terms
 
     def _floor_us(self) -> float:
         return self.c.floor_us * self.device.factor("floor")
-
-    def _norm(self, rounds: float) -> float:
-        """How well the terms overlap: programs without a loop go from loading to computing to storing, so that only
-        their neighbours on the SM fill the gaps (rows of 65,536: one program an SM, the phases add up)."""
-        if rounds <= 0 or any(loops for _, loops in self.launch.kernel.walk(Load)):
-            return self.c.norm
-        return min(self.c.norm, 1 + self.c.overlap * self.resident)
 
     def _sigma(self, bound: str, us: float) -> float:
         kind = class_of(self.launch, self.moved)

@@ -58,6 +58,8 @@ class Resources(TileSizes):
         self.arithmetic = 0.0
         self.special = 0.0
         self.special_unit = 0.0
+        self.code = 0.0
+        self.fetched = 0.0
         self._levels()
 
     @abstractmethod

@@ -5,8 +5,14 @@ from __future__ import annotations
 import math
 
 from kernlint.cost.programs.loops import Loops
+from kernlint.cost.programs.scale import ramp
 from kernlint.cost.registers import COLLAPSE, Pressure
 from kernlint.cost.traffic.model import SECTOR_BYTES
+
+#: Bytes of code that an SM keeps, and those of which it keeps nothing until they come round again; bytes a nanosecond that a warp
+#: fetches (``composed``, of sines).
+_CODE_BYTES = (80_000.0, 190_000.0)
+_CODE_PER_NS = 10.0
 
 
 class Terms(Loops):
@@ -70,6 +76,11 @@ class Terms(Loops):
         used = min(1.0, self.programs / self.device.sm_count)
         parts = self.exchanged * self.programs / (self.device.sm_count * used)
         return parts * self.c.exchange_pass_ns / self.scale.clock / 1000
+
+    def _code_ns(self) -> float:
+        """How long a warp waits for its instructions, where its code does not stay on the SM: that of all elements of a thread stands
+        one after the other (sines of 64 elements a thread take three times as long as of 8 times as many warps)."""
+        return self.fetched * ramp(self.code, *_CODE_BYTES) / _CODE_PER_NS / self.scale.clock
 
     def _issue_us(self) -> float:
         """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""

@@ -20,6 +20,7 @@ from kernlint.interpret.frontend.values import (
     literal,
     shape_text,
     short,
+    tensor,
 )
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.operators import python_binary, python_compare
@@ -34,6 +35,12 @@ _FLOAT_ONLY_INT = ("&", "|", "^", "<<", ">>")
 
 class FrontEndArithmetic(FrontEndFaults):
     """The types of operators, and what they refuse."""
+
+    @staticmethod
+    def operand(value: Any) -> Typed | None:
+        """``value`` as a run-time value, which numbers are made into."""
+        value = tensor(value)
+        return value if isinstance(value, Typed) else None
 
     def common_shape(self, a: Typed, b: Typed, node: cst.CSTNode) -> tuple[int | None, ...] | None:
         """The shape that two operands have together; None, and a fault, where there is none."""

@@ -133,7 +133,7 @@ class FrontEnd(FrontEndArithmetic):
         """What assignment keeps: a compile-time number becomes a run-time value."""
         if isinstance(value, tuple):
             return tuple(self._sanitised(v) for v in value)
-        if isinstance(value, Typed) and value.argument and value.pointer is False:
+        if isinstance(value, Typed) and value.argument and value.pointer is False and not value.is_open_argument:
             return replace(value, argument="")  # a specialised one becomes a run-time value
         return tensor(value)
 
@@ -145,7 +145,7 @@ class FrontEnd(FrontEndArithmetic):
                 text = f"`{self.code(target.value)[:60]}` is a tensor: its elements cannot be assigned"
                 self.fault("tensor-index", target, text)
             return
-        if isinstance(value, Typed) and type(target) in (cst.Tuple, cst.List):
+        if isinstance(value, Typed) and type(target) in (cst.Tuple, cst.List) and not value.is_open_argument:
             self.fault("unpacked-tensor", target, f"a value of type {value} cannot be unpacked")
             value = Unknown("unpacked")
         super().assign(target, value, scope)

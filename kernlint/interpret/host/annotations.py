@@ -28,9 +28,9 @@ _JAXTYPING: dict[str, tuple[Dtype, ...]] = {
        if (found := dt.find(name)) is not None},
     "BFloat16": (dt.BFLOAT16,), "UInt8": (dt.UINT8,),
 }  # fmt: skip
-#: torch's own names for tensors of one type.
-_TENSORS = {
-    "FloatTensor": dt.FLOAT32, "HalfTensor": dt.FLOAT16, "BFloat16Tensor": dt.BFLOAT16, "DoubleTensor": dt.FLOAT64,
+#: torch's own names for tensors of one type; "FloatTensor" is said of half precision, too.
+_TENSORS: dict[str, Dtype | None] = {
+    "FloatTensor": None, "HalfTensor": dt.FLOAT16, "BFloat16Tensor": dt.BFLOAT16, "DoubleTensor": dt.FLOAT64,
     "CharTensor": dt.INT8, "ByteTensor": dt.UINT8, "ShortTensor": dt.INT16, "IntTensor": dt.INT32, "LongTensor": dt.INT64,
     "BoolTensor": dt.BOOL,
 }  # fmt: skip

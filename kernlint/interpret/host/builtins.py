@@ -12,8 +12,7 @@ import libcst as cst
 from kernlint.interpret.host.objects import lineage
 from kernlint.interpret.host.releases import has
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, computed_from_read
-from kernlint.interpret.python.control import Raised
-from kernlint.interpret.python.methods import in_order, rounded
+from kernlint.interpret.python.methods import PURE, in_order, pure
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.shapes import product
@@ -49,7 +48,7 @@ def builtin(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any]
     if name == "pow" and len(args) == 2:
         return h.binary("**", operator.pow, args[0], args[1], node)
     if name in _PURE and is_concrete(args):
-        return _pure(_PURE[name], args)
+        return pure(_PURE[name], args)
     if name in ("staticmethod", "classmethod", "property", "iter"):
         return args[0] if args else None
     return Unknown(name)
@@ -119,17 +118,10 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
         return total
     if name == "sorted":
         keyed = kwargs.get("key") is not None
-        return [Unknown(name)] * len(items) if keyed else _pure(in_order, [items, kwargs.get("reverse", False)])
+        return [Unknown(name)] * len(items) if keyed else pure(in_order, [items, kwargs.get("reverse", False)])
     if name == "set":
-        return list(_pure(dict.fromkeys, [items])) if is_concrete(items) else items
+        return list(pure(dict.fromkeys, [items])) if is_concrete(items) else items
     return list(items)
-
-
-def _pure(function: Callable[..., Any], args: list[Any]) -> Any:
-    try:
-        return bounded(function(*args))
-    except Exception:
-        raise Raised from None
 
 
 def math_function(name: str, args: list[Any]) -> Any:
@@ -157,7 +149,7 @@ def math_function(name: str, args: list[Any]) -> Any:
     if callable(function) and args and is_concrete(args) and all(isinstance(a, (int, float)) for a in args):
         if name in ("factorial", "comb", "perm") or any(isinstance(a, int) and abs(a) > 10**15 for a in args):
             return Unknown(name)
-        return _pure(function, args)
+        return pure(function, args)
     return Unknown(f"math.{name}")
 
 
@@ -175,7 +167,7 @@ def _extreme(name: str) -> _Special:
         if values and all(isinstance(v, (int, Expr)) for v in values):
             return bounded((ex.minimum if name == "min" else ex.maximum)(*values))
         if values and is_concrete(values) and "key" not in kwargs:
-            return _pure(min if name == "min" else max, [values])
+            return pure(min if name == "min" else max, [values])
         return Unknown(name)
 
     return extreme
@@ -251,17 +243,7 @@ _SPECIAL: dict[str, _Special] = {
 }
 
 
-_PURE: dict[str, Callable[..., Any]] = {
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "abs": abs,
-    "str": str,
-    "round": rounded,
-    "divmod": divmod,
-    "id": lambda x: 0,
-    "print": lambda *a: None,
-}
+_PURE: dict[str, Callable[..., Any]] = {**PURE, "id": lambda x: 0, "print": lambda *a: None}
 
 
 _SEQUENCES = frozenset("list tuple sorted reversed set enumerate zip sum all any map filter".split())

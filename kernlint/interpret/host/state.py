@@ -252,6 +252,10 @@ class HostState(Recording):
             else:
                 self.same_shape.append((one, other))
 
+    @staticmethod
+    def operand(value: Any) -> Tensor | None:
+        return value if isinstance(value, Tensor) else None
+
     def around_rest(self, shape: ShapeOf, before: int, behind: int) -> list[Any]:
         """``first, *rest, last = x.shape`` of a tensor of unknown rank: so many extents before and behind what is left."""
         extents = [self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in (*range(before), *range(-behind, 0))]

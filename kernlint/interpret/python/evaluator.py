@@ -17,6 +17,7 @@ from kernlint.interpret.python.expressions import Expressions
 from kernlint.interpret.python.operators import AUGMENTED, BINARY
 from kernlint.interpret.values import YIELDED, Class, Function, Jit, Rest, Scope, Unknown, Yielded
 from kernlint.syntax.names import dotted_name
+from kernlint.syntax.unreached import leaves_program
 
 MAX_DEPTH = 40
 
@@ -47,6 +48,8 @@ class Evaluator(Expressions):
 
     def exec_Expr(self, node: cst.Expr, scope: Scope) -> None:
         self.eval(node.value, scope)
+        if leaves_program(node.value):
+            raise Raised
 
     def exec_Assign(self, node: cst.Assign, scope: Scope) -> None:
         value = self.eval(node.value, scope)

@@ -164,3 +164,34 @@ def _method(name: str, function: Method) -> Builtin:
             return Unknown(name)
 
     return Builtin(name, call)
+
+
+#: Functions of Python on values that are known.
+PURE: dict[str, Callable[..., Any]] = {
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "len": len,
+    "sum": sum,
+    "tuple": tuple,
+    "list": list,
+    "round": rounded,
+    "divmod": divmod,
+    "str": str,
+    "all": all,
+    "any": any,
+    "zip": lambda *a: list(zip(*a)),
+    "enumerate": lambda a, start=0: list(enumerate(a, start)),
+    "reversed": lambda a: list(reversed(a)),
+}
+
+
+def pure(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """What ``function`` of Python gives for ``args``, which are known."""
+    try:
+        return bounded(function(*args))
+    except Exception:
+        raise Raised from None

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Kwargs
 from kernlint.interpret.torch.shapes import Shape
-from kernlint.interpret.values import Instance, ReadValue, Unknown, is_huge
+from kernlint.interpret.values import Instance, ReadValue, is_huge
 from kernlint.workload import Dtype, Expr, Tensor
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
-
-
-def takes(*parameters: str, tensors: int = 1, options: bool = False, **defaults: Any) -> Callable[[Handler], Handler]:
-    """Binds the arguments of a torch function, by place or by name (``other|mat2`` has two), to ``parameters``: its handler gets the host,
-    the call and these; with ``options`` those by name as well. Where one of the first ``tensors`` is none, nothing is known."""
-    names = [parameter.split("|") for parameter in parameters]
-
-    def bind(function: Handler) -> Handler:
-        def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-            given = [argument(args, kwargs, at, *one, default=defaults.get(one[0])) for at, one in enumerate(names)]
-            if not all(isinstance(one, Tensor) for one in given[:tensors]):
-                return Unknown("what is made of no tensor")
-            return function(h, node, *given, options=kwargs) if options else function(h, node, *given)
-
-        return handler
-
-    return bind
 
 
 def shape_given(values: Any) -> Shape | None:

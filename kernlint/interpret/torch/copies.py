@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
-from kernlint.interpret.torch.arguments import dtype_given, names_cpu, on_cpu, shape_given, takes, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
+from kernlint.interpret.torch.arguments import dtype_given, names_cpu, on_cpu, shape_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype
 from kernlint.interpret.torch.shapes import (
     Shape,
@@ -48,7 +48,7 @@ def copied(
     return result
 
 
-@takes("input", "memory_format")
+@takes("input", "memory_format", operands=1)
 def _contiguous(h: HostState, node: cst.CSTNode, x: Tensor, layout: Any) -> Any:
     if layout is not None and layout != "contiguous_format":
         return x if h.skips(node) else _in_format(h, "contiguous", x, x.dtype, layout, node)
@@ -64,7 +64,7 @@ def _contiguous(h: HostState, node: cst.CSTNode, x: Tensor, layout: Any) -> Any:
     return copied(h, "contiguous", x, x.shape, x.dtype, node)
 
 
-@takes("input", options=True)
+@takes("input", options=True, operands=1)
 def _clone(h: HostState, node: cst.CSTNode, x: Tensor, options: Kwargs) -> Any:
     if h.skips(node):
         return x
@@ -119,21 +119,21 @@ def _cast(h: HostState, name: str, x: Tensor, target: Dtype | None, node: cst.CS
 
 
 def _cast_to(target: Dtype) -> Handler:
-    @takes("input")
+    @takes("input", operands=1)
     def handler(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
         return _cast(h, str(target), x, target, node)
 
     return handler
 
 
-@takes("input", "src", tensors=0)
+@takes("input", "src")
 def _copy_(h: HostState, node: cst.CSTNode, x: Any, source: Any) -> Any:
     if isinstance(x, Tensor) and isinstance(source, Tensor) and not h.skips(node):
         h.torch_op("copy_", "cast" if x.dtype != source.dtype else "copy", (source,), (x,), node)
     return x
 
 
-@takes("input")
+@takes("input", operands=1)
 def _cpu(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     if h.is_hosted(x):
         return x
@@ -141,7 +141,7 @@ def _cpu(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     return h.host_tensor(h.allocate(x.dtype, x.shape, "result", node, x.name))
 
 
-@takes("input", tensors=0)
+@takes("input")
 def _cuda(h: HostState, node: cst.CSTNode, x: Any) -> Any:
     if not isinstance(x, Tensor) or not h.is_hosted(x):
         return x
@@ -150,7 +150,7 @@ def _cuda(h: HostState, node: cst.CSTNode, x: Any) -> Any:
     return result
 
 
-@takes("tensors", "dim", tensors=0, dim=0)
+@takes("tensors", "dim", dim=0)
 def _cat(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
     parts = parts if isinstance(parts, (tuple, list)) else []
     tensors = tensors_in(parts)
@@ -174,7 +174,7 @@ def _cat(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
     return h.result_of("cat", "cat", tensors, common_dtype(tensors), shape, node)
 
 
-@takes("tensors", "dim", tensors=0, dim=0)
+@takes("tensors", "dim", dim=0)
 def _stack(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
     tensors = tensors_in(parts if isinstance(parts, (tuple, list)) else [])
     if not tensors or tensors[0].shape is None:
@@ -199,7 +199,7 @@ def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: 
     return h.result_of("repeat", "copy", (x,), x.dtype, shape, node)
 
 
-@takes("input", "repeats", "dim", options=True)
+@takes("input", "repeats", "dim", options=True, operands=1)
 def _repeat_interleave(h: HostState, node: cst.CSTNode, x: Tensor, times: Any, dim: Any, options: Kwargs) -> Any:
     shape, axis, told = None, axis_in(x, dim), options.get("output_size")
     if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
@@ -209,7 +209,7 @@ def _repeat_interleave(h: HostState, node: cst.CSTNode, x: Tensor, times: Any, d
     return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
 
 
-@takes("input", "pad")
+@takes("input", "pad", operands=1)
 def _pad(h: HostState, node: cst.CSTNode, x: Tensor, widths: Any) -> Any:
     if x.shape is None or not isinstance(widths, (tuple, list)):
         return Unknown("pad")
@@ -222,7 +222,7 @@ def _pad(h: HostState, node: cst.CSTNode, x: Tensor, widths: Any) -> Any:
 def _pixel_shuffle(up: bool) -> Handler:
     name = "pixel_shuffle" if up else "pixel_unshuffle"
 
-    @takes("input", "upscale_factor|downscale_factor")
+    @takes("input", "upscale_factor|downscale_factor", operands=1)
     def handler(h: HostState, node: cst.CSTNode, x: Tensor, factor: Any) -> Any:
         if x.shape is None or len(x.shape) < 3 or not isinstance(factor, int) or factor < 1:
             return Unknown(name)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs
-from kernlint.interpret.torch.arguments import takes, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.indexing import dynamic
 from kernlint.interpret.torch.shapes import Shape, axis_in, broadcast, is_dense, with_extents
 from kernlint.interpret.values import ReadValue, Unknown
@@ -32,6 +32,7 @@ _POINTWISE = (
 
 #: What activations take behind their tensor, by place; the constructors of their layers take the same.
 ACTIVATION_SETTINGS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys("sigmoid tanh softsign tanhshrink logsigmoid".split(), ()),
     **dict.fromkeys("relu relu6 silu mish selu hardswish hardsigmoid".split(), ("inplace",)),
     "leaky_relu": ("negative_slope", "inplace"),
     **dict.fromkeys(("elu", "celu"), ("alpha", "inplace")),
@@ -146,7 +147,7 @@ def _where(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result if dtype is not None or not isinstance(result, Tensor) else replace(result, dtype=None)
 
 
-@takes("input", "dim", dim=-1)
+@takes("input", "dim", dim=-1, operands=1)
 def _glu(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     """Half of an axis, gated by the other half."""
     axis = axis_in(x, dim)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
-from kernlint.interpret.torch.arguments import note_read_sizes, takes, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
+from kernlint.interpret.torch.arguments import note_read_sizes, tensors_in
 from kernlint.interpret.torch.shapes import Shape, axis_in, broadcast, diagonal, with_extents
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
@@ -150,13 +150,13 @@ def run_of(x: Tensor) -> dict[str, int]:
     return {"run": math.prod(known)} if len(known) == len(extents) else {}
 
 
-@takes("input", "dim", "index")
+@takes("input", "dim", "index", operands=1)
 def _select(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, at: Any) -> Any:
     axis = axis_in(x, dim)
     return Unknown("select") if axis is None else index(h, x, _along(axis, at), node)
 
 
-@takes("input", "dim", "start", "length")
+@takes("input", "dim", "start", "length", operands=1)
 def _narrow(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, start: Any, length: Any) -> Any:
     axis = axis_in(x, dim)
     if axis is None or not isinstance(start, (int, Expr)) or not isinstance(length, (int, Expr)):
@@ -169,7 +169,7 @@ def _along(axis: int, key: Any) -> tuple[Any, ...]:
     return (*[slice(None)] * axis, key)
 
 
-@takes("input", "chunks", "dim", dim=0)
+@takes("input", "chunks", "dim", dim=0, operands=1)
 def _chunk(h: HostState, node: cst.CSTNode, x: Tensor, count: Any, dim: Any) -> Any:
     axis = axis_in(x, dim)
     if axis is None or x.shape is None or not isinstance(count, int) or not 0 < count <= 64:
@@ -178,7 +178,7 @@ def _chunk(h: HostState, node: cst.CSTNode, x: Tensor, count: Any, dim: Any) -> 
     return tuple(index(h, x, _along(axis, slice(*ends)), node) for ends in pairwise(bounds))
 
 
-@takes("input", "split_size_or_sections|split_size", "dim", dim=0)
+@takes("input", "split_size_or_sections|split_size", "dim", dim=0, operands=1)
 def _split(h: HostState, node: cst.CSTNode, x: Tensor, sizes: Any, dim: Any) -> Any:
     axis = axis_in(x, dim)
     total = x.shape[axis] if axis is not None and x.shape is not None else None
@@ -186,11 +186,11 @@ def _split(h: HostState, node: cst.CSTNode, x: Tensor, sizes: Any, dim: Any) -> 
         sizes = [min(sizes, total - s) for s in range(0, total, sizes)]
     if axis is None or not isinstance(sizes, (list, tuple)) or not all(isinstance(s, (int, Expr)) for s in sizes):
         return Unknown("split")
-    ends = accumulate(sizes, lambda start, size: ex.simplify(ex.lift(start) + size), initial=0)
+    ends = accumulate((0, *sizes), lambda start, size: ex.simplify(ex.lift(start) + size))
     return tuple(index(h, x, _along(axis, slice(*part)), node) for part in pairwise(ends))
 
 
-@takes("input", "dim", dim=0)
+@takes("input", "dim", dim=0, operands=1)
 def _unbind(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     axis = axis_in(x, dim)
     count = x.shape[axis] if axis is not None and x.shape is not None else None
@@ -199,13 +199,13 @@ def _unbind(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     return tuple(index(h, x, _along(axis, i), node) for i in range(count))
 
 
-@takes("input", "weight", tensors=2)
+@takes("input", "weight", operands=2)
 def _embedding(h: HostState, node: cst.CSTNode, ids: Tensor, table: Tensor) -> Any:
     shape = (*ids.shape, table.shape[-1]) if ids.shape is not None and table.shape else None
     return h.result_of("embedding", "gather", (ids, table), table.dtype, shape, node)
 
 
-@takes("input", "weight", "offsets", tensors=2, options=True)
+@takes("input", "weight", "offsets", operands=2, options=True)
 def _embedding_bag(h: HostState, node: cst.CSTNode, ids: Tensor, table: Tensor, offsets: Any, options: Kwargs) -> Any:
     bags = (offsets if isinstance(offsets, Tensor) else ids).shape
     shape = (bags[0], table.shape[-1]) if bags and table.shape and not options.get("include_last_offset") else None
@@ -213,7 +213,7 @@ def _embedding_bag(h: HostState, node: cst.CSTNode, ids: Tensor, table: Tensor, 
 
 
 def _place_among(name: str, first: str, second: str) -> Handler:
-    @takes(first, second, tensors=0, options=True)
+    @takes(first, second, options=True)
     def handler(h: HostState, node: cst.CSTNode, one: Any, other: Any, options: Kwargs) -> Any:
         x = other if name == "searchsorted" else one
         if not isinstance(x, Tensor):
@@ -224,7 +224,7 @@ def _place_among(name: str, first: str, second: str) -> Handler:
     return handler
 
 
-@takes("input", "n", "dim", tensors=0, n=1, dim=-1, options=True)
+@takes("input", "n", "dim", n=1, dim=-1, options=True)
 def _differences(h: HostState, node: cst.CSTNode, x: Any, times: Any, dim: Any, options: Kwargs) -> Any:
     axis = axis_in(x, dim) if isinstance(x, Tensor) else None
     shape = None
@@ -256,7 +256,7 @@ def _gather(name: str) -> Handler:
     return handler
 
 
-@takes("tensor|input", "num_classes", num_classes=-1)
+@takes("tensor|input", "num_classes", num_classes=-1, operands=1)
 def _one_hot(h: HostState, node: cst.CSTNode, ids: Tensor, classes: Any) -> Any:
     told = isinstance(classes, (int, Expr)) and classes != -1
     shape = (*ids.shape, classes) if ids.shape is not None and told else None
@@ -266,7 +266,7 @@ def _one_hot(h: HostState, node: cst.CSTNode, ids: Tensor, classes: Any) -> Any:
     return result
 
 
-@takes("input", "diagonal", diagonal=0)
+@takes("input", "diagonal", diagonal=0, operands=1)
 def _diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any) -> Any:
     """``torch.diag`` of a vector, zeros with it along a diagonal, or of a matrix, a copy of its diagonal."""
     if x.shape is None or len(x.shape) not in (1, 2) or type(offset) is not int:
@@ -288,7 +288,7 @@ def dynamic(name: str) -> Handler:
     return handler
 
 
-@takes("input")
+@takes("input", operands=1)
 def _trace(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     if x.dtype is None or not x.dtype.is_float:
         return Unknown("trace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -9,6 +10,7 @@ import libcst as cst
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.elementwise import ACTIVATION_SETTINGS
 from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import Builtin, Function, Instance, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
@@ -18,50 +20,19 @@ from kernlint.workload import expr as ex
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
 
-_ACTIVATIONS = {
+#: Layers that are not called as their functions are.
+_OTHER_NAMES = {
     "ReLU": "relu",
-    "GELU": "gelu",
-    "SiLU": "silu",
-    "Sigmoid": "sigmoid",
-    "Tanh": "tanh",
     "LeakyReLU": "leaky_relu",
-    "ELU": "elu",
-    "Softplus": "softplus",
-    "Hardswish": "hardswish",
-    "Hardsigmoid": "hardsigmoid",
-    "Hardtanh": "hardtanh",
-    "Mish": "mish",
-    "SELU": "selu",
     "ReLU6": "relu6",
-    "Softsign": "softsign",
-    "CELU": "celu",
-    "GLU": "glu",
-    "Hardshrink": "hardshrink",
-    "Softshrink": "softshrink",
-    "Tanhshrink": "tanhshrink",
-    "Threshold": "threshold",
+    "SiLU": "silu",
     "LogSigmoid": "logsigmoid",
-    "Softmax": "softmax",
-    "LogSoftmax": "log_softmax",
-}
-
-_LOSSES = {
     "CrossEntropyLoss": "cross_entropy",
-    "NLLLoss": "nll_loss",
-    "MSELoss": "mse_loss",
-    "L1Loss": "l1_loss",
     "KLDivLoss": "kl_div",
-    "SmoothL1Loss": "smooth_l1_loss",
-    "HuberLoss": "huber_loss",
     "BCELoss": "binary_cross_entropy",
     "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
-    "TripletMarginLoss": "triplet_margin_loss",
-    "MarginRankingLoss": "margin_ranking_loss",
-    "SoftMarginLoss": "soft_margin_loss",
-    "HingeEmbeddingLoss": "hinge_embedding_loss",
-    "PoissonNLLLoss": "poisson_nll_loss",
-    "GaussianNLLLoss": "gaussian_nll_loss",
 }
+_WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _REDUCED = ("size_average", "reduce", "reduction")
 #: What losses take behind their tensors, by place; the constructors of their layers take the same.
 LOSS_SETTINGS: dict[str, tuple[str, ...]] = {
@@ -230,9 +201,13 @@ def _cast(instance: Instance, target: Dtype | None) -> Instance:
     return instance
 
 
-def _settings(function: str, attrs: dict[str, Any]) -> dict[str, Any]:
-    """What the constructor of a layer without parameters was given for the ``function`` that it calls."""
-    names = LOSS_SETTINGS.get(function) or ACTIVATION_SETTINGS.get(function, ())
+def _function_of(layer: str) -> str:
+    """The function that a layer is called for: ``max_pool2d`` for ``MaxPool2d``."""
+    return _OTHER_NAMES.get(layer) or _WORD_ENDS.sub("_", layer).lower()
+
+
+def _settings(names: tuple[str, ...], attrs: dict[str, Any]) -> dict[str, Any]:
+    """What the constructor of a layer without parameters was given, by the ``names`` that it has there."""
     return {**dict(zip(names, attrs["_args"] or ())), **(attrs["_kwargs"] or {})}
 
 
@@ -252,9 +227,11 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
             if isinstance(layer, (Instance, Function)):
                 x = h.call(layer, [x], {}, node)
         return x
-    function = _ACTIVATIONS.get(name) or _LOSSES.get(name)
-    if function is not None:
-        return torch_function(h, function, args if name in _LOSSES else [x], _settings(function, attrs), node)
+    function = _function_of(name)
+    if function in LOSS_SETTINGS:
+        return torch_function(h, function, args, _settings(LOSS_SETTINGS[function], attrs), node)
+    if function in ACTIVATION_SETTINGS:
+        return torch_function(h, function, [x], _settings(ACTIVATION_SETTINGS[function], attrs), node)
     if name == "Identity":
         return x
     if name.startswith("Dropout"):
@@ -267,7 +244,7 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
         return _convolution(h, name, x, attrs, node)
     if name.startswith("ConvTranspose"):
         given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"))
-        return torch_function(h, f"conv_transpose{name[-2:].lower()}", [x, *given], {}, node)
+        return torch_function(h, function, [x, *given], {}, node)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
             count = attrs["num_batches_tracked"]
@@ -281,22 +258,11 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
         return torch_function(h, "embedding_bag", [x, attrs.get("weight"), *args[1:2]], {**settings, **kwargs}, node)
     if name in _UPSAMPLED:
         names = ("size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
-        options = {**dict(zip(names, attrs["_args"] or ())), **(attrs["_kwargs"] or {})} | _UPSAMPLED[name]
-        return torch_function(h, "interpolate", [x], options, node)
-    if name == "Unfold":
-        return torch_function(h, "unfold", [x, *attrs["_args"]], attrs["_kwargs"], node)
-    if name.startswith(("MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")):
-        snake = {
-            "Max": "max_pool",
-            "Avg": "avg_pool",
-            "AdaptiveAvg": "adaptive_avg_pool",
-            "AdaptiveMax": "adaptive_max_pool",
-        }
-        return torch_function(
-            h, snake[name[: name.index("Pool")]] + name[-2:].lower(), [x, *attrs["_args"]], attrs["_kwargs"], node
-        )
+        return torch_function(h, "interpolate", [x], _settings(names, attrs) | _UPSAMPLED[name], node)
+    if name.startswith(("Unfold", "MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")):
+        return torch_function(h, function, [x, *attrs["_args"]], attrs["_kwargs"], node)
     if name in ("GRU", "LSTM", "RNN"):
-        return _recurrent(h, name, instance, x, node)
+        return _recurrent(h, name, attrs, x, node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
     return Unknown(name)
 
@@ -324,7 +290,7 @@ def _normalised(h: HostState, name: str, x: Any, attrs: dict[str, Any], node: An
         shape = attrs.get("normalized_shape")
         affine = [weight, bias] if name == "LayerNorm" else [weight]
         shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-        return torch_function(h, f"{name[:-4].lower()}_norm", [x, shape, *affine, eps], {}, node)
+        return torch_function(h, _function_of(name), [x, shape, *affine, eps], {}, node)
     if name == "GroupNorm":
         return torch_function(h, "group_norm", [x, attrs.get("num_groups"), weight, bias, eps], {}, node)
     statistics = [attrs.get("running_mean"), attrs.get("running_var")]
@@ -335,15 +301,35 @@ def _normalised(h: HostState, name: str, x: Any, attrs: dict[str, Any], node: An
     return torch_function(h, function, [x, *statistics, weight, bias], options, node)
 
 
-def _recurrent(h: HostState, name: str, instance: Instance, x: Any, node: Any) -> Any:
-    hidden = instance.attrs.get("hidden_size")
-    if not isinstance(x, Tensor) or x.shape is None or not isinstance(hidden, (int, Expr)):
+def _recurrent(h: HostState, name: str, attrs: dict[str, Any], x: Any, node: Any) -> Any:
+    """What a recurrent layer gives for each step, with the last state of each of its layers and directions."""
+    hidden, layers = attrs.get("hidden_size"), attrs.get("num_layers")
+    if not isinstance(hidden, (int, Expr)) or not isinstance(layers, (int, Expr)) or attrs.get("proj_size"):
         return Unknown(name)
-    output = h.allocate(x.dtype, (*x.shape[:-1], hidden), "result", node)
-    state = h.allocate(x.dtype, (1, x.shape[0], hidden), "result", node)
-    h.torch_op(name.lower(), "rnn", (x,), (output,), node, flops=None)
+    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) not in (2, 3):
+        return Unknown(name)
+    directions = 2 if attrs.get("bidirectional") else 1
+    batch = x.shape[:1] if attrs.get("batch_first") else x.shape[1:2]
+    output = h.allocate(x.dtype, (*x.shape[:-1], product((hidden, directions))), "result", node)
+    ends = (product((layers, directions)), *(batch if len(x.shape) == 3 else ()), hidden)
+    state = h.allocate(x.dtype, ends, "result", node)
+    # A gate multiplies what comes in, which is the states below from the second layer on, and its own last state.
+    below = ex.lift(product((hidden, directions)))
+    inner = ex.lift(layers) * (below + hidden) + x.shape[-1] - below
+    flops = product((2 * _GATES[name], *x.shape[:-1], directions, hidden, inner))
+    steps = ex.concrete(product((layers, x.shape[1 if attrs.get("batch_first") and len(x.shape) == 3 else 0])))
+    dims = {"tf32": 1, **({"steps": steps * _GATES[name]} if steps is not None else {})}
+    h.torch_op(name.lower(), "rnn", (x,), (output,), node, flops=ex.concrete(flops), dims=dims)
     return (output, (state, state) if name == "LSTM" else state)
 
+
+#: How many sums a step makes of what comes in and its state.
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+#: What recurrent layers are given, with what only one of them takes in between or behind.
+_LAYERS = ("input_size", "hidden_size", "num_layers")
+_STEPS = ("bias", "batch_first", "dropout", "bidirectional")
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "Linear": ("in_features", "out_features", "bias"),
@@ -387,7 +373,8 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
         for kind in ("Batch", "Instance")
         for d in (1, 2, 3)
     },
-    **dict.fromkeys(("RNN", "LSTM", "GRU"), ("input_size", "hidden_size", "num_layers", "bias", "batch_first")),
+    **dict.fromkeys(("LSTM", "GRU"), (*_LAYERS, *_STEPS, "proj_size")),
+    "RNN": (*_LAYERS, "nonlinearity", *_STEPS),
 }
 
 _DEFAULTS = {
@@ -406,6 +393,7 @@ _DEFAULTS = {
 #: Where a layer differs.
 _OWN_DEFAULTS: dict[str, dict[str, Any]] = {
     "RMSNorm": {"eps": None},
+    **{name: {"num_layers": 1} for name in ("RNN", "LSTM", "GRU")},
     **{f"InstanceNorm{d}d": {"affine": False, "track_running_stats": False} for d in (1, 2, 3)},
 }
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs
-from kernlint.interpret.torch.arguments import takes, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.shapes import (
     broadcast,
@@ -75,21 +75,21 @@ def _as_batch(h: HostState, x: Tensor, groups: tuple[int, int, int], node: cst.C
 
 
 def _matmul(name: str) -> Handler:
-    @takes("input", "other|mat2", tensors=2)
+    @takes("input", "other|mat2", operands=2)
     def handler(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
         return matmul(h, name, a, b, node, dtype=dt.INT32 if name == "_int_mm" else None)
 
     return handler
 
 
-@takes("input", "mat1|batch1", "mat2|batch2", tensors=0)
+@takes("input", "mat1|batch1", "mat2|batch2")
 def _addmm(h: HostState, node: cst.CSTNode, bias: Any, a: Any, b: Any) -> Any:
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return Unknown("addmm")
     return matmul(h, "addmm", a, b, node, tensors_in([bias]))
 
 
-@takes("input", "weight", "bias", tensors=2)
+@takes("input", "weight", "bias", operands=2)
 def _linear(h: HostState, node: cst.CSTNode, x: Tensor, weight: Tensor, bias: Any) -> Any:
     """x [..., k] times weight [n, k] transposed, plus bias [n]."""
     return matmul(h, "linear", x, transposed(weight, -2, -1), node, tensors_in([bias]))
@@ -155,7 +155,7 @@ def _einsum(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result
 
 
-@takes("query", "key", "value", "attn_mask", "dropout_p", "is_causal", tensors=3)
+@takes("query", "key", "value", "attn_mask", "dropout_p", "is_causal", operands=3)
 def _attention(
     h: HostState, node: cst.CSTNode, q: Tensor, k: Tensor, v: Tensor, mask: Any, dropped: Any, causal: Any
 ) -> Any:
@@ -173,12 +173,12 @@ def _attention(
     return h.result_of(name, "attention", (q, k, v), q.dtype, shape, node, flops=flops, dims=dims)
 
 
-@takes("input", "vec2", tensors=2)
+@takes("input", "vec2", operands=2)
 def _outer(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
     return elementwise(h, "outer", [unsqueezed(a, 1), unsqueezed(b, 0)], node)
 
 
-@takes("x1", "x2", tensors=2)
+@takes("x1", "x2", operands=2)
 def _cdist(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
     shape, flops = None, None
     if a.shape is not None and b.shape is not None and len(a.shape) > 1 and len(b.shape) > 1:
@@ -196,7 +196,7 @@ def _as_einsum(h: HostState, equation: str, tensors: list[Any], node: cst.CSTNod
         return _einsum(h, args, {}, node)
 
 
-@takes("a", "b", "dims", tensors=2, dims=2)
+@takes("a", "b", "dims", operands=2, dims=2)
 def _tensordot(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor, dims: Any) -> Any:
     if a.shape is None or b.shape is None:
         return Unknown("tensordot")
@@ -211,7 +211,7 @@ def _tensordot(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor, dims: Any)
     return _as_einsum(h, f"{''.join(left)},{''.join(right)}->{''.join(kept)}", [a, b], node)
 
 
-@takes("input1", "input2", "weight", "bias", tensors=3)
+@takes("input1", "input2", "weight", "bias", operands=3)
 def _bilinear(h: HostState, node: cst.CSTNode, x: Tensor, y: Tensor, weight: Tensor, bias: Any) -> Any:
     made = _as_einsum(h, "...i,oij,...j->...o", [x, weight, y], node)
     return elementwise(h, "add", [made, bias], node) if isinstance(bias, Tensor) else made

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs
-from kernlint.interpret.torch.arguments import device_of, takes
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.torch.arguments import device_of
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import ReadValue, Unknown
 from kernlint.workload import Tensor
@@ -26,24 +26,24 @@ def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return ReadValue("value of a tensor", frozenset({h.span(node)}))
 
 
-@takes("input", "dim")
+@takes("input", "dim", operands=1)
 def _shape_only(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     shape = h.shape(x)
     return shape if dim is None else h.subscript(shape, dim, node)
 
 
-@takes("input", "dim")
+@takes("input", "dim", operands=1)
 def _stride(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     strides = h.strides(x)
     return strides if dim is None else h.subscript(strides, dim, node)
 
 
-@takes("input")
+@takes("input", operands=1)
 def _numel(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     return product(x.shape) if x.shape is not None else h.symbol_for(x, "numel")
 
 
-@takes("input")
+@takes("input", operands=1)
 def _dim(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     return len(x.shape) if x.shape is not None else Unknown("rank")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
-from kernlint.interpret.torch.arguments import dtype_given, takes, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
+from kernlint.interpret.torch.arguments import dtype_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype, elementwise
 from kernlint.interpret.torch.shapes import Shape, axis_in, axis_of, broadcast, with_extents
 from kernlint.interpret.values import Unknown
@@ -71,7 +71,7 @@ def _reduced(shape: Shape | None, dim: Any, keep: bool) -> Shape | None:
 def _compared(name: str, axis: int) -> Handler:
     """Two tensors held against one another along an axis."""
 
-    @takes("x1", "x2", "dim", tensors=2, dim=axis, options=True)
+    @takes("x1", "x2", "dim", operands=2, dim=axis, options=True)
     def handler(h: HostState, node: cst.CSTNode, x: Tensor, y: Tensor, dim: Any, options: Kwargs) -> Any:
         similar = name == "cosine_similarity"
         keep = not similar and bool(options.get("keepdim", False))
@@ -81,7 +81,7 @@ def _compared(name: str, axis: int) -> Handler:
     return handler
 
 
-@takes("input", "weights", "minlength", minlength=0)
+@takes("input", "weights", "minlength", minlength=0, operands=1)
 def _counted(h: HostState, node: cst.CSTNode, x: Tensor, weights: Any, least: Any) -> Any:
     """``bincount``: as many places as the least number of them says, if no element is beyond."""
     known = isinstance(least, (int, Expr)) and least != 0
@@ -126,7 +126,7 @@ def _argsort(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     return _rowwise("argsort", "scan", 16)(h, args, {**kwargs, "dtype": dt.INT64}, node)
 
 
-@takes("input", "k", "dim", dim=-1)
+@takes("input", "k", "dim", dim=-1, operands=1)
 def _topk(h: HostState, node: cst.CSTNode, x: Tensor, k: Any, dim: Any) -> Any:
     axis, shape = axis_in(x, dim), x.shape
     if axis is not None and isinstance(k, (int, Expr)) and shape is not None:
@@ -149,7 +149,7 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
     return handler
 
 
-@takes("input", "target", tensors=2, options=True)
+@takes("input", "target", operands=2, options=True)
 def _cross_entropy(h: HostState, node: cst.CSTNode, x: Tensor, target: Tensor, options: Kwargs) -> Any:
     """The logarithms of all probabilities are written and read again: one of each row, where the target is classes, and all of them with
     smoothing, or where it is probabilities too."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs
-from kernlint.interpret.torch.arguments import shape_given, takes
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.torch.arguments import shape_given
 from kernlint.interpret.torch.copies import copied
 from kernlint.interpret.torch.shapes import (
     Shape,
@@ -35,13 +35,13 @@ def axes_reversed(x: Tensor) -> Tensor:
     return permuted(x, tuple(reversed(range(len(x.shape or ())))))
 
 
-@takes("input")
+@takes("input", operands=1)
 def _t(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     x = h.rank(x, 2)
     return transposed(x, 0, 1) if x.shape is not None and len(x.shape) == 2 else x
 
 
-@takes("input", "dim0", "dim1")
+@takes("input", "dim0", "dim1", operands=1)
 def _transpose(h: HostState, node: cst.CSTNode, x: Tensor, a: Any, b: Any) -> Any:
     return transposed(x, a, b) if isinstance(a, int) and isinstance(b, int) else Unknown("transpose")
 
@@ -59,7 +59,7 @@ def _permute(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     return permuted(x, tuple(a for a in axes if a is not None))
 
 
-@takes("input", "source", "destination")
+@takes("input", "source", "destination", operands=1)
 def _movedim(h: HostState, node: cst.CSTNode, x: Tensor, source: Any, target: Any) -> Any:
     moved, places = ([axis_in(x, a) for a in (v if isinstance(v, (tuple, list)) else [v])] for v in (source, target))
     if x.shape is None or None in moved or None in places or len(moved) != len(places):
@@ -137,7 +137,7 @@ def _infer(h: HostState, x: Tensor, target: Shape) -> Shape | None:
     return tuple(ex.floordiv(elements, known) if e == -1 else e for e in target)
 
 
-@takes("input", "start_dim", "end_dim", tensors=0, start_dim=0, end_dim=-1)
+@takes("input", "start_dim", "end_dim", start_dim=0, end_dim=-1)
 def _flatten(h: HostState, node: cst.CSTNode, x: Any, first: Any, last: Any) -> Any:
     if not isinstance(x, Tensor) or x.shape is None:
         return x
@@ -148,7 +148,7 @@ def _flatten(h: HostState, node: cst.CSTNode, x: Any, first: Any, last: Any) -> 
     return _view("reshape")(h, [x, shape], {}, node)
 
 
-@takes("input", "dim", "sizes|unflattened_size")
+@takes("input", "dim", "sizes|unflattened_size", operands=1)
 def _unflatten(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, given: Any) -> Any:
     axis, sizes = axis_in(x, dim), shape_given([given])
     if axis is None or sizes is None or x.shape is None or not isinstance(x.shape[axis], (int, Expr)):
@@ -162,7 +162,7 @@ def _unflatten(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, given: Any)
     return replace(x, shape=with_extents(x.shape, axis, *parts), strides=strides)
 
 
-@takes("input", "size", "stride", "storage_offset")
+@takes("input", "size", "stride", "storage_offset", operands=1)
 def _as_strided(h: HostState, node: cst.CSTNode, x: Tensor, size: Any, stride: Any, offset: Any) -> Any:
     shape, strides = shape_given([size]), shape_given([stride])
     if shape is None or not isinstance(offset, (int, Expr, type(None))):
@@ -170,7 +170,7 @@ def _as_strided(h: HostState, node: cst.CSTNode, x: Tensor, size: Any, stride: A
     return replace(x, shape=shape, strides=strides, offset=x.offset if offset is None else offset)
 
 
-@takes("input", "dim", tensors=0)
+@takes("input", "dim")
 def _unsqueeze(h: HostState, node: cst.CSTNode, x: Any, dim: Any) -> Any:
     return unsqueezed(x, dim) if isinstance(x, Tensor) and isinstance(dim, int) else x
 
@@ -184,7 +184,7 @@ def unsqueezed(x: Tensor, dim: int) -> Tensor:
     return replace(x, shape=(*x.shape[:at], 1, *x.shape[at:]), strides=strides)
 
 
-@takes("input", "dim", tensors=0)
+@takes("input", "dim")
 def _squeeze(h: HostState, node: cst.CSTNode, x: Any, dim: Any) -> Any:
     if not isinstance(x, Tensor) or x.shape is None:
         return x
@@ -210,7 +210,7 @@ def _expand(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return replace(x, shape=tuple(sizes), strides=tuple(strides) if x.strides is not None else None)
 
 
-@takes("input", "dimension", "size", "step")
+@takes("input", "dimension", "size", "step", operands=1)
 def _unfolded_view(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, size: Any, step: Any) -> Any:
     """``x.unfold(dimension, size, step)``: a view of overlapping windows, which get an axis of their own at the end."""
     axis = axis_in(x, dim)
@@ -224,7 +224,7 @@ def _unfolded_view(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, size: A
     return replace(x, shape=(*with_extents(x.shape, axis, windows), size), strides=strides)
 
 
-@takes("input", "offset", "dim1", "dim2", offset=0, dim1=0, dim2=1)
+@takes("input", "offset", "dim1", "dim2", offset=0, dim1=0, dim2=1, operands=1)
 def _diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any, first: Any, second: Any) -> Any:
     one, other = axis_in(x, first), axis_in(x, second)
     if one is None or other is None or type(offset) is not int:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
-from kernlint.interpret.torch.arguments import takes, tensors_in
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
+from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import channels_last, lies_channels_last, product
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def _convolution(name: str) -> Handler:
     """``F.convNd``: x [N, C, *spatial], weight [O, C / groups, *kernel]."""
 
-    @takes("input", "weight", "bias", "stride", "padding", "dilation", tensors=2)
+    @takes("input", "weight", "bias", "stride", "padding", "dilation", operands=2)
     def handler(
         h: HostState, node: cst.CSTNode, x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any
     ) -> Any:
@@ -52,7 +52,7 @@ def _windows(size: Size, taps: Any, pad: Any, gap: Any, step: Any, up: bool = Fa
 def _transposed_convolution(name: str) -> Handler:
     """``F.conv_transposeNd``: x [N, C, *spatial], weight [C, O / groups, *kernel]."""
 
-    @takes("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation", tensors=2)
+    @takes("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation", operands=2)
     def handler(h: HostState, node: cst.CSTNode, x: Tensor, weight: Tensor, bias: Any, *given: Any) -> Any:
         stride, padding, output_padding, groups, dilation = given
         shape = None
@@ -135,7 +135,9 @@ def pool(name: str) -> Handler:
     return handler
 
 
-@takes("input", "kernel_size", "dilation", "padding", "stride", kernel_size=1, dilation=1, padding=0, stride=1)
+@takes(
+    "input", "kernel_size", "dilation", "padding", "stride", kernel_size=1, dilation=1, padding=0, stride=1, operands=1
+)
 def _unfold(h: HostState, node: cst.CSTNode, x: Tensor, *geometry: Any) -> Any:
     """``F.unfold``: x [N, C, H, W] to the columns [N, C * KH * KW, windows]; one launch an image."""
     if x.shape is None or len(x.shape) not in (3, 4):
@@ -154,7 +156,7 @@ def _unfold(h: HostState, node: cst.CSTNode, x: Tensor, *geometry: Any) -> Any:
     return h.result_of("unfold", "gather", (x,), x.dtype, shape, node, dims=dims)
 
 
-@takes("input", "size", "scale_factor")
+@takes("input", "size", "scale_factor", operands=1)
 def _interpolate(h: HostState, node: cst.CSTNode, x: Tensor, size: Any, factor: Any) -> Any:
     """An image of another size: by that size, or by how many times it is larger."""
     shape = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,8 @@ class KernelArithmetic(KernelRecording):
         if isinstance(value, Expr):
             return Block(dt.INT32, expr=value)
         return None
+
+    operand = lift
 
     def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if not isinstance(a, Block) and not isinstance(b, Block):
@@ -126,7 +129,12 @@ class KernelArithmetic(KernelRecording):
             op = f"{name} constant" if b.constant % 1 or int(b.constant).bit_count() != 1 else f"{name} power of 2"
         elif name in ("+", "-") and _multiplies(whole, shape, node):
             op = "fma"
-        self.compute("special" if name in ("/", "**") else "arith", op or name, result, node, accumulates)
+        elif name == "/" and math.prod(whole[1].shape) < math.prod(shape) and dtype is not None and dtype.bits < 64:
+            # The reciprocals of the fewer divisors are worked out once, and multiplied by.
+            self.compute("special", name, replace(result, shape=whole[1].shape), node)
+            op = "/ shared"
+        op = op or name
+        self.compute("special" if op in ("/", "**") else "arith", op, result, node, accumulates)
         return invariant_scale.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
 
     def _note_coarse(self, index: Expr, divisor: int | None, span: Span) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from kernlint.interpret.api import keywords
 from kernlint.interpret.python.control import Raised
-from kernlint.interpret.python.methods import rounded
-from kernlint.interpret.python.operators import bounded
+from kernlint.interpret.python.methods import PURE, pure
 from kernlint.interpret.triton import widths
 from kernlint.interpret.triton.language.functions import call_function
 from kernlint.interpret.triton.ranges import Range
@@ -23,28 +21,6 @@ from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
-
-
-_PURE: dict[str, Callable[..., Any]] = {
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "abs": abs,
-    "min": min,
-    "max": max,
-    "len": len,
-    "sum": sum,
-    "tuple": tuple,
-    "list": list,
-    "round": rounded,
-    "divmod": divmod,
-    "str": str,
-    "all": all,
-    "any": any,
-    "zip": lambda *a: list(zip(*a)),
-    "enumerate": lambda a, start=0: list(enumerate(a, start)),
-    "reversed": lambda a: list(reversed(a)),
-}
 
 
 def call_external(k: KernelEvaluator, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
@@ -65,11 +41,8 @@ def _builtin(k: KernelEvaluator, name: str, args: list[Any], kwargs: dict[str, A
         return call_function(k, "abs", args, {}, node)
     if name == "pow" and len(args) == 2:
         return k.binary("**", operator.pow, args[0], args[1], node)
-    if is_concrete(args) and name in _PURE:
-        try:
-            return bounded(_PURE[name](*args))
-        except Exception:
-            raise Raised from None
+    if is_concrete(args) and name in PURE:
+        return pure(PURE[name], args)
     if name in ("int", "float", "bool") and args and isinstance(args[0], Block):
         return args[0]
     if name == "isinstance" and len(args) == 2:

@@ -5,6 +5,7 @@ expression like any other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -145,14 +146,14 @@ def _follow_loop(
 
 def _generalise(
     k: KernelEvaluator, entry: dict[str, Any], end: dict[str, Any], id: int, index: Expr
-) -> tuple[dict[str, Any], dict[str, Expr], bool]:
-    """The variables at the start of iteration ``index``: those that advance by a fixed step, and the rest.
+) -> tuple[dict[str, Any], dict[str, Expr], int]:
+    """The variables at the start of iteration ``index``: those that advance by a fixed step, the rest, and the words of these.
 
     Blocks in ``entry`` are marked as carried by loop ``id``: what bears the mark at the end came from there.
     """
     start = dict(entry)
     steps: dict[str, Expr] = {}
-    carried = False
+    carried = 0
     for name, after in end.items():
         if name not in entry or after is entry[name]:
             continue
@@ -167,7 +168,8 @@ def _generalise(
             steps[name] = step
             continue
         is_index = after.base != "" or (after.dtype is not None and after.dtype.is_integer and not after.loads)
-        carried = carried or (not is_index and (id in after.carried or not isinstance(entry[name], Block)))
+        if not is_index and (id in after.carried or not isinstance(entry[name], Block)):
+            carried += math.prod(after.shape) * (2 if after.dtype is not None and after.dtype.bits == 64 else 1)
         start[name] = replace(
             after,
             expr=k.unknown_index() if is_index else None,

@@ -152,17 +152,17 @@ class KernelRecording(Evaluator):
             return
         self.emit(Compute(kind, math.prod(block.shape), block.dtype, self.span(node), accumulates=accumulates, op=op))
 
-    def masks(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
-        """Note on the ``tl.where`` just counted at ``node`` that it is a mask, where it is one: ``other`` stands for
-        nothing, and the condition is made of bounds."""
-        blank = other.constant is not None and (other.constant == 0 or other.constant <= numerics.MASKED_OUT)
-        if not blank or not condition.bounds or not self.stack[-1]:
+    def chooses(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
+        """Note on the ``tl.where`` just counted at ``node`` how many it chooses, which may be a tile although both values are
+        scalars, and that it is a mask, where it is one: ``other`` stands for nothing, and the condition is made of bounds."""
+        last = self.stack[-1][-1] if self.stack[-1] else None
+        if not isinstance(last, Compute) or last.span != self.span(node):
             return
-        last = self.stack[-1][-1]
-        if isinstance(last, Compute) and last.span == self.span(node):
-            # The mask may be a tile although both its values are scalars.
-            elements = max(last.elements, math.prod(condition.shape))
-            self.stack[-1][-1] = replace(last, elements=elements, keeps=condition.bounds, loads=kept.loads)
+        last = replace(last, elements=max(last.elements, math.prod(condition.shape)))
+        blank = other.constant is not None and (other.constant == 0 or other.constant <= numerics.MASKED_OUT)
+        if blank and condition.bounds:
+            last = replace(last, keeps=condition.bounds, loads=kept.loads)
+        self.stack[-1][-1] = last
 
     def noted(self, op: str, args: Sequence[Any], result: Any, node: cst.CSTNode) -> Any:
         """``result`` as the value of ``op`` on ``args``."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.values import Constexpr, Typed, tensor
+from kernlint.interpret.frontend.values import Constexpr, Typed
 from kernlint.interpret.values import Namespace, Unknown
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
 
 Shape = tuple["int | None", ...]
-
-
-def block_of(value: Any) -> Typed | None:
-    """``value`` as a run-time value, which numbers are made into."""
-    value = tensor(value)
-    return value if isinstance(value, Typed) else None
 
 
 def _extent(f: FrontEnd, value: Any, what: str, node: cst.CSTNode) -> int | Unknown | None:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.interpret.frontend.language.arguments import Shape, dtype_of
 from kernlint.interpret.frontend.values import Typed, shape_text, short
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Handler, takes
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kernlint.interpret.frontend.evaluator import FrontEnd
 
 
-def _dot(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "other")
+@takes("input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")
+def _dot(f: FrontEnd, node: cst.CSTNode, a: Any, b: Any, *rest: Any) -> Any:
     if not isinstance(a, Typed) or not isinstance(b, Typed):
         return Unknown("dot")
     for value in (a, b):
@@ -35,7 +35,7 @@ def _dot(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return f.fault("dot-shape", node, text)
     _dot_types(f, a, b, node)
     _dot_least(f, a, b, node)
-    return _dot_result(f, a, shape, args, kwargs, node)
+    return _dot_result(f, a, shape, rest, node)
 
 
 def _dot_types(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
@@ -69,9 +69,8 @@ def _dot_least(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
             return
 
 
-def _dot_result(f: FrontEnd, a: Typed, shape: Shape, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    acc, out = argument(args, kwargs, 2, "acc"), argument(args, kwargs, 6, "out_dtype")
-    precision = argument(args, kwargs, 3, "input_precision")
+def _dot_result(f: FrontEnd, a: Typed, shape: Shape, given: tuple[Any, ...], node: cst.CSTNode) -> Any:
+    acc, precision, _, _, out = given
     if isinstance(precision, str) and f.target.vendor == "amd":
         allowed = ("tf32", "ieee", "bf16x3", "bf16x6") if f.target.arch == "gfx942" else ("ieee", "bf16x3", "bf16x6")
         if precision not in allowed:

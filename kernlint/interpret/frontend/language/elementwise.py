@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.api import keywords
-from kernlint.interpret.frontend.language.arguments import Shape, block_of, dtype_of
+from kernlint.interpret.frontend.language.arguments import Shape, dtype_of
 from kernlint.interpret.frontend.values import Typed, bearing, computation, short
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.triton.language.elementwise import UNARY
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import dtype as dt
@@ -21,22 +21,17 @@ if TYPE_CHECKING:
 _PREDICATES = frozenset("isnan isinf isfinite isfinited finitef signbit".split())
 
 
-ELEMENTWISE = frozenset(
-    "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sqrt_rn sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf erfc "
-    "erfinv pow div_rn fdiv floor ceil round rint trunc isnan isinf isfinite isfinited finitef llrint nearbyint signbit "
-    "fmod fast_expf fast_dividef lgamma cbrt acosh asinh atanh fast_logf fast_sinf fast_cosf fast_powf tgamma rcbrt "
-    "copysign fmin fmax".split()
-)
+#: Functions whose result is of their operand's type; those on bits, and to whole numbers, are not.
+ELEMENTWISE = frozenset(UNARY) - frozenset("clz ffs llrint popc".split())
 
 
-def _cast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0] if args else kwargs.get("input"))
-    dtype = dtype_of(f, argument(args, kwargs, 1, "dtype"), node)
+@takes("input", "dtype", "fp_downcast_rounding", "bitcast")
+def _cast(f: FrontEnd, node: cst.CSTNode, given: Any, target: Any, rounding: Any, bits_only: Any) -> Any:
+    value, dtype, bitcast = f.operand(given), dtype_of(f, target, node), bits_only is True
     if value is None:
         return Unknown("cast")
     if value.pointer is not False and dtype is None:
         return Typed(None, value.shape, None)
-    bitcast = keywords("cast", args, kwargs, 2).get("bitcast") is True
     wrapped = None if bitcast else f.becoming(value, dtype, node).wrapped
     if bitcast and dtype is not None and value.dtype is not None and not value.pointer:
         bits = [1 if d == dt.BOOL else d.bits for d in (value.dtype, dtype)]
@@ -48,7 +43,7 @@ def _cast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
 
 
 def elementwise_type(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, path: str) -> Any:
-    values = [block_of(a) for a in (*args, *kwargs.values())]
+    values = [f.operand(a) for a in (*args, *kwargs.values())]
     blocks = [v for v in values if v is not None]
     if len(blocks) < len(values) or not blocks:
         return Unknown(name)
@@ -76,9 +71,9 @@ def _demand_dtype(f: FrontEnd, name: str, path: str, blocks: list[Typed], node: 
         f.fault("math-type", node, text, name)
 
 
-def binary_function(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = (argument(args, kwargs, i, n) for i, n in enumerate(("x", "y")))
-    x, y = block_of(a), block_of(b)
+@takes("x", "y")
+def binary_function(f: FrontEnd, node: cst.CSTNode, a: Any, b: Any) -> Any:
+    x, y = f.operand(a), f.operand(b)
     if x is None or y is None:
         return Unknown("operand")
     return _promoted(f, a, b, x, y, node)
@@ -96,13 +91,13 @@ def _promoted(f: FrontEnd, a: Any, b: Any, x: Typed, y: Typed, node: cst.CSTNode
     return f.block(dtype, shape, node)
 
 
-def _where(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    test, a, b = (argument(args, kwargs, i, n) for i, n in enumerate(("condition", "x", "y")))
-    x, y = block_of(a), block_of(b)
+@takes("condition", "x", "y")
+def _where(f: FrontEnd, node: cst.CSTNode, test: Any, a: Any, b: Any) -> Any:
+    x, y = f.operand(a), f.operand(b)
     if x is None or y is None:
         return Unknown("where")
     result = _promoted(f, a, b, x, y, node)
-    condition = block_of(test)
+    condition = f.operand(test)
     if condition is None:
         return Unknown("where")
     for arm in (x, y):
@@ -121,25 +116,24 @@ def _where(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result
 
 
-def _cdiv(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = argument(args, kwargs, 0, "x"), argument(args, kwargs, 1, "div")
-    x, y = block_of(a), block_of(b)
-    if x is None or y is None:
-        return Unknown("cdiv")
+@takes("x", "div", operands=2)
+def _cdiv(f: FrontEnd, node: cst.CSTNode, x: Typed, y: Typed) -> Any:
     shape = f.common_shape(x, y, node)
     if shape is None:
         return Unknown("cdiv")
     return Typed(x.dtype if x.dtype == y.dtype else None, shape)
 
 
-def _random(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    offset = block_of(argument(args, kwargs, 1, "offset"))
+@takes("seed", "offset")
+def _random(f: FrontEnd, node: cst.CSTNode, seed: Any, given: Any) -> Any:
+    offset = f.operand(given)
     return Typed(dt.FLOAT32, offset.shape) if offset is not None else Unknown("random")
 
 
-def _fma(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    product = f.binary("*", _unused, args[0], args[1], node)
-    return f.binary("+", _unused, product, args[2], node)
+@takes("x", "y", "z")
+def _fma(f: FrontEnd, node: cst.CSTNode, x: Any, y: Any, z: Any) -> Any:
+    product = f.binary("*", _unused, x, y, node)
+    return f.binary("+", _unused, product, z, node)
 
 
 def _unused(a: Any, b: Any) -> Any:

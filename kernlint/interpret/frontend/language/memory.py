@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.interpret.frontend.language.arguments import Shape, shape_of
 from kernlint.interpret.frontend.language.shaping import spreads
 from kernlint.interpret.frontend.values import BlockPointer, Constexpr, Typed, is_constant, shape_text, tensor
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.values import Builtin, Unknown
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def _check_cache_modifier(f: FrontEnd, function: str, value: Any, node: cst.CSTN
         f.fault("cache-modifier", node, text, value)
 
 
-def _load(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    pointer = argument(args, kwargs, 0, "pointer")
-    mask, other = argument(args, kwargs, 1, "mask"), argument(args, kwargs, 2, "other")
-    _check_cache_modifier(f, "tl.load", argument(args, kwargs, 5, "cache_modifier"), node)
+@takes("pointer", "mask", "other", "boundary_check", "padding_option", "cache_modifier")
+def _load(f: FrontEnd, node: cst.CSTNode, *given: Any) -> Any:
+    pointer, mask, other, _, _, modifier = given
+    _check_cache_modifier(f, "tl.load", modifier, node)
     if isinstance(pointer, BlockPointer):
         return Typed(pointer.dtype, pointer.shape) if pointer.shape is not None else Unknown("load")
     if other is not None and not isinstance(other, Unknown) and mask is None:
@@ -90,10 +90,10 @@ def _fitted(f: FrontEnd, shape: Shape, value: Any, what: str, function: str, nod
     return f.common_shape(Typed(None, shape), value, node)
 
 
-def _store(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    pointer = argument(args, kwargs, 0, "pointer")
-    value, mask = argument(args, kwargs, 1, "value"), argument(args, kwargs, 2, "mask")
-    _check_cache_modifier(f, "tl.store", argument(args, kwargs, 4, "cache_modifier"), node)
+@takes("pointer", "value", "mask", "boundary_check", "cache_modifier")
+def _store(f: FrontEnd, node: cst.CSTNode, *given: Any) -> Any:
+    pointer, value, mask, _, modifier = given
+    _check_cache_modifier(f, "tl.store", modifier, node)
     if isinstance(pointer, BlockPointer):
         return None
     where = _target(f, pointer, "tl.store", node)
@@ -123,19 +123,20 @@ def atomic(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode
     return Typed(where.dtype, where.shape)
 
 
-def _make_block_ptr(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    base = argument(args, kwargs, 0, "base")
-    shape = shape_of(f, argument(args, kwargs, 4, "block_shape"), "a block pointer", node)
+@takes("base", "shape", "strides", "offsets", "block_shape")
+def _make_block_ptr(f: FrontEnd, node: cst.CSTNode, base: Any, *sizes: Any) -> Any:
+    shape = shape_of(f, sizes[-1], "a block pointer", node)
     return BlockPointer(base.dtype if isinstance(base, Typed) else None, shape)
 
 
-def _advance(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return args[0] if args and isinstance(args[0], BlockPointer) else Unknown("advance")
+@takes("base")
+def _advance(f: FrontEnd, node: cst.CSTNode, pointer: Any) -> Any:
+    return pointer if isinstance(pointer, BlockPointer) else Unknown("advance")
 
 
-def _make_descriptor(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    base, strides = argument(args, kwargs, 0, "base"), argument(args, kwargs, 2, "strides")
-    shape = shape_of(f, argument(args, kwargs, 3, "block_shape"), "a tensor descriptor", node)
+@takes("base", "shape", "strides", "block_shape")
+def _make_descriptor(f: FrontEnd, node: cst.CSTNode, base: Any, sizes: Any, strides: Any, block: Any) -> Any:
+    shape = shape_of(f, block, "a tensor descriptor", node)
     last = strides[-1] if isinstance(strides, (tuple, list)) and strides else None
     if isinstance(last, int) and last != 1:
         f.fault("descriptor", node, f"the last stride of a tensor descriptor must be 1, not {int(last)}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import block_of
 from kernlint.interpret.frontend.values import Constexpr, Typed, shape_text
 from kernlint.interpret.python.arguments import Args, Kwargs
 from kernlint.interpret.values import Unknown
@@ -52,7 +51,7 @@ def range_of(f: FrontEnd, path: str, args: Args, kwargs: Kwargs, node: cst.Call)
         if static and isinstance(bound, Typed):
             f.fault("runtime-shape", node, "the bounds of tl.static_range must be compile-time constants")
             return Unknown("range")
-        value = block_of(bound)
+        value = f.operand(bound)
         if value is None:
             return Range(static, None, ())
         if value.shape and any(e != 1 for e in value.shape):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
-from kernlint.interpret.frontend.language.arguments import Shape, block_of
+from kernlint.interpret.frontend.language.arguments import Shape
 from kernlint.interpret.frontend.values import Constexpr, Typed
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.values import Unknown
@@ -25,7 +25,7 @@ def reduce(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode
     value = args[0] if args else kwargs.get("input")
     if isinstance(value, tuple):
         return Unknown(name)
-    value = block_of(value)
+    value = f.operand(value)
     if value is None:
         return Unknown(name)
     axis = argument(args, kwargs, 1, "axis")
@@ -79,7 +79,7 @@ def _custom_reduce(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -
     values = value if isinstance(value, tuple) else (value,)
     results = []
     for one in values:
-        block = block_of(one)
+        block = f.operand(one)
         if block is None or isinstance(axis, (Unknown, Constexpr, Typed)):
             return Unknown("reduce")
         shape = _reduced(f, "tl.reduce", block.shape, axis, keep, node)
@@ -93,7 +93,7 @@ def _scan(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = args[0] if args else kwargs.get("input")
     if isinstance(value, tuple):
         return tuple(_scan(f, [v, *args[1:]], kwargs, node) for v in value)
-    block = block_of(value)
+    block = f.operand(value)
     axis = argument(args, kwargs, 1, "axis", default=0)
     if block is None:
         return Unknown("scan")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.frontend.language.arguments import Shape, block_of, dtype_of, shape_of
+from kernlint.interpret.frontend.language.arguments import Shape, dtype_of, shape_of
 from kernlint.interpret.frontend.values import Constexpr, Typed, shape_text
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.values import Unknown
 from kernlint.workload import dtype as dt
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kernlint.interpret.frontend.evaluator import FrontEnd
 
 
-def _program_id(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    axis = argument(args, kwargs, 0, "axis")
+@takes("axis")
+def _program_id(f: FrontEnd, node: cst.CSTNode, axis: Any) -> Any:
     if isinstance(axis, int) and not 0 <= axis <= 2:
         return f.fault("program-axis", node, f"a grid has the axes 0, 1 and 2; this asks for axis {int(axis)}")
     if isinstance(axis, Typed):
@@ -26,8 +26,8 @@ def _program_id(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     return Typed(dt.INT32)
 
 
-def _arange(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    start, end = argument(args, kwargs, 0, "start"), argument(args, kwargs, 1, "end")
+@takes("start", "end")
+def _arange(f: FrontEnd, node: cst.CSTNode, start: Any, end: Any) -> Any:
     for value in (start, end):
         if isinstance(value, Typed) or (isinstance(value, float) and not isinstance(value, bool)):
             what = "a run-time value" if isinstance(value, Typed) else "a float"
@@ -47,25 +47,28 @@ def _arange(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return f.block(dt.INT32, (count,), node)
 
 
-def _zeros(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    shape = shape_of(f, argument(args, kwargs, 0, "shape"), "tl.zeros", node)
-    dtype = dtype_of(f, argument(args, kwargs, 1, "dtype"), node)
-    return f.block(dtype, shape, node) if shape is not None else Unknown("shape")
+@takes("shape", "dtype")
+def _zeros(f: FrontEnd, node: cst.CSTNode, shape: Any, dtype: Any) -> Any:
+    return _filled(f, shape, "tl.zeros", dtype, node)
 
 
-def _full(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    shape = shape_of(f, argument(args, kwargs, 0, "shape"), "tl.full", node)
-    dtype = dtype_of(f, argument(args, kwargs, 2, "dtype"), node)
-    return f.block(dtype, shape, node) if shape is not None else Unknown("shape")
+@takes("shape", "value", "dtype")
+def _full(f: FrontEnd, node: cst.CSTNode, shape: Any, value: Any, dtype: Any) -> Any:
+    return _filled(f, shape, "tl.full", dtype, node)
 
 
-def _zeros_like(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0])
-    return Typed(value.dtype, value.shape, value.pointer) if value is not None else Unknown("like")
+def _filled(f: FrontEnd, shape: Any, what: str, dtype: Any, node: cst.CSTNode) -> Any:
+    extents, element = shape_of(f, shape, what, node), dtype_of(f, dtype, node)
+    return f.block(element, extents, node) if extents is not None else Unknown("shape")
+
+
+@takes("input|x", operands=1)
+def _alike(f: FrontEnd, node: cst.CSTNode, value: Typed) -> Any:
+    return Typed(value.dtype, value.shape, value.pointer)
 
 
 def _broadcast_to(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0])
+    value = f.operand(args[0])
     shape = shape_of(f, kwargs.get("shape", args[1] if len(args) == 2 else tuple(args[1:])), "tl.broadcast_to", node)
     if value is None or shape is None:
         return Unknown("broadcast_to")
@@ -80,18 +83,16 @@ def spreads(shape: Shape, target: Shape) -> bool:
     return len(shape) == len(target) and all(a is None or b is None or a in (1, b) for a, b in zip(shape, target))
 
 
-def _broadcast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = block_of(args[0]), block_of(args[1])
-    if a is None or b is None:
-        return Unknown("broadcast")
+@takes("input", "other", operands=2)
+def _broadcast(f: FrontEnd, node: cst.CSTNode, a: Typed, b: Typed) -> Any:
     shape = f.common_shape(a, b, node)
     return Unknown("broadcast") if shape is None else tuple(Typed(x.dtype, shape, x.pointer) for x in (a, b))
 
 
-def _expand_dims(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value, axis = block_of(args[0]), argument(args, kwargs, 1, "axis")
+@takes("input", "axis", operands=1)
+def _expand_dims(f: FrontEnd, node: cst.CSTNode, value: Typed, axis: Any) -> Any:
     axes = [axis] if isinstance(axis, int) else list(axis) if isinstance(axis, tuple) else None
-    if value is None or axes is None or not all(isinstance(a, int) for a in axes):
+    if axes is None or not all(isinstance(a, int) for a in axes):
         return Unknown("expand_dims")
     shape = list(value.shape)
     for one in axes:
@@ -103,7 +104,7 @@ def _expand_dims(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
 
 
 def _trans(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0])
+    value = f.operand(args[0])
     if value is None:
         return Unknown("trans")
     dims = args[1:] if len(args) > 1 else kwargs.get("dims", ())
@@ -122,7 +123,7 @@ def _trans(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
 
 
 def _reshape(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0])
+    value = f.operand(args[0])
     target = kwargs.get("shape", args[1] if len(args) == 2 else tuple(args[1:]))
     shape = shape_of(f, target, "a reshape", node)
     if value is None or shape is None:
@@ -143,54 +144,47 @@ def _count(shape: Shape) -> int | None:
     return count
 
 
-def _ravel(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0])
-    return Typed(value.dtype, (_count(value.shape),), value.pointer) if value is not None else Unknown("ravel")
+@takes("x", operands=1)
+def _ravel(f: FrontEnd, node: cst.CSTNode, value: Typed) -> Any:
+    return Typed(value.dtype, (_count(value.shape),), value.pointer)
 
 
-def _join(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = block_of(args[0]), block_of(args[1])
-    if a is None or b is None:
-        return Unknown("join")
+@takes("a", "b", operands=2)
+def _join(f: FrontEnd, node: cst.CSTNode, a: Typed, b: Typed) -> Any:
     shape = f.common_shape(a, b, node)
     return Typed(a.dtype, (*shape, 2)) if shape is not None else Unknown("join")
 
 
-def _interleave(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a = block_of(args[0])
-    if a is None or not a.shape:
+@takes("a", "b", operands=1)
+def _interleave(f: FrontEnd, node: cst.CSTNode, a: Typed, b: Any) -> Any:
+    if not a.shape:
         return Unknown("interleave")
     last = a.shape[-1]
     return Typed(a.dtype, (*a.shape[:-1], None if last is None else 2 * last))
 
 
-def _split(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0])
-    if value is None or not value.shape:
+@takes("a", operands=1)
+def _split(f: FrontEnd, node: cst.CSTNode, value: Typed) -> Any:
+    if not value.shape:
         return Unknown("split")
     half = Typed(value.dtype, value.shape[:-1])
     return (half, half)
 
 
-def _cat(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = block_of(args[0]), block_of(args[1])
-    return Typed(a.dtype, (None,)) if a is not None and b is not None else Unknown("cat")
+@takes("input", "other", operands=2)
+def _cat(f: FrontEnd, node: cst.CSTNode, a: Typed, b: Typed) -> Any:
+    return Typed(a.dtype, (None,))
 
 
-def _same(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = block_of(args[0] if args else kwargs.get("input", kwargs.get("x")))
-    return Typed(value.dtype, value.shape, value.pointer) if value is not None else Unknown("value")
-
-
-def _gather(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    source, index = block_of(args[0]), block_of(argument(args, kwargs, 1, "index"))
-    return Typed(source.dtype, index.shape) if source is not None and index is not None else Unknown("gather")
+@takes("src", "index", operands=2)
+def _gather(f: FrontEnd, node: cst.CSTNode, source: Typed, index: Typed) -> Any:
+    return Typed(source.dtype, index.shape)
 
 
 def _hint(name: str) -> Any:
-    def hint(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    @takes("input", "values")
+    def hint(f: FrontEnd, node: cst.CSTNode, x: Any, values: Any) -> Any:
         """``tl.multiple_of(x, values)`` and its like: one value for each dimension of ``x``."""
-        x, values = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "values")
         if isinstance(x, Typed) and not x.argument and isinstance(values, (int, Constexpr, tuple)):
             given = len(values) if isinstance(values, tuple) else 1
             wanted = max(1, len(x.shape)) if name == "multiple_of" else len(x.shape)
@@ -209,8 +203,9 @@ def _nothing(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return None
 
 
-def _static_assert(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    if argument(args, kwargs, 0, "cond") is False:
+@takes("cond")
+def _static_assert(f: FrontEnd, node: cst.CSTNode, condition: Any) -> Any:
+    if condition is False:
         raise Raised  # the author's own refusal
 
 
@@ -223,7 +218,7 @@ TABLE: dict[str, Handler] = {
     "arange": _arange,
     "zeros": _zeros,
     "full": _full,
-    **dict.fromkeys(("zeros_like", "full_like"), _zeros_like),
+    **dict.fromkeys(("zeros_like", "full_like", "flip", "sort", "softmax", "abs", "clamp"), _alike),
     "broadcast_to": _broadcast_to,
     "broadcast": _broadcast,
     "expand_dims": _expand_dims,
@@ -234,7 +229,6 @@ TABLE: dict[str, Handler] = {
     "interleave": _interleave,
     "split": _split,
     "cat": _cat,
-    **dict.fromkeys(("flip", "sort", "softmax", "abs", "clamp"), _same),
     "gather": _gather,
     **{name: _hint(name) for name in ("multiple_of", "max_contiguous", "max_constancy")},
     "static_assert": _static_assert,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Handler, takes
 from kernlint.interpret.triton.language.arguments import dtype_or
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
@@ -19,21 +19,19 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = k.lift(argument(args, kwargs, 0, "input")), k.lift(argument(args, kwargs, 1, "other"))
-    acc = k.lift(argument(args, kwargs, 2, "acc"))
+@takes("input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")
+def _dot(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
+    a, b, acc = map(k.lift, given[:3])
+    precision, allow_tf32, _, out_dtype = given[3:]
     if a is None or b is None or len(a.shape) < 2 or len(b.shape) < 2:
         k.give_up("dot of unknown operands")
         return Unknown("dot")
-    out = dtype_or(argument(args, kwargs, 6, "out_dtype"), None)
-    if out is None:
-        out = acc.dtype if acc is not None and acc.dtype is not None else None
+    out = dtype_or(out_dtype, acc.dtype if acc is not None else None)
     span = k.span(node)
     if span in k.edits.native_dots:
         a, b, out = _native(k, a), _native(k, b), None
     integer = a.dtype is not None and a.dtype.is_integer
     out = out or (dt.INT32 if integer else dt.FLOAT32)
-    precision, allow_tf32 = argument(args, kwargs, 3, "input_precision"), argument(args, kwargs, 4, "allow_tf32")
     if not isinstance(precision, str):
         precision = "ieee" if allow_tf32 is False else "tf32"
     precision = k.new_precisions.get(span, precision)
@@ -68,11 +66,10 @@ def _native(k: KernelEvaluator, block: Block) -> Block:
     return replace(block, dtype=block.casts[0].source, casts=(), source=block.origin, scaled=None)
 
 
-def _dot_scaled(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    lhs, rhs = argument(args, kwargs, 0, "lhs"), argument(args, kwargs, 3, "rhs")
-    acc = argument(args, kwargs, 6, "acc")
-    operands = [lhs, rhs]
-    return _dot(k, operands, {"acc": acc, "out_dtype": dt.FLOAT32}, node)
+@takes("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format", "acc")
+def _dot_scaled(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
+    lhs, _, _, rhs, _, _, acc = given
+    return _dot(k, [lhs, rhs], {"acc": acc, "out_dtype": dt.FLOAT32}, node)
 
 
 def _argument(node: cst.CSTNode, index: int) -> cst.CSTNode:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.api import keywords
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.triton import masked_lanes, numerics, widths
 from kernlint.interpret.triton.tiles import align, broadcast
 from kernlint.interpret.triton.values import Block, PointerType
@@ -73,16 +72,14 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     return result
 
 
-def _pointer_type(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    element = argument(args, kwargs, 0, "element_ty")
+@takes("element_ty")
+def _pointer_type(k: KernelEvaluator, node: cst.CSTNode, element: Any) -> Any:
     return PointerType(element if isinstance(element, Dtype) else None)
 
 
-def _cast(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = k.lift(args[0] if args else kwargs.get("input"))
-    return cast(
-        k, value, argument(args, kwargs, 1, "dtype"), node, bool(keywords("cast", args, kwargs, 2).get("bitcast"))
-    )
+@takes("input", "dtype", "fp_downcast_rounding", "bitcast")
+def _cast(k: KernelEvaluator, node: cst.CSTNode, value: Any, dtype: Any, rounding: Any, bitcast: Any) -> Any:
+    return cast(k, k.lift(value), dtype, node, bool(bitcast))
 
 
 def unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: str = "") -> Any:
@@ -158,19 +155,16 @@ def _extreme(op: str) -> Handler:
     return handler
 
 
-def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    condition, x, y = (k.lift(argument(args, kwargs, i, n)) for i, n in enumerate(("condition", "x", "y")))
+@takes("condition", "x", "y")
+def _where(k: KernelEvaluator, node: cst.CSTNode, test: Any, a: Any, b: Any) -> Any:
+    condition, x, y = k.lift(test), k.lift(a), k.lift(b)
     if x is None or y is None:
         return Unknown("where")
-    weak = (
-        not isinstance(argument(args, kwargs, 1, "x"), Block),
-        not isinstance(argument(args, kwargs, 2, "y"), Block),
-    )
-    result = k.elementwise("where", x, y, node, weak)
+    result = k.elementwise("where", x, y, node, (not isinstance(a, Block), not isinstance(b, Block)))
     if not isinstance(result, Block):
         return result
     if condition is not None:
-        k.masks(node, condition, x, y)
+        k.chooses(node, condition, x, y)
         shape = broadcast(condition.shape, result.shape) or result.shape
         result = replace(
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
@@ -200,21 +194,26 @@ def _chosen(condition: Block | None, x: Block, y: Block, shape: tuple[int, ...])
     return masked_lanes.chosen(condition, align(x, shape), align(y, shape))
 
 
-def _fma(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b, c = (k.lift(x) for x in args[:3])
-    if a is None or b is None or c is None:
-        return Unknown("fma")
+@takes("x", "y", "z", operands=3)
+def _fma(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block, c: Block) -> Any:
     product = k.elementwise("*", a, b, node)
     return k.elementwise("+", product, c, node, op="fma") if isinstance(product, Block) else product
 
 
-def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return unary(k, "arith", args[:1], node, "clamp")
+@takes("x")
+def _clamp(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
+    return unary(k, "arith", [value], node, "clamp")
+
+
+@takes("x")
+def _softmax(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
+    return unary(k, "special", [value], node, "softmax")
 
 
 def _random(name: str) -> Handler:
-    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        seed, offset = k.lift(argument(args, kwargs, 0, "seed")), k.lift(argument(args, kwargs, 1, "offset"))
+    @takes("seed", "offset")
+    def handler(k: KernelEvaluator, node: cst.CSTNode, first: Any, second: Any) -> Any:
+        seed, offset = k.lift(first), k.lift(second)
         if seed is not None and seed.base and not seed.casts:
             text = f"the seed is the address of `{seed.base}`, not what is stored there"
             k.fault("seed-address", node, text, name=seed.base)
@@ -248,9 +247,8 @@ def _map_elementwise(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.C
     return k.invoke(function, args[1:], {}) if isinstance(function, Function) else Unknown("map_elementwise")
 
 
-def _inline_asm(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    inputs = argument(args, kwargs, 2, "args", default=())
-    dtype = argument(args, kwargs, 3, "dtype")
+@takes("asm", "constraints", "args", "dtype", args=())
+def _inline_asm(k: KernelEvaluator, node: cst.CSTNode, asm: Any, constraints: Any, inputs: Any, dtype: Any) -> Any:
     blocks = [b for b in (k.lift(v) for v in inputs) if b is not None] if isinstance(inputs, (tuple, list)) else []
     loads = frozenset().union(*(b.loads for b in blocks))
     shape = blocks[0].shape if blocks else ()
@@ -267,7 +265,7 @@ TABLE: dict[str, Handler] = {
     "where": _where,
     "fma": _fma,
     "clamp": _clamp,
-    "softmax": lambda k, a, kw, n: unary(k, "special", a[:1], n, "softmax"),
+    "softmax": _softmax,
     **{name: _random(name) for name in ("rand", "randn", "randint", "rand4x", "randint4x")},
     "map_elementwise": _map_elementwise,
     "inline_asm_elementwise": _inline_asm,

@@ -23,22 +23,12 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-#: The first parameters of functions that are given operands; what follows them is read by name too.
+#: The first parameters of functions that are given any number of arguments; what follows them is read by name too.
 _LEADING: dict[str, tuple[str, ...]] = {
     "broadcast_to": ("input", "shape"),
-    "cdiv": ("x", "div"),
-    "clamp": ("x", "min", "max"),
-    "flip": ("x",),
-    "fma": ("x", "y", "z"),
-    "gather": ("src", "index"),
-    "next_power_of_2": ("n",),
-    "ravel": ("x",),
-    "softmax": ("x",),
-    "split": ("a",),
-    **dict.fromkeys(("broadcast", "cat"), ("input", "other")),
-    **dict.fromkeys(("interleave", "join"), ("a", "b")),
+    "broadcast": ("input", "other"),
     **dict.fromkeys(("maximum", "minimum"), ("x", "y")),
-    **dict.fromkeys("expand_dims full_like histogram permute reshape trans view zeros_like".split(), ("input",)),
+    **dict.fromkeys("full_like permute reshape trans view".split(), ("input",)),
 }
 
 

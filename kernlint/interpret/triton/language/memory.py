@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.triton import numerics, widths
 from kernlint.interpret.triton.language.arguments import size_of, tile_shape
 from kernlint.interpret.triton.tiles import align, broadcast
@@ -207,20 +207,20 @@ def atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.CS
     return Block(made.dtype, pointer.shape, loads=frozenset({made.id}))
 
 
-def _make_block_ptr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    base = _pointer(k, argument(args, kwargs, 0, "base"))
-    strides = argument(args, kwargs, 2, "strides")
-    offsets = argument(args, kwargs, 3, "offsets")
-    block = tile_shape(k, argument(args, kwargs, 4, "block_shape"))
+@takes("base", "shape", "strides", "offsets", "block_shape")
+def _make_block_ptr(
+    k: KernelEvaluator, node: cst.CSTNode, base: Any, shape: Any, strides: Any, offsets: Any, extents: Any
+) -> Any:
+    pointer, block = _pointer(k, base), tile_shape(k, extents)
     if (
-        base is None
+        pointer is None
         or block is None
         or not isinstance(strides, (tuple, list))
         or not isinstance(offsets, (tuple, list))
     ):
         k.give_up("block pointer")
         return Unknown("block pointer")
-    return _tile_pointer(base, strides, offsets, block)
+    return _tile_pointer(pointer, strides, offsets, block)
 
 
 def _tile_pointer(base: Block, strides: Any, offsets: Any, block: tuple[int, ...]) -> Block:
@@ -235,8 +235,8 @@ def _tile_pointer(base: Block, strides: Any, offsets: Any, block: tuple[int, ...
     return replace(base, shape=block, expr=expr, strides=steps)
 
 
-def _advance(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    pointer, offsets = argument(args, kwargs, 0, "base"), argument(args, kwargs, 1, "offsets")
+@takes("base", "offsets")
+def _advance(k: KernelEvaluator, node: cst.CSTNode, pointer: Any, offsets: Any) -> Any:
     if not isinstance(pointer, Block) or not isinstance(offsets, (tuple, list)) or not pointer.strides:
         return Unknown("advance")
     expr = pointer.expr
@@ -246,15 +246,13 @@ def _advance(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
     return replace(pointer, expr=expr)
 
 
-def _make_descriptor(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    base = _pointer(k, argument(args, kwargs, 0, "base"))
-    shape = argument(args, kwargs, 1, "shape")
-    strides = argument(args, kwargs, 2, "strides")
-    block = tile_shape(k, argument(args, kwargs, 3, "block_shape"))
-    if base is None or block is None or not isinstance(strides, (tuple, list)):
+@takes("base", "shape", "strides", "block_shape")
+def _make_descriptor(k: KernelEvaluator, node: cst.CSTNode, base: Any, shape: Any, strides: Any, extents: Any) -> Any:
+    pointer, block = _pointer(k, base), tile_shape(k, extents)
+    if pointer is None or block is None or not isinstance(strides, (tuple, list)):
         k.give_up("tensor descriptor")
         return Unknown("descriptor")
-    return Descriptor(base, tuple(shape or ()), tuple(strides), block)
+    return Descriptor(pointer, tuple(shape or ()), tuple(strides), block)
 
 
 def _of_descriptor(descriptor: Descriptor, offsets: Any) -> Block:
@@ -263,20 +261,18 @@ def _of_descriptor(descriptor: Descriptor, offsets: Any) -> Block:
     return _tile_pointer(descriptor.base, descriptor.strides, places, descriptor.block)
 
 
-def _descriptor_load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("desc", "offsets")
+def _descriptor_load(k: KernelEvaluator, node: cst.CSTNode, descriptor: Any, offsets: Any) -> Any:
     """``desc.load([i, j])``."""
-    pointer = _of_descriptor(args[0], argument(args, kwargs, 1, "offsets"))
-    return _load(k, [pointer], {"boundary_check": True}, node)
+    return _load(k, [_of_descriptor(descriptor, offsets)], {"boundary_check": True}, node)
 
 
 def _descriptor_store(name: str) -> Handler:
     """``desc.store([i, j], value)`` and its atomic forms."""
 
-    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        pointer, value = (
-            _of_descriptor(args[0], argument(args, kwargs, 1, "offsets")),
-            argument(args, kwargs, 2, "value"),
-        )
+    @takes("desc", "offsets", "value")
+    def handler(k: KernelEvaluator, node: cst.CSTNode, descriptor: Any, offsets: Any, value: Any) -> Any:
+        pointer = _of_descriptor(descriptor, offsets)
         if name == "store":
             return _store(k, [pointer, value], {"boundary_check": True}, node)
         return atomic(k, name.removeprefix("atomic_"), [pointer, value], {}, node)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.triton.language.arguments import integer, size_of
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
@@ -20,37 +20,42 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    axis = integer(argument(args, kwargs, 0, "axis", default=0)) or 0
+@takes("axis")
+def _program_id(k: KernelEvaluator, node: cst.CSTNode, axis: Any) -> Any:
+    axis = integer(axis) or 0
     k.dims = max(k.dims, axis + 1)
     if axis < len(k.grid) and k.grid[axis] == 1:
         return Block(dt.INT32, expr=Expr.constant(0))
     return Block(dt.INT32, expr=Expr.atom(ProgramId(axis)))
 
 
-def _num_programs(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    axis = integer(argument(args, kwargs, 0, "axis", default=0)) or 0
+@takes("axis")
+def _num_programs(k: KernelEvaluator, node: cst.CSTNode, axis: Any) -> Any:
+    axis = integer(axis) or 0
     k.counts_programs = True
     extent = k.grid[axis] if axis < len(k.grid) else 1
     return Block(dt.INT32, expr=ex.lift(extent))
 
 
-def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = size_of(args[0]), size_of(args[1]) if len(args) > 1 else None
+@takes("x", "div")
+def _cdiv(k: KernelEvaluator, node: cst.CSTNode, x: Any, div: Any) -> Any:
+    a, b = size_of(x), size_of(div)
     if a is None or b is None:
         return Block(dt.INT32, expr=k.unknown_index())
     value = ex.ceildiv(a, b)
-    return value if not any(isinstance(x, Block) for x in args) else Block(dt.INT32, expr=ex.lift(value))
+    return Block(dt.INT32, expr=ex.lift(value)) if isinstance(x, Block) or isinstance(div, Block) else value
 
 
-def _next_power_of_2(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    n = integer(args[0])
-    return 1 << max(0, n - 1).bit_length() if n is not None else Unknown("next_power_of_2")
+@takes("n")
+def _next_power_of_2(k: KernelEvaluator, node: cst.CSTNode, n: Any) -> Any:
+    number = integer(n)
+    return 1 << max(0, number - 1).bit_length() if number is not None else Unknown("next_power_of_2")
 
 
-def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("i", "j", "size_i", "size_j", "size_g")
+def _swizzle2d(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     """``tl.swizzle2d(i, j, size_i, size_j, size_g)``: column-major order inside groups of ``size_g`` rows."""
-    i, j, size_i, size_j, size_g = (size_of(a) for a in args[:5])
+    i, j, size_i, size_j, size_g = (size_of(a) for a in given)
     if i is None or j is None or size_i is None or size_j is None or size_g is None:
         unknown = Block(dt.INT32, expr=k.unknown_index())
         return (unknown, unknown)
@@ -64,13 +69,14 @@ def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode
     return (Block(dt.INT32, expr=ex.lift(new_i)), Block(dt.INT32, expr=ex.lift(ex.floordiv(inside, rows))))
 
 
-def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return args[0] if args else kwargs.get("input")
+@takes("input")
+def _hint(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
+    return value
 
 
-def _max_contiguous(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "values")
+def _max_contiguous(k: KernelEvaluator, node: cst.CSTNode, value: Any, claimed: Any) -> Any:
     """``tl.max_contiguous(x, n)``: a clamped index, of which the compiler would not see it, goes in steps of one for ``n`` elements."""
-    value, claimed = _hint(k, args, kwargs, node), argument(args, kwargs, 1, "values")
     run = integer(claimed[0] if isinstance(claimed, (tuple, list)) and claimed else claimed)
     if not isinstance(value, Block) or value.expr is None or run is None:
         return value
@@ -82,9 +88,9 @@ def _max_contiguous(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CS
     return replace(value, expr=value.expr.rewrite(told))
 
 
-def _assume(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("cond")
+def _assume(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
     """``tl.assume(condition)``: a fault where the first program of the grid breaks it."""
-    value = args[0] if args else kwargs.get("cond")
     for left, right in (isinstance(value, Block) and value.bounds) or ():
         slack = ex.concrete(ex.simplify(_at_programs(left, 0) - _at_programs(right, 0)))
         if slack is not None and slack >= 0:
@@ -92,10 +98,10 @@ def _assume(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -
     return None
 
 
-def _multiple_of(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+@takes("input", "values")
+def _multiple_of(k: KernelEvaluator, node: cst.CSTNode, value: Any, claimed: Any) -> Any:
     """``tl.multiple_of(x, n)``: a fault where the second program of the grid breaks it, an uncertain one where a size that
     is open decides."""
-    value, claimed = args[0] if args else kwargs.get("input"), argument(args, kwargs, 1, "values")
     factor = integer(claimed[0] if isinstance(claimed, (tuple, list)) and claimed else claimed)
     if isinstance(value, Block) and value.expr is not None and not value.base and factor is not None and factor > 1:
         first = value.expr.rewrite(lambda atom: 0 if isinstance(atom, (Lane, ex.LoopIndex)) else None)
@@ -131,10 +137,6 @@ def _barrier(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
     return None
 
 
-def _constexpr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return args[0] if args else None
-
-
 TABLE: dict[str, Handler] = {
     "program_id": _program_id,
     "num_programs": _num_programs,
@@ -147,5 +149,5 @@ TABLE: dict[str, Handler] = {
     "assume": _assume,
     **dict.fromkeys(("static_assert", "static_print", "device_print", "device_assert"), _nothing),
     "debug_barrier": _barrier,
-    "constexpr": _constexpr,
+    "constexpr": _hint,
 }

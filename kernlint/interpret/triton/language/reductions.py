@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.triton import masked_lanes, numerics
 from kernlint.interpret.triton.language.arguments import integer
 from kernlint.interpret.triton.tiles import rename_lanes
@@ -99,10 +99,9 @@ def _runs_along(pad: Pad, axis: int | None) -> bool:
     return any(isinstance(atom, Lane) and axis in (None, atom.dim) for atom in atoms)
 
 
-def _histogram(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    block, bins = k.lift(argument(args, kwargs, 0, "input")), integer(argument(args, kwargs, 1, "num_bins")) or 1
-    if block is None:
-        return Unknown("histogram")
+@takes("input", "num_bins", operands=1)
+def _histogram(k: KernelEvaluator, node: cst.CSTNode, block: Block, num_bins: Any) -> Any:
+    bins = integer(num_bins) or 1
     for step in histogram_steps(block.shape, bins, k.span(node)):
         k.emit(step)
     return block.computed(shape=(bins,), dtype=dt.INT32)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.triton.language.arguments import dtype_or, integer, tile_shape
 from kernlint.interpret.triton.tiles import align, expand, permute
 from kernlint.interpret.triton.values import Block
@@ -20,41 +21,43 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-def _arange(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    start, end = integer(argument(args, kwargs, 0, "start")), integer(argument(args, kwargs, 1, "end"))
-    if start is None or end is None:
+@takes("start", "end")
+def _arange(k: KernelEvaluator, node: cst.CSTNode, start: Any, end: Any) -> Any:
+    first, after = integer(start), integer(end)
+    if first is None or after is None:
         k.give_up("tl.arange bounds are not constants")
         return Unknown("arange")
-    if end < start:
+    if after < first:
         k.give_up("tl.arange ends before it starts")
         return Unknown("arange")
-    return Block(dt.INT32, (end - start,), Expr.atom(Lane(0)) + start)
+    return Block(dt.INT32, (after - first,), Expr.atom(Lane(0)) + first)
 
 
-def _zeros(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    shape = tile_shape(k, argument(args, kwargs, 0, "shape"))
-    dtype = dtype_or(argument(args, kwargs, 1, "dtype"), dt.FLOAT32)
-    return Block(dtype, shape, _zero(dtype), constant=0.0) if shape is not None else Unknown("shape")
+@takes("shape", "dtype")
+def _zeros(k: KernelEvaluator, node: cst.CSTNode, shape: Any, dtype: Any) -> Any:
+    extents, dtype = tile_shape(k, shape), dtype_or(dtype, dt.FLOAT32)
+    return Block(dtype, extents, _zero(dtype), constant=0.0) if extents is not None else Unknown("shape")
 
 
-def _full(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    shape = tile_shape(k, argument(args, kwargs, 0, "shape"))
-    value = k.lift(argument(args, kwargs, 1, "value"))
-    dtype = dtype_or(argument(args, kwargs, 2, "dtype"), value.dtype if value else None)
-    if shape is None:
+@takes("shape", "value", "dtype")
+def _full(k: KernelEvaluator, node: cst.CSTNode, shape: Any, given: Any, dtype: Any) -> Any:
+    extents, value = tile_shape(k, shape), k.lift(given)
+    dtype = dtype_or(dtype, value.dtype if value else None)
+    if extents is None:
         return Unknown("shape")
     expr = value.expr if value is not None and dtype is not None and dtype.is_integer else None
-    return Block(dtype, shape, expr, constant=value.constant if value else None)
+    return Block(dtype, extents, expr, constant=value.constant if value else None)
 
 
 def _zero(dtype: Dtype | None) -> Expr | None:
     return Expr.constant(0) if dtype is not None and dtype.is_integer else None
 
 
-def _zeros_like(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    if not isinstance(args[0], Block):
-        return args[0]
-    return Block(args[0].dtype, args[0].shape, _zero(args[0].dtype), constant=0.0)
+@takes("input")
+def _zeros_like(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
+    if not isinstance(value, Block):
+        return value
+    return Block(value.dtype, value.shape, _zero(value.dtype), constant=0.0)
 
 
 def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -66,8 +69,8 @@ def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTN
     return align(value, shape)
 
 
-def _expand_dims(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value, axis = args[0], argument(args, kwargs, 1, "axis")
+@takes("input", "axis")
+def _expand_dims(k: KernelEvaluator, node: cst.CSTNode, value: Any, axis: Any) -> Any:
     axes = [axis] if isinstance(axis, int) else list(axis) if isinstance(axis, (tuple, list)) else None
     if not isinstance(value, Block) or axes is None:
         return Unknown("expand_dims")
@@ -126,49 +129,44 @@ def _reshape_expr(value: Block, shape: tuple[int, ...]) -> Expr | None:
     return value.expr.rewrite(lambda a: places[a.dim] if isinstance(a, Lane) and a.dim in places else None)
 
 
-def _ravel(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value = args[0]
-    if not isinstance(value, Block):
-        return Unknown("ravel")
-    count = 1
-    for extent in value.shape:
-        count *= extent
-    return _reshape(k, [value, (count,)], {}, node)
+@takes("x", operands=1)
+def _ravel(k: KernelEvaluator, node: cst.CSTNode, value: Block) -> Any:
+    return _reshape(k, [value, (math.prod(value.shape),)], {}, node)
 
 
-def _join(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = k.lift(args[0]), k.lift(args[1])
-    if a is None or b is None:
-        return Unknown("join")
+@takes("a", "b", operands=2)
+def _join(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block) -> Any:
     return a.computed(shape=(*a.shape, 2), loads=a.loads | b.loads)
 
 
-def _interleave(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = k.lift(args[0]), k.lift(args[1])
-    if a is None or b is None or not a.shape:
+@takes("a", "b", operands=2)
+def _interleave(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block) -> Any:
+    if not a.shape:
         return Unknown("interleave")
     return a.computed(shape=(*a.shape[:-1], 2 * a.shape[-1]), loads=a.loads | b.loads)
 
 
-def _split(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    if not isinstance(args[0], Block) or not args[0].shape:
-        return Unknown("split")
-    half = args[0].computed(shape=args[0].shape[:-1])
-    return (half, half)
+@takes("a", operands=1)
+def _split(k: KernelEvaluator, node: cst.CSTNode, a: Block) -> Any:
+    half = a.computed(shape=a.shape[:-1])
+    return (half, half) if a.shape else Unknown("split")
 
 
-def _cat(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    a, b = k.lift(args[0]), k.lift(args[1])
-    if a is None or b is None or not a.shape:
+@takes("input", "other", operands=2)
+def _cat(k: KernelEvaluator, node: cst.CSTNode, a: Block, b: Block) -> Any:
+    if not a.shape:
         return Unknown("cat")
     return a.computed(shape=(a.shape[0] + b.shape[0], *a.shape[1:]), loads=a.loads | b.loads)
 
 
-def _gather(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    source, index = k.lift(args[0]), k.lift(argument(args, kwargs, 1, "index"))
-    if source is None or index is None:
-        return Unknown("gather")
+@takes("src", "index", operands=2)
+def _gather(k: KernelEvaluator, node: cst.CSTNode, source: Block, index: Block) -> Any:
     return source.computed(shape=index.shape, loads=source.loads | index.loads)
+
+
+@takes("x")
+def _flip(k: KernelEvaluator, node: cst.CSTNode, value: Any) -> Any:
+    return value.computed()
 
 
 TABLE: dict[str, Handler] = {
@@ -187,6 +185,6 @@ TABLE: dict[str, Handler] = {
     "interleave": _interleave,
     "split": _split,
     "cat": _cat,
-    "flip": lambda k, a, kw, n: a[0].computed(),
+    "flip": _flip,
     "gather": _gather,
 }
