@@ -60,7 +60,7 @@ def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
             if len(made.attributes["over"]) == 1 and weights.value.op not in PRODUCTS:
                 one = _attention(made, weights, view, others, {"softmax": False, "guarded": False}, sizes)
                 if one is not None and _rows(one, sizes) >= _MANY_ROWS:
-                    found[id(made)] = one, {id(inner) for inner, _ in _products(weights)}
+                    found[id(made)] = one, {id(inner) for inner, _ in _products(weights, len(made.shape))}
     while found:
         exchange = dict[int, Value]()
         new = [exchanged(value, {key: one for key, (one, _) in found.items()}, exchange) for value in values]
@@ -121,7 +121,7 @@ def _attention(
     made: Value, scores: View, weights: View, values: View, how: Mapping[str, bool], sizes: Mapping[Atom, float]
 ) -> Value | None:
     rank = len(made.shape)
-    found = _products(scores)
+    found = _products(scores, rank)
     if len(found) != 1:
         return None
     ((whole, at),) = found
@@ -277,9 +277,9 @@ def _as_product(value: Value) -> Value | None:
     return Value("product", value.shape, value.dtype, views, {"over": value.attributes["over"]})
 
 
-def _products(view: View) -> list[tuple[Value, tuple[Expr, ...]]]:
-    """The products that ``view`` is made of element by element, and what is reduced of products, each with where it is looked at; what
-    else is reduced or handed on lies in memory before."""
+def _products(view: View, key_lane: int) -> list[tuple[Value, tuple[Expr, ...]]]:
+    """The products that ``view`` is made of element by element, sums of products by key among them, and what is reduced of products, each
+    with where it is looked at; what else is reduced or handed on lies in memory before."""
     found: dict[tuple[int, tuple[Expr, ...]], tuple[Value, tuple[Expr, ...]]] = {}
     seen: set[tuple[int, tuple[Expr, ...]]] = set()
     waiting = [view]
@@ -290,7 +290,8 @@ def _products(view: View) -> list[tuple[Value, tuple[Expr, ...]]]:
             continue
         seen.add(key)
         along = one.value.op in ("reduce", "scan", "held", "partial")
-        if one.value.op in PRODUCTS or (along and any(inner.op in PRODUCTS for inner in one.value.walk())):
+        summed = key_lane in lanes_of(one.index) and _as_product(one.value) is not None
+        if summed or one.value.op in PRODUCTS or (along and any(v.op in PRODUCTS for v in one.value.walk())):
             found[key] = one.value, one.index
         elif not along:
             waiting += [through(one, inner) for inner in one.value.operands]
