@@ -45,6 +45,11 @@ def reader(path: str, name: str, rebound: bool = False, depth: int = 0) -> Path 
     return None
 
 
+def asked() -> bool:
+    """Whether this process has looked for readers: what it said of them holds until another file is written."""
+    return reader.cache_info().currsize > 0
+
+
 def _candidates(own: Path, name: str) -> Iterator[tuple[Path, str]]:
     """The files that have ``name`` in them and may have the module, or that import it and take names from texts."""
     root = project_root(str(own))
