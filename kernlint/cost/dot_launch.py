@@ -173,7 +173,8 @@ def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
     loads = {node.id: node for node in inside if isinstance(node, Load)} if inner else {}
     dots = [f.dot for f in members]
     body = members[0].loops[-1].body if members[0].loops else launch.kernel.body
-    made = _work_on_operands(dots, body)
+    # Without a loop, operands are worked on as they were loaded, each element once.
+    made = _work_on_operands(dots, body) if inner is not None else {}
     steps = _once_each(dots, [_step(dot, loads, made) for dot in dots])
 
     unique = loaded = epilogue = 0.0
@@ -304,20 +305,20 @@ def _work_outside(body: Sequence[Node], innermost: set[int], moved: Traffic) -> 
 def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, float]:
     """Instructions that make an element of the operands that ``body`` computes from what it loads, by the elements of these; what one
     dot makes of the result of another is no such operand."""
-    found: dict[int, float] = {}
+    sizes: list[int] = []
     loads = {node.id for node in body if isinstance(node, Load)}
     for dot in dots:
         for operand, elements in ((dot.a, dot.m * dot.k), (dot.b, dot.k * dot.n)):
             others = (other for other in dots if other is not dot)
-            if (
-                operand.direct
-                or not operand.loads & loads
-                or any(o.a.loads | o.b.loads <= operand.loads for o in others)
-            ):
-                continue
-            nodes = [node for node in body if isinstance(node, Compute) and node.elements == elements]
-            found[elements] = sum(slots_of_node(node) for node in nodes)
-    return found
+            made = not operand.direct and operand.loads & loads
+            if made and not any(o.a.loads | o.b.loads <= operand.loads for o in others):
+                sizes.append(elements)
+    # Of operands of one size each has its share.
+    return {
+        size: sum(slots_of_node(node) for node in body if isinstance(node, Compute) and node.elements == size)
+        / sizes.count(size)
+        for size in sizes
+    }
 
 
 def _step(dot: Dot, loop_loads: Mapping[int, Load], work: Mapping[int, float]) -> DotStep:

@@ -200,9 +200,11 @@ def sum_over(rows: int, columns: int, warps: int, dtype: Dtype = F32, axis: int 
 
 
 def test_lanes_that_meet_in_a_bank_exchange_one_after_the_other() -> None:
-    """The outputs of lanes beside each other lie a vector times the warps apart, 16 words: of 32 lanes 16 meet, of 8 lanes 4."""
+    """The outputs of lanes beside each other lie a vector times the warps apart, 16 words: of 32 lanes 16 meet, of 8 lanes 4; each
+    beyond the first costs the same."""
     shared = [program_time(sum_over(16, row, 4), H100).terms["shared"] for row in (128, 64, 32)]
-    assert shared == pytest.approx([shared[0], shared[0] / 2, shared[0] / 4])
+    assert shared[0] - shared[1] == pytest.approx(2 * (shared[1] - shared[2]))
+    assert shared[0] > 3 * shared[2]
 
 
 def test_an_axis_of_one_element_costs_nothing() -> None:
