@@ -166,7 +166,7 @@ class Told:
         if unsure or change is None or program is None or program.kernel.text != self.code:
             return None
         made = candidate.attempt.rewriting
-        self.repeatable = self.repeatable and not other_files.asked()
+        self.repeatable = self.repeatable and not program.kernel.once(other_files.answers)
         if made is None or not candidate.attempt.automatic:
             return None
         edits = self._edits(program.kernel.text, made.edits)
