@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-import libcst as cst
-
 from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
+from kernlint.interpret.host.open_kernels import KernelsRead
 from kernlint.interpret.question import Fact, Question
 from kernlint.interpret.reading.entries import Followed, Reading
 from kernlint.interpret.reading.modules import ModuleReading
@@ -46,7 +45,7 @@ class Program:
         self.kernel = kernel
         self.reference = reference
         self.question = question or Question()
-        self._kernels: dict[Any, dict[cst.CSTNode, Kernel]] = {}
+        self._kernels = KernelsRead()
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
         self._earlier = None if earlier is None else Readings(earlier)
