@@ -83,7 +83,7 @@ def read(launch: Any) -> Launch:
     kernel = launch.kernel
     function = getattr(kernel, "fn", kernel)
     module = _source(str(Path(inspect.getsourcefile(function) or "")))
-    evaluator = HostEvaluator(HostFacts(), {}, {}, {}, NO_EDITS, {})
+    evaluator = HostEvaluator(HostFacts(), {}, {}, {}, NO_EDITS)
     scope = Scope()
     evaluator.modules.append(module)
     wanted = (cst.FunctionDef, cst.SimpleStatementLine)

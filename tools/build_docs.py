@@ -36,6 +36,9 @@ _BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTIN
 _LINK = re.compile(r"`[^`]*`|(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
+#: Columns of the help of commands: what the site's column of text has room for.
+_WIDTH = 78
+
 
 def staged() -> dict[str, str | bytes]:
     """Every file of the site's sources, by its path among them."""
@@ -83,7 +86,7 @@ def _linked(text: str, source: str, page: str, pages: dict[str, str]) -> str:
 def _command_line() -> str:
     """The help of every command on one page."""
     parts = ["# Command line\n\nThe options of `kernlint PATH`, then each command, as `--help` prints them.\n"]
-    with click.Context(cli, info_name="kernlint", max_content_width=100) as context:
+    with click.Context(cli, info_name="kernlint", max_content_width=_WIDTH) as context:
         parts.append(_help("kernlint PATH", cli, context))
         for name in cli.list_commands(context):
             command = cli.get_command(context, name)
@@ -94,7 +97,7 @@ def _command_line() -> str:
 
 
 def _help(title: str, command: click.Command, context: click.Context) -> str:
-    context.terminal_width = 100
+    context.terminal_width = _WIDTH
     return f"## `{title}`\n\n```text\n{command.get_help(context)}\n```\n"
 
 

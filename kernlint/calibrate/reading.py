@@ -28,7 +28,7 @@ def read_launch(
     """The :class:`~kernlint.workload.Launch` of ``kernel`` of the file ``path``; ``given`` are its arguments by name, as the interpreter
     holds them (tensors, numbers, dtypes)."""
     module = _module(path)
-    evaluator = HostEvaluator(HostFacts(), {}, {}, {}, NO_EDITS, {})
+    evaluator = HostEvaluator(HostFacts(), {}, {}, {}, NO_EDITS)
     scope = Scope()
     evaluator.modules.append(module)
     for statement in module.tree.body:

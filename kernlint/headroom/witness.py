@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from kernlint.cost.device import Device
-from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.programs.constants import constants, launch_floor_us
+from kernlint.cost.retiled import Retiled
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.headroom import kernels
-from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, TOTAL, Graph
+from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, TOTAL, Graph, product_extents
 from kernlint.headroom.groups import Group
 from kernlint.headroom.products import products
 from kernlint.headroom.serial import chunks_us
@@ -55,10 +56,8 @@ def price(steps: Sequence[Launch | TorchOp], device: Device) -> tuple[float, flo
 
 def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Witness:
     """The fastest canonical version of ``group``. ``precise`` keeps fp32 products at fp32 precision."""
-    priced = [
-        (*price(tuple(map(_as_met, steps)), device), steps, form)
-        for steps, form in _candidates(graph, group, device, precise)
-    ]
+    candidates = [(tuple(map(_as_met, steps)), form) for steps, form in _candidates(graph, group, device, precise)]
+    priced = [(*price(steps, device), steps, form) for steps, form in _promising(candidates, group, device)]
     count = max(node.count for node in group.nodes)
     own = price(tuple(node.step for node in group.nodes), device) if len(group.nodes) <= _MOST_CALLS else None
     if own is not None:
@@ -75,6 +74,43 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
     elif group.form not in (LIBRARY, KERNEL):
         us = math.hypot(us, _depth(group) * _STEP_US)
     return Witness(group, steps, us, sigma, form)
+
+
+#: How much longer than the best a tile may take by what is foreseen and be priced all the same.
+_FORESEEN = 1.1
+
+
+def _promising(candidates: list[Version], group: Group, device: Device) -> list[Version]:
+    """Those of ``candidates`` that may be the fastest: what a product takes with another tile is foreseen from the price with one."""
+    if group.form != PRODUCT or len(group.products) != 1:
+        return candidates
+    extents = product_extents(group.products[0].step)
+    assert extents is not None
+    _, m, n, _ = extents
+    splits: dict[object, list[Version]] = {}
+    for number, version in enumerate(candidates):
+        first = version[0][0]
+        tiled = isinstance(first, Launch) and bool(first.kernel.dots())
+        splits.setdefault(first.grid[1:] if tiled else number, []).append(version)  # type: ignore[union-attr]
+    foreseen: list[tuple[float, Version]] = []
+    for versions in splits.values():
+        launch, *behind = versions[len(versions) // 2][0]
+        loop = dot_loop(launch) if len(versions) > 1 and isinstance(launch, Launch) else None
+        if loop is None:
+            foreseen += ((0.0, version) for version in versions)
+            continue
+        assert isinstance(launch, Launch)
+        products = math.prod(concrete(extent) or 1 for extent in launch.grid[1:])
+        retiled = Retiled(launch, loop, (m, n, products), launch.kernel.dots()[0], device)
+        others = price(behind, device)[0]
+        for version in versions:
+            first = version[0][0]
+            assert isinstance(first, Launch)
+            (dot,) = first.kernel.dots()
+            us = retiled.us(dot.m, dot.n, dot.k, first.num_warps, first.num_stages)
+            foreseen.append((us + others, version))
+    least = min((us for us, _ in foreseen if us), default=0.0)
+    return [version for us, version in foreseen if us <= _FORESEEN * least]
 
 
 def _as_met(step: Launch | TorchOp) -> Launch | TorchOp:

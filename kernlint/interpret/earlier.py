@@ -87,6 +87,10 @@ class Readings:
         #: By the identity of a function's node, with the function.
         self._versions: dict[int, tuple[Function, _Version | None]] = {}
 
+    def for_another_call(self) -> Readings:
+        """The same for the program asked about another call: what it says of a kernel is held against that version anew."""
+        return Readings(self._earlier)
+
     def ask(self, jit: Jit, what: Any, values: Mapping[str, Any], find_out: Callable[[], _T]) -> _T:
         """``find_out()`` about the kernel of ``jit`` when it gets ``values``; ``what`` tells apart what is asked about these."""
         function = jit.function

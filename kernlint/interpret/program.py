@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-import libcst as cst
-
 from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
+from kernlint.interpret.host.open_kernels import KernelsRead
 from kernlint.interpret.question import Fact, Question
 from kernlint.interpret.reading.entries import Followed, Reading
 from kernlint.interpret.reading.modules import ModuleReading
@@ -46,7 +45,7 @@ class Program:
         self.kernel = kernel
         self.reference = reference
         self.question = question or Question()
-        self._kernels: dict[Any, dict[cst.CSTNode, Kernel]] = {}
+        self._kernels = KernelsRead()
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
         self._earlier = None if earlier is None else Readings(earlier)
@@ -235,6 +234,8 @@ class Program:
         )
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
+        if self._earlier is not None:
+            other._earlier = self._earlier.for_another_call()
         told = other._resolved  # what the user says of sizes
         if constants:
             other._resolved = {**told, **(sizes or {})}

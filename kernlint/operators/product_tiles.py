@@ -79,10 +79,9 @@ class Foreseen:
 
 
 def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | WhyNot:
-    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot, and at the rest of the
-    program; why not where an extent is not set by one that can be edited, or none is free."""
+    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; why not where an extent is not
+    set by one that can be edited. Whether they are free is not asked."""
     names: dict[str, str] = {}
-    bound: set[str] = set()
     why = "no number at the launch sets"
     for name, value in launch.constexprs.items():
         if not isinstance(value, int) or isinstance(value, bool) or value not in (dot.m, dot.n, dot.k):
@@ -98,13 +97,19 @@ def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> Til
             doubles = getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis)
             if doubles and (axis == "k" or _moves_grid(context, base, launch, dot, name)) and axis not in names:
                 names[axis] = name
-                if _breaks(context, base, edits):
-                    bound.add(axis)
     if set(names) != set("mnk"):
         return WhyNot(f"{why} {' and '.join(_EXTENTS[axis] for axis in 'mnk' if axis not in names)} of the tile alone")
-    if bound == set("mnk"):
+    return TileNames(names["m"], names["n"], names["k"])
+
+
+def free_names(context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames) -> TileNames | WhyNot:
+    """``names`` with those extents bound that something else in the program depends on, found by doubling each; why not where none
+    is free."""
+    extents = {names.m: dot.m, names.n: dot.n, names.k: dot.k}
+    bound = [n for n, extent in extents.items() if _breaks(context, base, setting(launch, {n: 2 * extent}))]
+    if len(bound) == len(extents):
         return WhyNot("something else in the program depends on every extent of the tile")
-    return TileNames(names["m"], names["n"], names["k"], frozenset(bound))
+    return replace(names, bound=frozenset(axis for axis in "mnk" if getattr(names, axis) in bound))
 
 
 def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tuple[Launch, TileNames | WhyNot]:
@@ -153,15 +158,31 @@ def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name:
     return found is not None and found[0].grid != launch.grid
 
 
+@dataclass(frozen=True)
+class Best:
+    """The ``tile`` with the least predicted device time of those with which the program means the same, the program with it, and what
+    sets its extents, those ``bound`` on which something else was found to depend."""
+
+    tile: Tile
+    variant: Variant
+    names: TileNames
+
+
 def best_tile(
     context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
-) -> tuple[Tile, Variant] | None:
-    """The tile with the least predicted device time of those with which the program means the same, and the program with
-    it; None when no candidate can be priced."""
+) -> Best | None:
+    """The best tile; None when no candidate can be priced."""
     priced = priced_tiles(context, base, launch, dot, names, num_stages)
     ranked = sorted(priced, key=lambda tile: priced[tile][0])
+    # To hold the whole program against itself with each extent doubled is dear: mostly the tile that is wanted tells enough.
+    if ranked and not names.bound and breaks(context, base, launch, names, ranked[0]):
+        free = free_names(context, base, launch, dot, names)
+        if isinstance(free, WhyNot):
+            return None
+        if free.bound:
+            return best_tile(context, base, launch, dot, free, num_stages)
     best = next((tile for tile in ranked if not breaks(context, base, launch, names, tile)), None)
-    return (best, priced[best][1]) if best is not None else None
+    return Best(best, priced[best][1], names) if best is not None else None
 
 
 def priced_tiles(

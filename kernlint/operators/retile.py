@@ -11,8 +11,8 @@ from typing import ClassVar, Union
 
 from kernlint.headroom import kernels
 from kernlint.operators.operator import Operator, Place, WhyNot
-from kernlint.operators.product_tiles import STAGES, TileNames, best_tile, named
-from kernlint.records import dataclass
+from kernlint.operators.product_tiles import STAGES, TileNames, best_tile, free_names, named
+from kernlint.records import dataclass, replace
 from kernlint.rewrite.edits import Attempt
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.proofs.counterparts import counterpart
@@ -75,7 +75,11 @@ class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
             launch = joined(context, launch)
             name = block_name(context, launch, tile)
             return name if isinstance(name, WhyNot) else Streamed(launch, name, tile)
-        return product(context, launch)
+        found = product(context, launch)
+        if isinstance(found, WhyNot):
+            return found
+        names = free_names(context, context.variant, found.launch, found.dot, found.names)
+        return names if isinstance(names, WhyNot) else replace(found, names=names)
 
     def apply(self, context: Context, proofs: Sequence[Tiled | Streamed]) -> Variant | None:
         """The program with the cheapest tile at each place; None where no other is cheaper."""
@@ -85,7 +89,7 @@ class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
                 variant = variant.then(best_block(context, proof)[2].edits)
                 continue
             best = best_tile(context, variant, proof.launch, proof.dot, proof.names, stages_for(proof.launch))
-            variant = best[1] if best is not None else variant
+            variant = best.variant if best is not None else variant
         before, after = context.gpu_us(context.variant), context.gpu_us(variant)
         return variant if before is not None and after is not None and after < before else None
 
@@ -99,7 +103,7 @@ RETILE = _Retile()
 
 
 def product(context: Context, launch: Launch) -> Tiled | WhyNot:
-    """``launch`` as one whose tile is free, where it is built around one product."""
+    """``launch`` as one whose tile is set at the launch, where it is built around one product; whether it is free is not asked."""
     if launch.autotuned:
         return WhyNot("triton.autotune chooses its tile")
     found = main_dot(launch)

@@ -21,6 +21,7 @@ from kernlint.rules.proofs.iteration import iteration
 from kernlint.rules.proofs.source_text import bound_names
 from kernlint.syntax.walk import walk
 
+_UNKNOWN = "no scan is known to do this update"
 #: What leaves the result of each kind of update as it is.
 _NEUTRAL = {"sum": "0.0", "product": "1.0", "maximum": 'float("-inf")', "minimum": 'float("inf")', "linear": "0.0"}
 
@@ -51,7 +52,7 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
         raise CannotRewrite("the loop stores nothing, so that its results are to be reduced")
     order, steps = cascade(place.launch.kernel, found.loop), iteration(place.launch.kernel, found.loop)
     if order is None or steps is None:
-        raise CannotRewrite("no scan is known to do this update")
+        raise CannotRewrite(_UNKNOWN)
     if order.coupled:
         raise CannotRewrite("the carried variables need each other")
     others = [phi.name for phi in steps.carried if phi.name not in order.kinds]
@@ -96,7 +97,9 @@ class _BlockScan:
         self.offsets = fresh_name("offsets", self.taken)
         self.mask = fresh_name("mask", self.taken)
         self.stop = self._stop()
-        self.moving = self._moving()
+        self.moving = self._names_made_of({self.index})
+        #: The carried variables, and what is made of them.
+        self.carried = self._names_made_of(set(kinds), updates=True)
         self._blocks: dict[str, str] = {}
         self._combines: dict[str, str] = {}
         self.accesses = [edit for call in self._calls() for edit in self._masked(call)]
@@ -114,14 +117,14 @@ class _BlockScan:
                 return args[1]
         raise CannotRewrite("the loop does not run over range(n)")
 
-    def _moving(self) -> set[str]:
-        """The variables that hold another value in each iteration, without the carried ones."""
-        found = {self.index}
+    def _names_made_of(self, names: set[str], updates: bool = False) -> set[str]:
+        """``names``, and the variables that an iteration computes from them; those that it only ``updates`` too, if asked."""
+        kinds = (cst.Assign, cst.AnnAssign, cst.AugAssign) if updates else (cst.Assign,)
+        found = set(names)
         for statement in self._statements():
-            if isinstance(statement, cst.Assign):
-                names = bound_names(statement)
-                if self._moves(statement.value, found):
-                    found |= names
+            value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)) else None
+            if value is not None and isinstance(statement, kinds) and self._moves(value, found):
+                found |= bound_names(statement)
         return found
 
     def _moves(self, node: cst.CSTNode, moving: Iterable[str]) -> bool:
@@ -185,16 +188,27 @@ class _BlockScan:
             others = [a.value for a in call.args if not (isinstance(a.value, cst.Name) and a.value.value == name)]
             if call is not statement.value or len(others) != 1:
                 raise CannotRewrite(f"`{name}` is not updated by one tl.{kind} alone")
-            return _Update(name, kind, statement, (self._text(others[0]),))
+            return _Update(name, kind, statement, (self._text(self._free(others[0])),))
         if isinstance(statement, cst.AugAssign):
             negative = isinstance(statement.operator, cst.SubtractAssign)
-            return _Update(name, kind, statement, (self._text(statement.value),), negative)
+            added = negative or isinstance(statement.operator, cst.AddAssign)
+            if kind != ("sum" if added else "product" if isinstance(statement.operator, cst.MultiplyAssign) else ""):
+                raise CannotRewrite(_UNKNOWN)
+            return _Update(name, kind, statement, (self._text(self._free(statement.value)),), negative)
         coefficient, offset = self._linear(statement.value, name)
-        if kind == "sum" and coefficient is None:
+        if coefficient is None and kind == "sum":
             return _Update(name, kind, statement, (offset,))
-        if kind == "product" and offset is None:
+        if offset is None and kind == "product" and coefficient is not None:
             return _Update(name, kind, statement, (coefficient,))
+        if coefficient is None or kind == "product":
+            raise CannotRewrite(_UNKNOWN)
         return _Update(name, "linear", statement, (coefficient, offset))
+
+    def _free(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """``node``, which has to be made of nothing that the loop carries."""
+        if self._moves(node, self.carried):
+            raise CannotRewrite(_UNKNOWN)
+        return node
 
     def _linear(self, node: cst.BaseExpression, name: str) -> tuple[str | None, str | None]:
         """``node`` as coefficient times ``name`` plus offset; None for one and for zero."""
@@ -205,7 +219,7 @@ class _BlockScan:
         inside = any(isinstance(inner, cst.Name) and inner.value == name for inner in walk(node.left))
         mine, other = (node.left, node.right) if inside else (node.right, node.left)
         coefficient, offset = self._linear(mine, name)
-        text = self._text(other, tight=True)
+        text = self._text(self._free(other), tight=True)
         if isinstance(node.operator, cst.Multiply):
             return (
                 text if coefficient is None else f"{coefficient} * {text}",
@@ -213,6 +227,8 @@ class _BlockScan:
             )
         if isinstance(node.operator, cst.Add):
             return coefficient, text if offset is None else f"{offset} + {text}"
+        if not isinstance(node.operator, cst.Subtract):
+            raise CannotRewrite(_UNKNOWN)
         if inside:
             return coefficient, f"-{text}" if offset is None else f"{offset} - {text}"
         return f"-{coefficient or '1.0'}", text if offset is None else f"{text} - ({offset})"

@@ -17,7 +17,7 @@ _PASSES_ON = frozenset({"where", "minimum", "maximum", "max_contiguous", "multip
 _TAKES = frozenset({"load", "store", "rand", "randn", "randint", "randint4x", "rand4x", "assume", "device_assert"})
 
 #: Factors from this one on are there to scramble an index.
-_HASHES = 1 << 24
+_HASHES = 1 << 16
 
 _ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript)
 

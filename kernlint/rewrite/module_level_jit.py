@@ -14,7 +14,7 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.launch.kl603_jit_created_per_call import MadeOnce
 from kernlint.syntax.names import bound_by, targets, variables
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, parameters, walk
 
 
 @codemod(MadeOnce, Effects())
@@ -55,6 +55,7 @@ class _Move:
 
     def edits(self) -> list[TextEdit]:
         self._check_free()
+        self._check_once()
         source, top = self.source, self.outer[-1]
         start, end = source.with_heading(self.line)
         at, _ = source.with_heading(top)
@@ -78,10 +79,7 @@ class _Move:
 
     def _check_free(self) -> None:
         """Raise where what moves reads a variable of the functions around it, or a name that the module binds later."""
-        own = {name for node in walk(self.line) for name in _bound(node)} | {
-            node.name.value for node in walk(self.line) if isinstance(node, cst.Param)
-        }
-        read = {node.value for node in variables(self.line)} - own
+        read = _free(self.line) - _bound(self.statement)
         local = set()
         for outer in self.outer:
             if isinstance(outer, cst.FunctionDef):
@@ -99,6 +97,27 @@ class _Move:
                 later = {name for node in walk_shallow(statement) for name in _bound(node)} & at_once
                 if later:
                     raise CannotRewrite(f"`{sorted(later)[0]}` is defined further down in the module")
+
+    def _check_once(self) -> None:
+        """Raise where it matters how often the statement runs, how far in it stands, or that the name is one of the function's own."""
+        decorators = self.statement.decorators if isinstance(self.statement, cst.FunctionDef) else ()
+        for one in decorators:
+            if not (self.source.origin(one.decorator) or "").startswith("triton."):
+                raise CannotRewrite(f"`{self.source.code(one.decorator)}` decorates it on every call")
+        if any(isinstance(node, cst.Name) and node.value in ("locals", "vars", "dir") for node in walk(self.function)):
+            raise CannotRewrite("the function looks at its variables")
+        for node in walk(self.function):
+            bound = {one.value for one in variables(node)} if isinstance(node, cst.Del) else _bound(node)
+            if self.name in bound and node is not self.statement:
+                raise CannotRewrite(f"`{self.name}` is deleted, or something else too")
+        for text in walk(self.line):
+            docstring = isinstance(self.source.parent(text), cst.Expr)
+            if (
+                isinstance(text, (cst.SimpleString, cst.FormattedString))
+                and not docstring
+                and "\n" in self.source.code(text)
+            ):
+                raise CannotRewrite("a string of several lines would lose its indentation")
 
     def _read_at_import(self) -> set[str]:
         """The names that are read when the moved statement itself is run."""
@@ -120,6 +139,23 @@ class _Move:
         if self.name not in taken:
             return self.name
         return fresh_name(f"{self.function.name.value.strip('_')}_{self.name}", taken)
+
+
+def _free(node: cst.CSTNode) -> set[str]:
+    """The names that ``node`` reads of the scope that it stands in: decorators, defaults and annotations of a function among them."""
+    if isinstance(node, cst.Name):
+        return {node.value}
+    within: cst.CSTNode | None = node.body if isinstance(node, (cst.FunctionDef, cst.Lambda)) else None
+    skipped = {getattr(node, "attr", None), getattr(node, "keyword", None), within}
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Param)):
+        skipped.add(node.name)
+    free = {name for child in children(node) if child not in skipped for name in _free(child)}
+    if isinstance(node, (cst.FunctionDef, cst.Lambda)):
+        own = {param.name.value for param in parameters(node)}
+        free |= _free(node.body) - own - {name for inner in walk(node.body) for name in _bound(inner)}
+    if isinstance(node, cst.BaseComp):
+        free -= {name for inner in walk(node) if isinstance(inner, cst.CompFor) for name in _bound(inner)}
+    return free
 
 
 def walk_shallow(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:

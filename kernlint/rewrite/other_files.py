@@ -6,7 +6,6 @@ import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -17,28 +16,41 @@ from kernlint.rewrite.reflection import BY_TEXT, DYNAMIC_IMPORT, LOOKS_THROUGH
 from kernlint.syntax.guard import check_depth
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
+from kernlint.syntax.tree import Module
 
-#: Notebooks and Markdown are searched as texts.
+#: Notebooks and Markdown are searched as texts, as are files that are too long to be parsed here; none of more bytes than kernlint reads.
+_MOST = 8_000_000
 _SUFFIXES = (".py", ".ipynb", ".md")
 _DEEPEST = 3
 
 
-@lru_cache(maxsize=256)
-def reader(path: str, name: str, rebound: bool = False, depth: int = 0) -> Path | None:
-    """A file of the project, or beside ``path`` where there is none, that may read ``name`` of the module there; or, of a function,
-    may put another one in its place (``rebound``), which sees what it is called with."""
+def reader(module: Module, name: str, rebound: bool = False) -> Path | None:
+    """A file of the project, or beside ``module`` where there is none, that may read ``name`` of it; or, of a function, may put another
+    one in its place (``rebound``), which sees what it is called with."""
+    known = module.once(answers)
+    if (name, rebound) not in known:
+        known[name, rebound] = _reader(module.path, name, rebound)
+    return known[name, rebound]
+
+
+def answers(module: Module) -> dict[tuple[str, bool], Path | None]:
+    """What :func:`reader` has said of ``module``: it holds until another file is written."""
+    return {}
+
+
+def _reader(path: str, name: str, rebound: bool, depth: int = 0) -> Path | None:
     own = Path(os.path.realpath(path))
     if own.suffix != ".py" or not own.is_file():
         return None
     for file, text in _candidates(own, name):
-        tree = _parsed(file) if file.suffix == ".py" else None
+        tree = _parsed(file) if file.suffix == ".py" and len(text) <= LONGEST else None
         if tree is None:
             found = _in_text(text, name)
         else:
             reading = _Reading(tree, name, own, rebound)
             found = reading.any()
             if not found and reading.hands_all_on and depth < _DEEPEST:
-                found = reader(str(file), name, rebound, depth + 1) is not None
+                found = _reader(str(file), name, rebound, depth + 1) is not None
         if found:
             return file
     return None
@@ -63,10 +75,10 @@ def _candidates(own: Path, name: str) -> Iterator[tuple[Path, str]]:
         try:
             if file == own or file.is_symlink():
                 continue
-            data = read_regular(str(file), LONGEST + 1)
+            data = read_regular(str(file), _MOST + 1)
         except (OSError, ValueError):
             continue
-        text = data.decode("utf-8", "replace") if len(data) <= LONGEST else ""
+        text = data.decode("utf-8", "replace") if len(data) <= _MOST else ""
         within = own.name == "__init__.py" and own.parent in file.parents
         if _has(text, [name]):
             wanted = within or _has(text, having)
@@ -100,8 +112,16 @@ def _packages(own: Path) -> list[str]:
 
 
 def _in_text(text: str, name: str) -> bool:
-    word = re.escape(name)
-    return re.search(rf"import\s*\([^)]*\b{word}\b|import[^\n(]*\b{word}\b|\.{word}\b", text) is not None
+    """Whether a line of ``text``, a notebook or Markdown, imports ``name`` or reads it as an attribute."""
+    word, attribute = re.compile(_word(name)), re.compile(rf"\.{re.escape(name)}(?![A-Za-z0-9_])")
+    listed = False
+    for line in text.split("\n"):
+        listed = listed or "import" in line
+        if attribute.search(line) or (listed and word.search(line)):
+            return True
+        _, opened, behind = line.rpartition("(")
+        listed = listed and ")" not in behind and (bool(opened) or "import" not in line)
+    return False
 
 
 def _parsed(file: Path) -> ast.Module | None:
@@ -173,13 +193,19 @@ class _Reading:
                 for one in node.names:
                     imported = ours if self._is_ours(node) or one.name == self.module else others
                     imported.add(one.asname or one.name)
-        before = -1
-        while before < len(ours):
-            before = len(ours)
-            for node in self.nodes:
-                value, targets = _binding(node)
-                if value is not None and (_names(value) & ours or self._imports_it(value)):
-                    ours |= {name for target in targets for name in _names(target)}
+        given: dict[str, set[str]] = {}
+        for node in self.nodes:
+            value, targets = _binding(node)
+            if value is not None:
+                bound_to = {name for target in targets for name in _names(target)}
+                ours |= bound_to if self._imports_it(value) else set()
+                for name in _names(value):
+                    given.setdefault(name, set()).update(bound_to)
+        waiting = [*ours]
+        while waiting:
+            new = given.pop(waiting.pop(), set()) - ours
+            ours |= new
+            waiting += new
         return ours, others - ours
 
     def _is_handed_on(self) -> bool:
@@ -206,7 +232,8 @@ class _Reading:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {str(getattr(one, "id", None) or getattr(one, "attr", "")) for one in ast.walk(node)} - {""}
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return names | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
 
 
 def _root(node: ast.AST) -> str:

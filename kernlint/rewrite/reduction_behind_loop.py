@@ -79,9 +79,19 @@ def _joining(place: LaunchSource, loop: cst.For, call: cst.Call) -> tuple[cst.CS
         for line in loop.body.body:
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 parts = [statement, *([statement.value] if isinstance(statement, cst.Assign) else [])]
-                if steps.end(phi).span in map(module.span, parts):
+                if steps.end(phi).span in map(module.span, parts) and _binds_alone(loop, statement, phi.name):
                     return statement, phi.name
     raise CannotRewrite("the reduced value is not accumulated by a statement of its own")
+
+
+def _binds_alone(loop: cst.For, statement: cst.CSTNode, name: str) -> bool:
+    """Whether ``statement`` binds the variable ``name`` and nothing else, and nothing else in ``loop`` mentions that."""
+    targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
+    targets += [statement.target] if isinstance(statement, cst.AugAssign) else []
+    own, all_of_it = (
+        sum(isinstance(one, cst.Name) and one.value == name for one in walk(node)) for node in (statement, loop.body)
+    )
+    return [one.value for one in targets if isinstance(one, cst.Name)] == [name] and own == all_of_it
 
 
 def _start(place: LaunchSource, total: str, loop: cst.For) -> cst.Assign | None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
 
 from kernlint.records import replace
-from kernlint.workload.expr import Atom, Expr, Size, Symbol
-from kernlint.workload.kernel import Access, Bounds, Dot, Loop, Node, Operand
+from kernlint.workload.expr import Atom, Expr, Size, Symbol, simplify
+from kernlint.workload.kernel import Access, Bounds, Dot, Kernel, Loop, Node, Operand
+from kernlint.workload.span import Span
 from kernlint.workload.steps import Launch, Tensor
 
 
@@ -29,6 +33,47 @@ def substituted(launch: Launch, values: Mapping[Atom, Size]) -> Launch:
         for name, value in launch.arguments.items()
     }
     return replace(launch.rewritten(given.node), grid=given.numbers(launch.grid), arguments=arguments)
+
+
+def kernel_at(kernel: Kernel, values: Mapping[Atom, Size]) -> Kernel:
+    """``kernel`` with ``values`` for symbols in all that its nodes say."""
+    return replace(kernel, body=_Everywhere(values).of(kernel.body))
+
+
+class _Everywhere:
+    """Values put for symbols in records and what they hold."""
+
+    def __init__(self, values: Mapping[Atom, Size]) -> None:
+        self._put = Expr.substitution(values)
+
+    def of(self, value: Any) -> Any:
+        if type(value) is Expr:
+            return self._put(value)
+        if type(value) is tuple:
+            parts = [self.of(part) for part in value]
+            return value if all(a is b for a, b in zip(parts, value)) else tuple(parts)
+        names = _with_numbers(type(value))
+        changed = {}
+        for name, is_size in names:
+            old = getattr(value, name)
+            new = self.of(old)
+            if new is not old:
+                changed[name] = simplify(new) if is_size else new
+        return replace(value, **changed) if changed else value
+
+
+@cache
+def _with_numbers(kind: type) -> tuple[tuple[str, bool], ...]:
+    """The fields of a record of ``kind`` that may hold expressions, each with whether a plain number stands there as an integer."""
+    if not is_dataclass(kind) or kind is Span:
+        return ()
+    return tuple((f.name, str(f.type).startswith("Size")) for f in fields(kind) if f.type not in _PLAIN)
+
+
+_PLAIN = frozenset(
+    {"str", "int", "float", "bool", "Dtype", "Dtype | None", "float | None", "int | None", "bool | None", "Span"}
+    | {"tuple[int, ...]", "tuple[str, ...]", "frozenset[int]", "tuple[Cast, ...]", "tuple[Span, ...]", "float | str"}
+)
 
 
 class _Given:

@@ -40,8 +40,8 @@ class JitCreatedPerCall(Rule):
         single configuration is put around a kernel that exists: nothing is compiled or timed again.
         """
     fix_safety = (
-        "Safe; not automatic where the kernel reads variables of the outer function: pass them as arguments or "
-        "`tl.constexpr`."
+        "Safe; not automatic where the kernel reads variables of the outer function (pass them as arguments or "
+        "`tl.constexpr`), where it is deleted, or where a decorator that is not one of Triton stands on it."
     )
     evidence = """
         Of correct LLM-written kernels with measured speed, those that create autotune or jit per call always ran below 0.5x of

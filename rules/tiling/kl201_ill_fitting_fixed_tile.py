@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.operators.product_tiles import TileNames, best_tile, breaks, suits, tile_edits
+from kernlint.operators.product_tiles import Best, TileNames, best_tile, breaks, suits, tile_edits
 from kernlint.operators.retile import RETILE, Tiled, product, stages_for
+from kernlint.records import replace
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.counterparts import counterpart, launches_at
 from kernlint.rules.proofs.dot_tiles import Tile, current_tile
 from kernlint.rules.proofs.kernel_copies import Form
@@ -108,7 +109,7 @@ class IllFittingFixedTile(Rule):
         #: What an autotuner would gain at a place, by the place and the tile there.
         tunable: dict[object, Tuned | None] = {}
         #: The best tile of launches that do the same work elsewhere.
-        best_tiles: dict[object, Tile | None] = {}
+        best_tiles: dict[object, Best | None] = {}
         for site in RETILE.sites(context):
             found = product(context, site.launch) if site.launch.programs is not None else None
             if not isinstance(found, Tiled):
@@ -119,7 +120,7 @@ class IllFittingFixedTile(Rule):
             before = context.gpu_us(context.variant)
             if best is None or before is None:
                 continue
-            tile, variant = best
+            tile, variant, names = best.tile, best.variant, best.names
             after = context.gpu_us(variant)
             old = current_tile(launch, dot)
             if after is None:
@@ -159,27 +160,23 @@ def _best_tile(
     dot: Dot,
     names: TileNames,
     stages: tuple[int, ...],
-    known: dict[object, Tile | None],
+    known: dict[object, Best | None],
     form: Form | None,
-) -> tuple[Tile, Variant] | None:
-    """The tile with which the call takes least, and the program with it. For launches that do the same work it is looked for
-    once, for those of copies too: what they share the cache with makes no difference to a product."""
-    key: object = (launch.work, names, dot.span, stages)
-    if form is not None and key not in known:
-        key = form.key, names, stages
-        tile = known.get(key)
-        if tile is not None and breaks(context, context.variant, launch, names, tile):
-            return best_tile(context, context.variant, launch, dot, names, stages)
-    if key not in known:
-        best = best_tile(context, context.variant, launch, dot, names, stages)
-        known[key] = best[0] if best is not None else None
-        return best
-    tile = known[key]
-    if tile is None:
-        return None
-    variant = context.variant.then(tile_edits(launch, names, tile))
-    changed = counterpart(context, variant, launch)
-    return (tile, variant) if suits(context, changed, launch, dot) else None
+) -> Best | None:
+    """The tile with which the call takes least. For launches that do the same work it is looked for once, for those of copies too:
+    what they share the cache with makes no difference to a product."""
+    key = (form.key if form is not None else (launch.work, dot.span), names, stages)
+    if key in known:
+        best = known[key]
+        if best is None:
+            return None
+        variant = context.variant.then(tile_edits(launch, names, best.tile))
+        if not breaks(context, context.variant, launch, names, best.tile):
+            changed = counterpart(context, variant, launch)
+            return replace(best, variant=variant) if suits(context, changed, launch, dot) else None
+    best = best_tile(context, context.variant, launch, dot, names, stages)
+    known.setdefault(key, best)
+    return best
 
 
 def _why(context: Context, launch: Launch, dot: Dot) -> str:

@@ -8,7 +8,7 @@ from math import exp, log
 
 import libcst as cst
 
-from kernlint.operators.product_tiles import TileNames, named
+from kernlint.operators.product_tiles import TileNames, free_names, named
 from kernlint.operators.retile import stages_for
 from kernlint.records import replace
 from kernlint.rules.base import Rule
@@ -179,7 +179,10 @@ def _advice_once(context: Context, launch: Launch, dot: Dot, names: TileNames, f
 
 def _advice(context: Context, launch: Launch, dot: Dot, names: TileNames) -> Tuned | None:
     """Better tiles, where those at hand are slow for operands of every type they may have."""
-    stages = stages_for(launch)
+    stages, free = stages_for(launch), free_names(context, context.variant, launch, dot, names)
+    if not isinstance(free, TileNames):
+        return None
+    names = free
     half = open_calls(context, _HALF)
     few = half[:_FEW_CALLS]
     if not few or (

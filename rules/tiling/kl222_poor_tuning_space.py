@@ -8,7 +8,7 @@ from itertools import islice
 
 from kernlint.cost.comparing import speedup
 from kernlint.cost.estimate import Estimate
-from kernlint.operators.product_tiles import TileNames, breaks, may_gain, priced_tiles, tile_names
+from kernlint.operators.product_tiles import TileNames, breaks, free_names, may_gain, priced_tiles, tile_names
 from kernlint.operators.retile import stages_for
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
@@ -114,6 +114,9 @@ class PoorTuningSpace(Rule):
             bare = replace(launch, literals={})
             names = tile_names(context, context.variant, bare, dot)
             if not isinstance(names, TileNames) or not {names.m, names.n, names.k} <= set_by_configurations(launch):
+                continue
+            names = free_names(context, context.variant, bare, dot, names)
+            if not isinstance(names, TileNames):
                 continue
             priced = priced_tiles(context, context.variant, bare, dot, names, stages_for(most))
             variant, tiles = _added(context, launch, names, priced)

@@ -75,6 +75,19 @@ def launch_rows():
     y = torch.empty(16, 16, device="cuda")
     rows[(1,)](x, w, y, 4096)
     return y
+
+
+def launch_stated(x, w):
+    '''The product of two tensors.
+
+    Args:
+        x: float16 tensor of shape [16, n]
+        w: float16 tensor of shape [n, 16]
+    '''
+    assert x.shape[1] == w.shape[0]
+    y = torch.empty(16, 16, device="cuda")
+    rows[(1,)](x, w, y, x.shape[1])
+    return y
 """
 
 #: What is replaced by what, from one version to the next; each stays.
@@ -116,6 +129,7 @@ EDITS = {
     "a decorator again": ("def shifted", "@triton.jit\ndef shifted"),
     "a configuration": ('Config({"B": 32}', 'Config({"B": 16}'),
     "another one": ('triton.Config({"B": 64})', 'triton.Config({"B": 64}), triton.Config({"B": 128}, num_stages=9)'),
+    "the type that prose states": ("x: float16 tensor", "x: bfloat16 tensor"),
     "the launcher": ("4096, dtype=torch.int8", "4100, dtype=torch.int8"),
     "the type that it passes": ("dtype=torch.int8", "dtype=torch.float32"),
     "what it passes": ("](x, w, y, 4096)", "](x, w, None, 4096)"),

@@ -183,6 +183,26 @@ REFUSED = [
             total += tl.load(x + k)
         """, "before it is updated", id="exclusive",
     ),
+    *(
+        pytest.param(
+            f"""
+        total = 1.0
+        for k in range(n):
+            v = tl.load(x + k)
+            {update}
+            tl.store(y + k, total)
+        """, "no scan is known", id=update,
+        )
+        for update in (
+            "total /= v",
+            "total = total / v",
+            "total = v + total / 2.0",
+            "total = total + total * v",
+            "total += total * v",
+            "half = total * v; total = total + half",
+            "half = total * 0.5 + v; total = total * v + half",
+        )
+    ),
 ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.rewriting import fixed, refusal
 
@@ -75,6 +77,37 @@ def test_a_name_that_is_taken() -> None:
 CAPTURED = find_rule("KL603").bad.replace("def double(x):", "def double(x, factor=2.0):").replace("* 2.0", "* factor")
 
 
-@pytest.mark.parametrize(("source", "reason"), [(CAPTURED, "reads `factor`")], ids=["a variable of the function"])
+#: What decorates the kernel sees the `n` of the function, not its own.
+DECORATED = re.sub(
+    r"( *)@triton.jit",
+    r"\1@triton.autotune(configs=[triton.Config({}, num_warps=n)], key=[])\n\1@triton.jit",
+    find_rule("KL603").bad.replace("def double(x):", "def double(x, n=4):"),
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (CAPTURED, "reads `factor`"),
+        (DECORATED, "reads `n`"),
+        (re.sub(r"( *)@triton.jit", r"\1@counted\n\1@triton.jit", find_rule("KL603").bad), "on every call"),
+        (find_rule("KL603").bad.replace("return y", "del kernel; return y"), "deleted"),
+        (find_rule("KL603").bad.replace("y = torch", "kernel = kernel; y = torch"), "something else"),
+        (find_rule("KL603").bad.replace("return y", "print(locals()); return y"), "looks at its variables"),
+        (
+            find_rule("KL603").bad.replace("tl.store", "tl.static_assert(BLOCK, '''a\n                b'''); tl.store"),
+            "indentation",
+        ),
+    ],
+    ids=[
+        "a variable of the function",
+        "in a decorator",
+        "another decorator",
+        "deleted",
+        "bound again",
+        "locals",
+        "a string of several lines",
+    ],
+)
 def test_refused(source: str, reason: str) -> None:
     assert reason in refusal(source.replace("import torch", "", 1), "KL603")

@@ -6,8 +6,10 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from support.rewriting import assert_same_results, fixed, needs_interpreter
+from support.rewriting import HEADER, assert_same_results, fixed, needs_interpreter
 
+from kernlint.fix import fix_source
+from kernlint.request import Request
 from kernlint.rules.registry import find_rule
 
 PROGRAM = """
@@ -96,6 +98,33 @@ def test_same_results(tmp_path: Path, body: str, dtype: str, size: str) -> None:
     source = program(body, dtype)
     after = fixed(source, "KL209")
     assert_same_results(tmp_path, source.replace(LARGE, size), after.replace(LARGE, size), 1e-4)
+
+
+TILES = """
+        result, last, other = 0.0, 0.0, 0.0
+        for at in range(0, n, TILE):
+            v = tl.load(src + row * n + at + lanes, mask=at + lanes < n, other=0.0)
+            STEP
+        tl.store(dst + row + n, last + other)
+"""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "result += tl.sum(v, axis=0); last = result",
+        "other = result + tl.sum(v, axis=0); result = other",
+        "other = result = result + tl.sum(v, axis=0)",
+        "part = tl.sum(v, axis=0); result += part; last = part",
+        "result += tl.sum(v, axis=0) * 2.0",
+        "result = tl.maximum(result, tl.sum(v, axis=0))",
+    ],
+)
+def test_what_a_round_looks_at_stays_in_the_loop(step: str) -> None:
+    source = HEADER + program(TILES.replace("STEP", step))
+    assert fix_source(Request(source, device="h100-sxm"), rules=("KL209",)).after == source
+    plain = source.replace(step, "result += tl.sum(v, axis=0)")
+    assert fix_source(Request(plain, device="h100-sxm"), rules=("KL209",)).after != plain
 
 
 def test_text_of_a_sum() -> None:

@@ -57,6 +57,12 @@ def kernel(index: str, load: str, store: str | None = None) -> str:
             id="a-hash-that-is-meant-to-wrap",
         ),
         pytest.param(
+            "row = tl.program_id(0)\ntl.store(o, row * 1664525 < 0)",
+            "row * stride",
+            ["tl.store(o + row.to(tl.int64) * stride + c, tl.load(x + row.to(tl.int64) * stride + c, mask=c < n, other=0.0), mask=c < n)"],
+            id="a-hash-that-is-compared",
+        ),
+        pytest.param(
             "row = tl.program_id(0)\nseed = row * 12345\nmixed = seed % 7",
             "row * stride + mixed",
             ["tl.store(o + row.to(tl.int64) * stride + mixed + c, "

@@ -10,6 +10,7 @@ import libcst as cst
 
 from kernlint.interpret.api import Target
 from kernlint.interpret.host.copies import copied, wording
+from kernlint.interpret.host.open_kernels import Family, open_sizes
 from kernlint.interpret.host.values import HostDescriptor
 from kernlint.interpret.triton.reading import read_kernel
 from kernlint.interpret.values import Function, Jit
@@ -42,20 +43,38 @@ def kernel_of(
     key = wording(jit.function, spans), edits, _signature(inside), _signature(constexprs)
     # Few kernels care how many programs there are beyond one.
     coarse, exact = (key, tuple(map(_several, grid))), (key, tuple(map(str, grid)))
-    known = h.kernels.get(coarse)
+    alike = h.kernels.alike
+    known = alike.get(coarse)
     if known is not None and any(kernel.counts_programs for kernel in known.values()):
-        known = h.kernels.get(exact)
+        known = alike.get(exact)
     if known is None:
-        known = h.kernels[coarse] = h.kernels[exact] = {}
+        known = alike[coarse] = alike[exact] = {}
     if jit.function.node not in known:
         kernel = copied(known, jit.function)
         if kernel is None:
-            read = partial(read_kernel, jit, inside, constexprs, grid, h.edits)
+            read = partial(_read, h, jit, key, inside, constexprs, grid)
             given = {**inside, **constexprs}
             ask = None if h.readings is None or any(edits) else h.readings.ask
             kernel = read() if ask is None else ask(jit, ("kernel", exact[1]), given, read)
         known[jit.function.node] = kernel
     return known[jit.function.node]
+
+
+def _read(
+    h: HostEvaluator,
+    jit: Jit,
+    form: tuple[Any, ...],
+    inside: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+    grid: tuple[Size, ...],
+) -> Kernel:
+    """The kernel ``jit`` as it is launched here; ``form`` is all that decides it."""
+    sizes = open_sizes(inside)
+    wording, edits, arguments, known = form
+    kinds = tuple((name, None if name in sizes else kind) for name, kind in arguments)
+    key = wording, edits, kinds, known, tuple(map(_several, grid))
+    family = h.kernels.families.setdefault(key, Family())
+    return family.kernel(sizes, lambda given: read_kernel(jit, {**inside, **given}, constexprs, grid, h.edits))
 
 
 def refused_by_front_end(

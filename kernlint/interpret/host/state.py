@@ -15,6 +15,7 @@ from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import checks
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
+from kernlint.interpret.host.open_kernels import KernelsRead
 from kernlint.interpret.host.recording import Recording, as_data
 from kernlint.interpret.host.values import ContiguityTest, LongList, OpenItems, ShapeOf
 from kernlint.interpret.python.control import Raised
@@ -25,7 +26,7 @@ from kernlint.interpret.trace import Values
 from kernlint.interpret.values import Class, Deferred, DtypeOf, Function, Instance, Rest, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
-from kernlint.workload import Dtype, Expr, Fault, HostSync, Kernel, Size, Span, Storage, Symbol, Tensor, TorchOp
+from kernlint.workload import Dtype, Expr, Fault, HostSync, Size, Span, Storage, Symbol, Tensor, TorchOp
 from kernlint.workload import expr as ex
 
 #: Functions of a number that a tensor in the memory of the host holds; but for its negative it is above zero.
@@ -47,7 +48,7 @@ class HostState(Recording):
         assumed_sizes: Mapping[str, int],
         resolved: Mapping[Symbol, Size],
         edits: Edits = NO_EDITS,
-        kernels: dict[Any, dict[cst.CSTNode, Kernel]] | None = None,
+        kernels: KernelsRead | None = None,
         budget: int = 400_000,
     ) -> None:
         super().__init__(budget, edits)
@@ -107,7 +108,7 @@ class HostState(Recording):
         self.kept: list[Tensor] = []
         self.constants: dict[str, Any] = {}
         self.next_storage = 0
-        self.kernels: dict[Any, dict[cst.CSTNode, Kernel]] = {} if kernels is None else kernels
+        self.kernels = KernelsRead() if kernels is None else kernels
         #: What holds wherever the call gets to its launches: ``left < right``, and what is zero.
         self.bounds: list[tuple[Expr, Expr]] = []
         self.zeros: list[Expr] = []

@@ -1,0 +1,86 @@
+"""Kernels that are launched at many sizes, read once with these sizes open.
+
+A network launches one kernel for each of its layers, and every what-if about the kernel launches it as often again. What a kernel
+does at sizes that are not known is mostly what it does at any, with the numbers put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.edits import Literal
+from kernlint.records import replace
+from kernlint.workload import Expr, Kernel, Loop, Symbol
+from kernlint.workload.at_sizes import kernel_at
+
+#: Sizes that a kernel is read at before it is read with all of them open, and that this has to agree with.
+_READ_EACH = 2
+
+Sizes = Mapping[str, int]
+
+
+def open_sizes(arguments: Mapping[str, Any]) -> dict[str, int]:
+    """The arguments that are integers of any size. None and one are special to kernels, and those of 64 bits have another type."""
+    return {n: value for n, value in arguments.items() if type(value) in (int, Literal) and 1 < value < 2**31}
+
+
+class KernelsRead:
+    """The kernels of a program that were read so far."""
+
+    def __init__(self) -> None:
+        #: By all that decides what was read but the name.
+        self.alike: dict[Any, dict[cst.CSTNode, Kernel]] = {}
+        #: By that but for sizes.
+        self.families: dict[Any, Family] = {}
+
+
+class Family:
+    """One kernel launched in ways that differ in nothing but sizes."""
+
+    def __init__(self) -> None:
+        self._read: list[tuple[Sizes, Kernel]] = []
+        self._open: Kernel | None = None
+
+    def kernel(self, sizes: Sizes, read: Callable[[Mapping[str, Any]], Kernel]) -> Kernel:
+        """The kernel at ``sizes``; ``read`` reads it with these arguments in the place of its own."""
+        if len(self._read) == _READ_EACH and sizes:
+            self._open = read({name: Expr.atom(_symbol(name)) for name in sizes})
+            if not all(_same(_at(self._open, known), kernel) for known, kernel in self._read):
+                self._open = None
+            self._read.clear()
+            self.kernel = self._kernel  # type: ignore[method-assign]
+            return self._kernel(sizes, read)
+        kernel = read(sizes)
+        self._read.append((sizes, kernel))
+        return kernel
+
+    def _kernel(self, sizes: Sizes, read: Callable[[Mapping[str, Any]], Kernel]) -> Kernel:
+        found = None if self._open is None else _at(self._open, sizes)
+        return read(sizes) if found is None else found
+
+
+def _symbol(name: str) -> Symbol:
+    """What stands for the argument ``name``, and for no size of the host."""
+    return Symbol(f"{name}, an argument")
+
+
+def _at(kernel: Kernel, sizes: Sizes) -> Kernel | None:
+    """``kernel``, read with open sizes, at these; None where that is not for sure what reading it gives: a loop goes no round or
+    may be rolled out, or there are words about what was open."""
+    words = kernel.notes or kernel.faults or kernel.assumed or kernel.arbitrary
+    if words or kernel.random or kernel.coarse or kernel.counts_programs:
+        return None
+    found = kernel_at(kernel, {_symbol(name): value for name, value in sizes.items()})
+    loops = zip(kernel.walk(Loop), found.walk(Loop))
+    for (before, _), (loop, _) in loops:
+        assert isinstance(before, Loop) and isinstance(loop, Loop)
+        if loop.trip == 0 or (loop.kind == "tl.static_range" and loop.trip is not before.trip):
+            return None
+    return found
+
+
+def _same(one: Kernel | None, other: Kernel) -> bool:
+    return one is not None and one == replace(other, read=one.read)
