@@ -104,13 +104,12 @@ class _Move:
         for one in decorators:
             if not (self.source.origin(one.decorator) or "").startswith("triton."):
                 raise CannotRewrite(f"`{self.source.code(one.decorator)}` decorates it on every call")
-        if any(
-            one.value == self.name
-            for node in walk(self.function)
-            if isinstance(node, cst.Del)
-            for one in variables(node)
-        ):
-            raise CannotRewrite(f"`{self.name}` is deleted")
+        if any(isinstance(node, cst.Name) and node.value in ("locals", "vars", "dir") for node in walk(self.function)):
+            raise CannotRewrite("the function looks at its variables")
+        for node in walk(self.function):
+            bound = {one.value for one in variables(node)} if isinstance(node, cst.Del) else _bound(node)
+            if self.name in bound and node is not self.statement:
+                raise CannotRewrite(f"`{self.name}` is deleted, or something else too")
         for text in walk(self.line):
             docstring = isinstance(self.source.parent(text), cst.Expr)
             if (

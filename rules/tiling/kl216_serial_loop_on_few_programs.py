@@ -10,6 +10,7 @@ from kernlint.rules.algorithm.cascade import cascade
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.dot_tiles import main_dot
+from kernlint.rules.proofs.iteration import iteration
 from kernlint.rules.proofs.pricing import best_gain
 from kernlint.rules.proofs.softmax_state import softmax_state
 from kernlint.workload import Atomic, Dot, Launch, Loop, Span, Store, Tensor, TorchOp, Workload
@@ -136,9 +137,11 @@ _SUMS = _Carried(
 
 def _carried(launch: Launch, loop: Loop) -> _Carried | None:
     """What parts of ``loop`` that run elsewhere leave to be combined; None where it is not known how."""
-    carried = cascade(launch.kernel, loop)
-    if carried is not None and not carried.coupled and set(carried.kinds.values()) == {"sum"}:
-        return _SUMS
+    carried, steps = cascade(launch.kernel, loop), iteration(launch.kernel, loop)
+    if carried is not None and steps is not None and set(carried.kinds.values()) == {"sum"}:
+        others = [phi for phi in steps.carried if phi.name not in carried.kinds and not steps.moves_evenly(phi)]
+        if not carried.coupled and not others:
+            return _SUMS
     state = softmax_state(launch.kernel, loop)
     if state is None:
         return None

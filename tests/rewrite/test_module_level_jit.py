@@ -92,12 +92,22 @@ DECORATED = re.sub(
         (DECORATED, "reads `n`"),
         (re.sub(r"( *)@triton.jit", r"\1@counted\n\1@triton.jit", find_rule("KL603").bad), "on every call"),
         (find_rule("KL603").bad.replace("return y", "del kernel; return y"), "deleted"),
+        (find_rule("KL603").bad.replace("y = torch", "kernel = kernel; y = torch"), "something else"),
+        (find_rule("KL603").bad.replace("return y", "print(locals()); return y"), "looks at its variables"),
         (
             find_rule("KL603").bad.replace("tl.store", "tl.static_assert(BLOCK, '''a\n                b'''); tl.store"),
             "indentation",
         ),
     ],
-    ids=["a variable of the function", "in a decorator", "another decorator", "deleted", "a string of several lines"],
+    ids=[
+        "a variable of the function",
+        "in a decorator",
+        "another decorator",
+        "deleted",
+        "bound again",
+        "locals",
+        "a string of several lines",
+    ],
 )
 def test_refused(source: str, reason: str) -> None:
     assert reason in refusal(source.replace("import torch", "", 1), "KL603")
