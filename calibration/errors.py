@@ -41,6 +41,7 @@ FILES = {
     "h200-uneven.csv": ("uneven",),
     "h200-survey.csv": ("survey",),
     "h200-composites.csv": ("composites",),
+    "h200-composites-2.csv": ("composites_2",),
     "h200-again.csv": ("again",),
 }
 

@@ -28,6 +28,7 @@ import blends
 import columns
 import compiled
 import composites
+import composites_2
 import elementwise
 import fma
 import forms
@@ -81,6 +82,7 @@ MICRO_FILES = {
     "uneven": ("h200-uneven.csv", "h200-uneven-binaries.csv"),
     "survey": ("h200-survey.csv", "h200-survey-binaries.csv"),
     "composites": ("h200-composites.csv", "h200-composites-binaries.csv"),
+    "composites_2": ("h200-composites-2.csv", "h200-composites-2-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
@@ -94,6 +96,7 @@ ALONE |= {
     "uneven": uneven,
     "survey": survey,
     "composites": composites,
+    "composites_2": composites_2,
     "again": again,
 }
 #: Modules beside which torch operations are timed, and every how many of them.

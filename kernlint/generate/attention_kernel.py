@@ -238,6 +238,8 @@ def _counted(term: Term) -> Iterator[Term]:
     elif term.op == "mul":
         for operand in term.operands:
             yield from _counted(operand)
+    elif term.op == "exp":
+        yield from _kept(term.operands[0])
     elif term.op == "where":
         test, first, second = term.operands
         if _is_zero(second):

@@ -107,6 +107,8 @@ class Classes:
             over = value.attributes.get("over", ())
             for d, extent in enumerate((*value.shape, *over)):
                 self.extents.setdefault((id(value), d), lift(extent))
+            if is_end(value):
+                self.rounds.add((id(value), len(value.shape)))
             if is_end(value) and not is_held(value.operands[0].value):
                 (view,) = value.operands
                 for d in range(len(value.shape)):

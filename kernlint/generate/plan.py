@@ -40,14 +40,14 @@ def plan(outputs: Sequence[Value], sizes: Mapping[Atom, float], changed: Collect
     return merged(ordered, stored, sizes, changed)
 
 
-#: Parts of a result that get a store each.
-_MOST_PARTS = 4
+#: Parts of a result that get a store each: where their elements lie between one another, and where they are neighbours.
+_MOST_PARTS, _MOST_PLANES = 4, 32
 
 
 def _works(target: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
     """The kernels of ``target``: of what is put together of parts one for each, where there are few."""
     parts = _parts(target)
-    if not 1 < len(parts) <= _MOST_PARTS:
+    if len(parts) < 2 or len(parts) > _most_parts(target, parts[0][1]):
         return [_work(target, stored, sizes)]
     works = []
     for value, axis, start in parts:
@@ -57,6 +57,11 @@ def _works(target: Value, stored: dict[int, Value], sizes: Mapping[Atom, float])
         shift = tuple(start if d == axis else lift(0) for d in range(len(target.shape)))
         works.append(replace(work, roots=(replace(work.roots[0], target=target, shift=shift),)))
     return works
+
+
+def _most_parts(target: Value, axis: int) -> int:
+    inside = any(lift(extent).value != 1 for extent in target.shape[axis + 1 :])
+    return _MOST_PLANES if inside else _MOST_PARTS
 
 
 def _parts(target: Value) -> list[tuple[Value, int, Expr]]:
@@ -103,7 +108,7 @@ def _apart(target: Value) -> list[tuple[Value, int, Expr]]:
     for axis, extent in enumerate(target.shape):
         number = lift(extent).value
         others = {d for d, n in enumerate(target.shape) if d != axis and lift(n).value != 1}
-        if number is None or not 1 < number <= _MOST_PARTS or not any(others == lanes for lanes in read):
+        if number is None or not 1 < number <= _most_parts(target, axis) or not any(others == lanes for lanes in read):
             continue
         shape = tuple(1 if d == axis else n for d, n in enumerate(target.shape))
         parts = []

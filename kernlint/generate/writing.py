@@ -305,8 +305,7 @@ class Writing(Computation):
         made = {name for name in attributes if any(one.partition(".")[0] == name for one in self.workload.held)}
         for name in sorted((attributes - made) & asked):
             raise CannotGenerate(f"what it computes may depend on `self.{name}`, which is not known")
-        statistics = any(name.endswith("running_mean") for name in self.reference.held)
-        found = ["self.training"] if statistics or "training" in asked else []
+        found = list(dict.fromkeys([*self._trained(), *(["self.training"] if "training" in asked else [])]))
         for name, one in known.items():
             if isinstance(one, Expr) or (name.startswith("self.") and re.split(r"[.\[]", name)[1] not in attributes):
                 continue
@@ -316,6 +315,23 @@ class Writing(Computation):
                 found += [] if unasked else [_equal(name, one)]
             elif name.startswith("self.") and name in self.used_inputs:
                 found += _fixed_extents(name, one)
+        return found
+
+    def _trained(self) -> list[str]:
+        """That layers which keep statistics are in training, or not, as they were when the reference was read."""
+        calls = [step.call for step in self.reference.steps if isinstance(step, TorchOp) and step.call is not None]
+        found = []
+        for name, held in self.reference.held.items():
+            owner, _, last = name.rpartition(".")
+            if last == "running_mean" and isinstance(held, Tensor):
+                mine = [
+                    one for one in calls if any(isinstance(a, Tensor) and a.storage == held.storage for a in one.args)
+                ]
+                modes = {one.kwargs.get("training", True) for one in mine} if owner else {True}
+                found += [
+                    f"{'' if mode else 'not '}{_spelled(f'self.{owner}' if owner else 'self')}.training"
+                    for mode in modes
+                ]
         return found
 
     def _known(self) -> dict[str, Any]:
@@ -343,13 +359,15 @@ class Writing(Computation):
                 continue
             tile = TileWriter(work, "", buffer_of, self.sizes)
             if tile.chunks:
-                inner = [
-                    v for root in work.roots for v in root.value.walk() if v.op == "reduce" and id(v) not in stored
-                ]
+                before = stored - buffers.keys()
+                walked = (v for root in work.roots for v in root.value.walk(set(before)))
+                inner = [v for v in walked if v.op == "reduce" and id(v) not in stored]
                 inner += [root.target for root in work.roots if root.target.op == "reduce"]
                 deep = {id(v) for v in inner}
                 first = [v for v in inner if not any(id(o) in deep and o is not v for o in v.walk())]
-                return {id(v): in_parts(v, tile.chunks) for v in first if v.attributes["over"] == tile.over}
+                found = {id(v): in_parts(v, tile.chunks) for v in first if v.attributes["over"] == tile.over}
+                if found:
+                    return found
         return {}
 
     def _result(self, value: Value) -> str:

@@ -84,7 +84,9 @@ def _promising(candidates: list[Version], group: Group, device: Device) -> list[
     """Those of ``candidates`` that may be the fastest: what a product takes with another tile is foreseen from the price with one."""
     if group.form != PRODUCT or len(group.products) != 1:
         return candidates
-    extents = product_extents(group.products[0].step)
+    step = group.products[0].step
+    assert isinstance(step, TorchOp)
+    extents = product_extents(step)
     assert extents is not None
     _, m, n, _ = extents
     splits: dict[object, list[Version]] = {}

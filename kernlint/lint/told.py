@@ -157,6 +157,8 @@ class Told:
         )
 
     def _made(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
+        from kernlint.rewrite import other_files
+
         pays = self._pays(candidate.finding.rule, gain)
         change = candidate.finding.change
         program = candidate.program
@@ -164,6 +166,7 @@ class Told:
         if unsure or change is None or program is None or program.kernel.text != self.code:
             return None
         made = candidate.attempt.rewriting
+        self.repeatable = self.repeatable and not program.kernel.once(other_files.answers)
         if made is None or not candidate.attempt.automatic:
             return None
         edits = self._edits(program.kernel.text, made.edits)

@@ -24,7 +24,7 @@ def used_elsewhere(site: Site, kernel: cst.FunctionDef) -> Effects:
     """Unsafe where ``kernel``, in which something is to rest on what the launches that were followed pass, has others, here or in
     another file of the project."""
     name = kernel.name.value
-    other = other_files.reader(site.module.path, name)
+    other = other_files.reader(site.module, name)
     if other is not None:
         return Effects("unsafe", notes=(f"what `{name}` is given by {other.name} was not followed",))
     return given_elsewhere(site, [kernel])

@@ -6,7 +6,6 @@ import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from kernlint.rewrite.reflection import BY_TEXT, DYNAMIC_IMPORT, LOOKS_THROUGH
 from kernlint.syntax.guard import check_depth
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
+from kernlint.syntax.tree import Module
 
 #: Notebooks and Markdown are searched as texts, as are files that are too long to be parsed here; none of more bytes than kernlint reads.
 _MOST = 8_000_000
@@ -24,10 +24,21 @@ _SUFFIXES = (".py", ".ipynb", ".md")
 _DEEPEST = 3
 
 
-@lru_cache(maxsize=256)
-def reader(path: str, name: str, rebound: bool = False, depth: int = 0) -> Path | None:
-    """A file of the project, or beside ``path`` where there is none, that may read ``name`` of the module there; or, of a function,
-    may put another one in its place (``rebound``), which sees what it is called with."""
+def reader(module: Module, name: str, rebound: bool = False) -> Path | None:
+    """A file of the project, or beside ``module`` where there is none, that may read ``name`` of it; or, of a function, may put another
+    one in its place (``rebound``), which sees what it is called with."""
+    known = module.once(answers)
+    if (name, rebound) not in known:
+        known[name, rebound] = _reader(module.path, name, rebound)
+    return known[name, rebound]
+
+
+def answers(module: Module) -> dict[tuple[str, bool], Path | None]:
+    """What :func:`reader` has said of ``module``: it holds until another file is written."""
+    return {}
+
+
+def _reader(path: str, name: str, rebound: bool, depth: int = 0) -> Path | None:
     own = Path(os.path.realpath(path))
     if own.suffix != ".py" or not own.is_file():
         return None
@@ -39,7 +50,7 @@ def reader(path: str, name: str, rebound: bool = False, depth: int = 0) -> Path 
             reading = _Reading(tree, name, own, rebound)
             found = reading.any()
             if not found and reading.hands_all_on and depth < _DEEPEST:
-                found = reader(str(file), name, rebound, depth + 1) is not None
+                found = _reader(str(file), name, rebound, depth + 1) is not None
         if found:
             return file
     return None

@@ -55,13 +55,13 @@ def read_by_others(source: Source, name: str) -> str:
     """Who may read the variable ``name`` of the module beside those that say so in it; empty where nobody."""
     if source.module.once(reflects):
         return "what takes names from texts may read"
-    other = other_files.reader(source.module.path, name)
+    other = other_files.reader(source.module, name)
     return "" if other is None else f"{other.name} reads"
 
 
 def watched(source: Source, kernel: str) -> str:
     """The file of the project that may put something else in the place of ``kernel``, and see what that is launched with."""
-    other = other_files.reader(source.module.path, kernel, rebound=True)
+    other = other_files.reader(source.module, kernel, rebound=True)
     return "" if other is None else f"{other.name} puts another function in the place of `{kernel}`"
 
 
@@ -334,7 +334,7 @@ class _Readers:
                 raise _ReadElsewhere(one)
 
     def _no_file_reads(self, name: cst.Name) -> None:
-        other = other_files.reader(self.source.module.path, name.value)
+        other = other_files.reader(self.source.module, name.value)
         if other is not None:
             raise _ReadElsewhere(name, other.name)
 

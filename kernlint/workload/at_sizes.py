@@ -52,9 +52,8 @@ class _Everywhere:
         if type(value) is tuple:
             parts = [self.of(part) for part in value]
             return value if all(a is b for a, b in zip(parts, value)) else tuple(parts)
-        names = _with_numbers(type(value))
         changed = {}
-        for name, is_size in names:
+        for name, is_size in _with_numbers(type(value)):  # type: ignore[arg-type]  # a class can be hashed
             old = getattr(value, name)
             new = self.of(old)
             if new is not old:

@@ -96,9 +96,11 @@ class Tensor:
 
 
 class Collected(tuple[Any, ...]):
-    """A list that a loop filled: ``length`` elements, of which those before the loop and the ones of two rounds stand in it."""
+    """A list that a loop filled: ``length`` elements, of which those before the loop and the ones of two rounds stand in it, in the order
+    in which they came to it; ``backwards``: the list itself begins with the last."""
 
     length: Size
+    backwards: bool
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import shutil
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from kernlint.cli import main
 from kernlint.lint import cache as caching
 from kernlint.lint import known_files
 from kernlint.lint.cache import Cache, job_key
+from kernlint.lint.check_file import check_file
 from kernlint.lint.job import Job, Result
 from kernlint.lint.known_files import KnownFiles, content_of, digest_of
 from kernlint.lint.selection import catalogue
 from kernlint.lint.settings import FileSettings
+from kernlint.rules.registry import find_rule
 
 JOB = Job("k.py", KERNEL.encode(), FileSettings(frozenset({"KL101"})))
 
@@ -278,3 +281,12 @@ def test_a_run_on_files_that_did_not_change_reads_none(tmp_path, settled_at_once
     (tmp_path / "k.py").write_text("# " + KERNEL)
     with pytest.raises(pytest.fail.Exception):
         main(command)
+
+
+def test_a_fix_that_rests_on_what_other_files_read_is_not_remembered(tmp_path: Path) -> None:
+    source = find_rule("KL720").bad
+    path = tmp_path / "kernel.py"
+    path.write_text(textwrap.dedent(source))
+    settings = FileSettings(frozenset({"KL720"}))
+    assert check_file(Job(str(path), path.read_bytes(), settings)).repeatable
+    assert not check_file(Job(str(path), path.read_bytes(), settings, fixes=True)).repeatable

@@ -221,6 +221,17 @@ CASES = {
         },
         2,
     ),
+    "a list that is turned round": (
+        {
+            "forward": (
+                "h = torch.zeros_like(x[:, 0])\no = [x[:, 3]]\np = []\nfor t in range(T - 1, -1, -1):\n    h = 0.5 * h + x[:, t]\n"
+                "    o.append(h)\n    p.append(h * 2.0)\nq = list(o)\no.reverse()\n"
+                "return torch.stack(o, 1), torch.stack(q, 1), torch.stack(p[::-1])"
+            ),
+            "constants": "B = 7\nT = 70",
+        },
+        3,
+    ),
     "loop through memory": (
         {
             "forward": "out = torch.zeros_like(x)\nout[:, 0] = x[:, 0]\nfor t in range(1, x.shape[1]):\n"

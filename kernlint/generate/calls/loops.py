@@ -370,7 +370,8 @@ def stacked(reader: Reader, parts: Collected, out: Tensor, axis: int, new_axis: 
         raise CannotGenerate("a list of tensors that are put side by side")
     if lift(out.shape[axis]) != lift(parts.length):
         raise CannotGenerate("a list whose length is not known")
-    place = lane(axis) - len(others)
+    element = lift(parts.length) - 1 - lane(axis) if parts.backwards else lane(axis)
+    place = element - len(others)
     if filled.backwards:
         place = lift(filled.count) - 1 - place
     lanes = [d + (new_axis and d >= axis) for d in range(len(last.shape or ()))]
@@ -380,11 +381,11 @@ def stacked(reader: Reader, parts: Collected, out: Tensor, axis: int, new_axis: 
         raise CannotGenerate("a list of parts that differ from round to round")
     index = looked_through(inside, at)
     views = [View(filled.value, (*index, place))]
-    cases: list[Any] = [((lift(len(others)), lane(axis), None),) if others else ()]
+    cases: list[Any] = [((lift(len(others)), element, None),) if others else ()]
     for number, one in reversed(list(enumerate(others))):
         view = reader.view(one)
         views.insert(0, View(view.value, looked_through(view.index, at)))
-        cases.insert(0, ((lift(number), lane(axis), lift(number + 1)),))
+        cases.insert(0, ((lift(number), element, lift(number + 1)),))
     if not others:
         return Value("cast", out.shape, out.dtype, tuple(views), name=out.name)
     return Value("choose", out.shape, out.dtype, tuple(views), {"cases": tuple(cases)}, out.name)

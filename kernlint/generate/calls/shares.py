@@ -278,8 +278,8 @@ def _as_product(value: Value) -> Value | None:
 
 
 def _products(view: View, key_lane: int) -> list[tuple[Value, tuple[Expr, ...]]]:
-    """The products that ``view`` is made of element by element, and what is reduced by key or of products, each with where it
-    is looked at."""
+    """The products that ``view`` is made of element by element, sums of products by key among them, and what is reduced of products, each
+    with where it is looked at; what else is reduced or handed on lies in memory before."""
     found: dict[tuple[int, tuple[Expr, ...]], tuple[Value, tuple[Expr, ...]]] = {}
     seen: set[tuple[int, tuple[Expr, ...]]] = set()
     waiting = [view]
@@ -290,8 +290,8 @@ def _products(view: View, key_lane: int) -> list[tuple[Value, tuple[Expr, ...]]]
             continue
         seen.add(key)
         along = one.value.op in ("reduce", "scan", "held", "partial")
-        by_key = key_lane in lanes_of(one.index)
-        if one.value.op in PRODUCTS or (along and (by_key or any(inner.op in PRODUCTS for inner in one.value.walk()))):
+        summed = key_lane in lanes_of(one.index) and _as_product(one.value) is not None
+        if summed or one.value.op in PRODUCTS or (along and any(v.op in PRODUCTS for v in one.value.walk())):
             found[key] = one.value, one.index
         elif not along:
             waiting += [through(one, inner) for inner in one.value.operands]

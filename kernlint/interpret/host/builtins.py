@@ -85,7 +85,7 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
     if (name == "tuple" and isinstance(args[0], ShapeOf)) or (
         name in ("list", "tuple") and isinstance(args[0], (LongList, OpenItems))
     ):
-        return args[0]
+        return args[0].copy() if isinstance(args[0], LongList) else args[0]
     if name in ("map", "filter"):
         items = h.iterate(args[1]) if len(args) > 1 else None
         if items is None:

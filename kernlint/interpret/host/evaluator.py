@@ -280,7 +280,11 @@ class HostEvaluator(HostOperators):
             return Unknown("some items") if isinstance(index, slice) else value.item
         if isinstance(index, int) and sequences.is_item(self, value):
             return sequences.part(self, value.name, index)
-        if self.detailed and isinstance(value, LongList) and index != -1:
+        if isinstance(value, LongList) and index == slice(None, None, -1):
+            turned = value.copy()
+            turned.reverse()
+            return turned
+        if self.detailed and isinstance(value, LongList) and (index != -1 or value.backwards):
             return Unknown("a part of a list that a loop filled")
         if isinstance(value, Tensor):
             return indexing.index(self, value, index, node)

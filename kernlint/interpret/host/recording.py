@@ -158,7 +158,7 @@ def as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Ca
             return value
         if isinstance(value, LongList) and value.length is not None:
             found = Collected(map(plain, value))
-            found.length = value.length
+            found.length, found.backwards = value.length, value.backwards
             return found
         if isinstance(value, (tuple, list)):
             return tuple(map(plain, value))

@@ -28,11 +28,18 @@ class ContiguityTest:
 
 
 class LongList(list[Any]):
-    """A list that a loop filled: ``length`` elements (None: nobody knows how many), of which only some stand in it."""
+    """A list that a loop filled: ``length`` elements (None: nobody knows how many), of which only some stand in it, in the order in which
+    they came to it, whether it is turned round (``backwards``) or not."""
 
-    def __init__(self, values: list[Any], length: Size | None) -> None:
+    def __init__(self, values: list[Any], length: Size | None, backwards: bool = False) -> None:
         super().__init__(values)
-        self.length = length
+        self.length, self.backwards = length, backwards
+
+    def copy(self) -> LongList:
+        return LongList([*self], self.length, self.backwards)
+
+    def reverse(self) -> None:
+        self.backwards = not self.backwards
 
 
 class ParameterSet(tuple[Any, ...]):

@@ -115,7 +115,7 @@ def list_method(value: list[Any], name: str) -> Any:
         "append": lambda a, k, n: value.append(a[0]) if a else None,
         "add": lambda a, k, n: value.append(a[0]) if a and a[0] not in value else None,  # sets are lists here
         "extend": more,
-        "copy": lambda a, k, n: list(value),
+        "copy": lambda a, k, n: value.copy(),
         "clear": lambda a, k, n: value.clear(),
         "count": lambda a, k, n: value.count(*a) if is_concrete([*value, *a]) else Unknown("count"),
         "reverse": lambda a, k, n: value.reverse(),

@@ -121,6 +121,10 @@ PRE_HOOKS = "_forward_pre_hooks"
 
 def attribute(h: HostState, instance: Instance, name: str) -> Any:
     """An attribute that neither the instance nor its class defines: a method of ``nn.Module``."""
+    if name in ("train", "eval"):
+        return Builtin(
+            name, lambda a, k, n: _switched(instance, name == "train" and [*a, *k.values(), True][0] is not False)
+        )
     if name in _METHODS_THAT_RETURN_SELF:
         return Builtin(
             name, lambda a, k, n: _cast(instance, next((x for x in [*a, *k.values()] if isinstance(x, Dtype)), None))
@@ -173,6 +177,15 @@ def _register(instance: Instance, args: list[Any], kwargs: dict[str, Any]) -> No
         if isinstance(value, Tensor):
             value = replace(value, name=name, storage=replace(value.storage, origin="parameter"))
         instance.attrs[name] = value
+
+
+def _switched(instance: Instance, training: bool) -> Instance:
+    """``instance`` and all layers in it in training, or not."""
+    instance.attrs["training"] = training
+    for value in [*instance.attrs.values(), *instance.attrs.get("_items", [])]:
+        if isinstance(value, Instance):
+            _switched(value, training)
+    return instance
 
 
 def _cast(instance: Instance, target: Dtype | None) -> Instance:

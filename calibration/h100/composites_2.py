@@ -1,0 +1,12 @@
+"""As many :mod:`composites` again, drawn and measured after the first had been fitted: nothing is fitted to these."""
+
+from __future__ import annotations
+
+from case import Case
+from composites import FAMILIES
+from survey import drawn_cases
+
+
+def cases() -> list[Case]:
+    """All cases of this module."""
+    return [case for count, *family in FAMILIES for case in list(drawn_cases(2 * count, *family))[count:]]
