@@ -103,6 +103,29 @@ def is_left(module: Module, function: str) -> bool:
     return mentions <= defined and all(own.search(text) for text in others)
 
 
+def is_imported(path: str) -> bool:
+    """Whether a file of the project that the module at ``path`` is part of imports it."""
+    own = os.path.realpath(path)
+    for file in map(str, mentioning({path: ["import"]})):
+        for node in statements_of(file):
+            for part in ast.walk(node):
+                for package, level in _modules_named(part):
+                    found = module_of(file, package, level)
+                    if found is not None and os.path.realpath(found) == own:
+                        return True
+    return False
+
+
+def _modules_named(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """What may be modules in an import: their dotted name, and the level that it is relative to."""
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, 0) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        package = node.module or ""
+        yield package, node.level
+        yield from ((f"{package}.{alias.name}".lstrip("."), node.level) for alias in node.names)
+
+
 #: Folders of a project that packages stand in.
 _ROOTS = ("", "src", "python", "lib")
 _DEEPEST = 5

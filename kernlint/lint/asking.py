@@ -78,11 +78,16 @@ class Asking(Told):
         if failure:
             self.repeatable = False
         elif self.unasked:  # as they would be again
-            failure = f"took nearly {self.job.settings.timeout_s:g} s: {listed(self.unasked)} may find more, which was not looked for"
+            failure = self.cut_short(f"{listed(self.unasked)} may find more")
         elif self.short:
-            failure = f"too much work: {listed(self.short)} may find more, which was not looked for"
+            failure = self.cut_short(f"{listed(self.short)} may find more")
         if failure:
             yield ANALYSIS_FAILED.at(self.file, failure), head_of(module), None
+
+    def cut_short(self, what: str) -> str:
+        """The message of what was not looked into, and what can be done about it."""
+        why = f"took nearly {self.job.settings.timeout_s:g} s" if self.late else "too much work"
+        return f"{why}: {what}; split the file, or ask for fewer rules with `--select`"
 
     def _candidates(self, module: Module, reference: Module | None, open_programs: ExitStack) -> Iterator[Candidate]:
         """What each rule finds in the program, which ``open_programs`` closes."""
@@ -228,8 +233,18 @@ def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found:
             found.append(unpriced(context, finding))
 
 
+#: Rules that a message names.
+_MOST_NAMED = 4
+
+
 def listed(codes: Iterable[str]) -> str:
-    return ", ".join(sorted(codes))
+    """Rules in words, with their codes."""
+    from kernlint.rules.registry import find_rule
+
+    first, *others = named = [f"{find_rule(code).name} ({code})" for code in sorted(codes)]
+    if len(named) > _MOST_NAMED:
+        others = [*named[1:_MOST_NAMED], f"{len(named) - _MOST_NAMED} other rules"]
+    return " and ".join([", ".join([first, *others[:-1]]), *others[-1:]])
 
 
 def _span_in(module: Module, finding: RuleFinding) -> Span | None:

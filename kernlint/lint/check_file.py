@@ -114,8 +114,7 @@ class _Check(Asking):
         for found in self._kernel_findings(module, reference):
             yield from told(*found)
         if self.unfixed:
-            why = f"took nearly {self.job.settings.timeout_s:g} s" if self.late else "too much work"
-            message = f"{why}: not all fixes of {listed(self.unfixed)} were worked out"
+            message = self.cut_short(f"not all fixes of {listed(self.unfixed)} were worked out")
             yield self._finished(
                 ANALYSIS_FAILED.at(self.file, message, place_of(head_of(module))), head_of(module), module
             )

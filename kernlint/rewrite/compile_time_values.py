@@ -11,9 +11,9 @@ from kernlint.rewrite.readers import read_by_others
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.correctness.kl720_plain_global_in_kernel import host_reads
 from kernlint.rules.faults import MendedFault
 from kernlint.rules.launch.kl609_constexpr_not_specialised import AnnotationDropped
-from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import bound_by, variables
 from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Launch
@@ -21,8 +21,8 @@ from kernlint.workload import Launch
 
 @mends("plain-global")
 def constexpr_global(site: Site, fault: MendedFault) -> Rewriting:
-    """``SCALE = 2.0`` at module level becomes ``SCALE = tl.constexpr(2.0)``; host code that reads it gets an object that is no
-    plain number then."""
+    """``SCALE = 2.0`` at module level becomes ``SCALE = tl.constexpr(2.0)``, unless host code reads it, which would get an object
+    that is no plain number then."""
     source, name = site.source, fault.name
     bindings = [node for node in walk(site.module.tree) if any(one.value == name for one in bound_by(node))]
     bindings = [
@@ -35,14 +35,13 @@ def constexpr_global(site: Site, fault: MendedFault) -> Rewriting:
     if isinstance(value, (cst.List, cst.Dict, cst.Set, cst.ListComp)):
         raise CannotRewrite(f"`{name}` is a container; tl.constexpr takes numbers and strings")
     start, end = source.whole(value)
+    lines = host_reads(site.module, name)
+    if lines:
+        raise CannotRewrite(f"host code reads `{name}` at line {lines[0]}, which a tl.constexpr object would break")
     # The annotation of `SCALE: tl.constexpr = 2.0` makes no constexpr, and goes.
     head = source.end(target) if isinstance(binding, cst.AnnAssign) else start
     opening = f"{_before(source, 'triton.language.constexpr', binding)}("
     edits = [TextEdit(head, start, f" = {opening}" if head < start else opening), TextEdit(end, end, ")")]
-    readers = _host_reads(site, name)
-    if readers:
-        note = f"host code reads `{name}` at line {readers[0]}, where it becomes a tl.constexpr object"
-        return Rewriting(tuple(edits), Effects("unsafe", notes=(note,)))
     other = read_by_others(source, name)
     if other:
         return Rewriting(tuple(edits), Effects("unsafe", notes=(f"{other} `{name}`, a tl.constexpr object then",)))
@@ -67,22 +66,6 @@ def _before(source: Source, origin: str, statement: cst.CSTNode) -> str:
     if made and min(map(source.start, made)) > source.start(statement):
         raise CannotRewrite(f"`{head}` is imported further down")
     return text
-
-
-def _host_reads(site: Site, name: str) -> list[int]:
-    """The lines where code outside of kernels reads the module's variable ``name``."""
-    source, table = site.source, site.module.imports
-    lines = []
-    for node in variables(site.module.tree):
-        if node.value != name:
-            continue
-        functions = [one for one in source.above(node) if isinstance(one, cst.FunctionDef)]
-        jit = any(is_triton_jit(d.decorator, table) for one in functions for d in one.decorators)
-        statement = source.statement(node)
-        bound = isinstance(statement, (cst.Assign, cst.AnnAssign)) and not functions
-        if not jit and not (bound and any(one is node for one in bound_by(statement))):
-            lines.append(source.line_number(source.start(node)))
-    return lines
 
 
 @mends("runtime-shape")

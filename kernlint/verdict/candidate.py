@@ -44,8 +44,12 @@ class Priced:
 
     def pays(self, least: float) -> bool:
         """Whether it is worth it where its lower end must be ``least``, and more than anybody would not notice."""
-        noticed = self.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * self.before_us)
-        return self.middle >= WORTH and self.low >= least and noticed
+        return self.middle >= WORTH and self.low >= least and self.noticed
+
+    @property
+    def noticed(self) -> bool:
+        """Whether the saving is more than the spread of a clock."""
+        return self.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * self.before_us)
 
 
 class Gains(Mapping[str, Priced]):

@@ -11,7 +11,7 @@ from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom, described
 from kernlint.interpret.ladder import RUNGS
 from kernlint.rules.finding import Finding
-from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
+from kernlint.verdict.candidate import LEAST_LOW, NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement
 from kernlint.verdict.model import (
     CauseReport,
@@ -252,16 +252,25 @@ def _why_not(judgement: Judgement, device: Device) -> str:
     if chosen is None or judgement.scope not in chosen.gains:
         return f"{head}, and nothing found would make it faster{tail}."
     gain = chosen.gains[judgement.scope]
-    if gain.middle >= NOT_WORTH and not chosen.sure(judgement.scope):
+    if gain.middle >= NOT_WORTH and gain.low < LEAST_LOW:
         return (
             f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, but its "
             f"interval holds a loss ({gain.low:.2f}x to {gain.high:.2f}x){tail}."
         )
-    limit = f"{(WORTH - 1) * 100:.0f} %" if gain.middle >= NOT_WORTH else f"{(NOT_WORTH - 1) * 100:.0f} %"
     return (
-        f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, below the "
-        f"{limit} that would pay for it{tail}."
+        f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, "
+        f"{shortfall(gain)}{tail}."
     )
+
+
+def shortfall(gain: Priced) -> str:
+    """Why a gain whose interval holds no loss does not pay."""
+    if gain.middle < WORTH:
+        limit = WORTH if gain.middle >= NOT_WORTH else NOT_WORTH
+        return f"below the {(limit - 1) * 100:.0f} % that would pay for it"
+    if not gain.noticed:
+        return f"but that is {format_us(gain.saving_us)} us, too little to notice"
+    return f"but from {gain.low:.2f}x to {gain.high:.2f}x, not sure enough for a change that only deals the same work out in another way"
 
 
 def _arbitrary(judgement: Judgement) -> str:

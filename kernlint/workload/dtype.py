@@ -123,3 +123,19 @@ def promote(a: Dtype, b: Dtype) -> Dtype:
     if a.is_fp8:
         return FLOAT16
     return a if a.kind == "uint" else b
+
+
+def reduced(name: str, dtype: Dtype | None, wanted: object = None, indexed: bool = False) -> Dtype | None:
+    """What Triton's ``tl.name`` over an axis makes of elements of type ``dtype``; ``wanted`` is what a sum was told to add up in.
+    Narrow integers are summed, and all that is narrow compared, in 32 bits, but where the index is asked for too (``indexed``)."""
+    if name.startswith("arg"):
+        return INT32
+    if name in ("sum", "cumsum", "cumprod") and isinstance(wanted, Dtype):
+        return wanted
+    if dtype is None or dtype.bits >= 32:
+        return dtype
+    if name in ("sum", "cumsum", "cumprod") and not dtype.is_float:
+        return INT32 if dtype.kind == "int" else _BY_NAME["uint32"]  # `tl.int1` counts as unsigned
+    if name in ("max", "min") and not indexed:
+        return FLOAT32 if dtype.is_float else INT32
+    return dtype

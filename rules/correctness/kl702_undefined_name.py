@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.interpret.project import is_imported
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding, doubted
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.syntax.scopes import undefined_names
+from kernlint.syntax.tree import Module
 
 #: How other linters are told that a name comes from elsewhere.
 _MEANT = re.compile(
@@ -35,7 +37,8 @@ class UndefinedName(Rule):
         """
     when_not = """
         Modules with `from ... import *`, `globals()` or `exec`, where names may come from anywhere. Branches that a constant
-        of the module, or the values that a benchmark goes through, keep from being taken.
+        of the module, or the values that a benchmark goes through, keep from being taken. A remark in files that import
+        nothing and that nothing imports: prompts and templates, which are read as text.
         """
     fix_safety = "No automatic fix: what the name should be is the author's to say."
     evidence = """
@@ -74,4 +77,12 @@ class UndefinedName(Rule):
             text = f"`{use.name}` is not defined"
             span = module.span(use.node)
             meant = doubted(_MEANT.search(" ".join(module.excerpt(span))), "a comment says that it is meant")
-            yield self.finding(text, span, function, kernel=kernel, doubts=meant)
+            fragment = doubted(
+                module.once(_is_fragment), "the file imports nothing and nothing imports it: it is read as text"
+            )
+            yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment)
+
+
+def _is_fragment(module: Module) -> bool:
+    """Whether ``module`` is no module, but text that others complete: it imports nothing, and no file of its project imports it."""
+    return not module.of(cst.Import) and not module.of(cst.ImportFrom) and not is_imported(module.path)

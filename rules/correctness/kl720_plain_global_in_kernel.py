@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import libcst as cst
+
+from kernlint.rules.finding import Change, Context
+from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.refusals import RefusalRule
+from kernlint.syntax.names import bound_by
+from kernlint.syntax.scopes import local_names
+from kernlint.syntax.tree import Module
+from kernlint.workload import Fault, Launch
 
 
 class PlainGlobalInKernel(RefusalRule):
@@ -27,8 +37,9 @@ class PlainGlobalInKernel(RefusalRule):
         of parameters.
         """
     fix_safety = """
-        Safe: `tl.constexpr(...)` around the value changes nothing on the host but its type. Unsafe where host code
-        reads the variable; refused for containers and for what is assigned several times.
+        Safe: nothing but kernels reads the value. Unsafe where another file may; refused where host code of the file does,
+        which needs the plain number (kernels get a constant of their own then), for containers, and for what is assigned
+        several times.
         """
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-047.
@@ -55,3 +66,29 @@ class PlainGlobalInKernel(RefusalRule):
     good = bad.replace("SCALE: tl.constexpr = 2.0", "SCALE = tl.constexpr(2.0)")
     example = "SCALE = 2.0"
     use_instead = "SCALE = tl.constexpr(2.0)"
+
+    def change_of(self, launch: Launch, fault: Fault, context: Context) -> Change | None:
+        change, lines = super().change_of(launch, fault, context), host_reads(context.program.kernel, fault.name)
+        if change is None or not lines:
+            return change
+        method = (
+            f"Give kernels a constant of their own, made by `tl.constexpr({fault.name})`: host code reads `{fault.name}` "
+            f"as a plain value (line {lines[0]})."
+        )
+        return replace(change, method=method, plan=f"At line {fault.span.line}: {method[0].lower()}{method[1:]}")
+
+
+def host_reads(module: Module, name: str) -> list[int]:
+    """The lines where code outside of kernels reads the variable ``name`` of ``module``."""
+    apart: list[cst.CSTNode] = [kernel.node for kernel in jit_functions(module)]
+    apart += [one.body for one in module.of(cst.FunctionDef) if _has_its_own(module, one, name)]
+    bound = [node for kind in (cst.Assign, cst.AnnAssign) for one in module.of(kind) for node in bound_by(one)]
+    bound += [parameter.name for parameter in module.of(cst.Param)]
+    others = {*map(id, bound), *(id(node) for part in apart for node in module.within(part, cst.Name))}
+    reads = (node for node in module.variables(module.tree) if node.value == name and id(node) not in others)
+    return [module.span(node).line for node in reads]
+
+
+def _has_its_own(module: Module, function: cst.FunctionDef, name: str) -> bool:
+    shared = {item.name.value for node in module.own(function.body, cst.Global) for item in node.names}
+    return name in local_names(function) - shared

@@ -104,6 +104,22 @@ def test_refused(body: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        pytest.param("tl.store(y, v)\nv = tl.load(x)", "line 9 is the first to assign it", id="further down"),
+        pytest.param("for k in range(n):\n    tl.store(y, v)\n    v = 1.0", "line 10 is the first to", id="in a loop"),
+        pytest.param("s += tl.load(x)\ntl.store(y, s)", "line 8 is the first to assign it", id="no start"),
+        pytest.param("s = s + tl.load(x)", "line 8 is the first to assign it", id="of itself"),
+        pytest.param("if n > 3:\n    v = 1.0\ntl.store(y, v)\nv = 2.0", "only a loop, or a branch", id="branch"),
+        pytest.param("for k in range(n):\n    v = 1.0\ntl.store(y, v)", "only a loop, or a branch", id="loop"),
+    ],
+)
+def test_why_a_name_is_not_defined(body: str, why: str) -> None:
+    (fault,) = [one for one in faults(body) if one.kind == "branch-undefined"]
+    assert why in fault.text
+
+
+@pytest.mark.parametrize(
     "body",
     [
         pytest.param("h: tl.constexpr = B // 2\ni = tl.arange(0, h)\ntl.store(y + i, 0.0)", id="constexpr local"),

@@ -628,14 +628,27 @@ def test_refused(rule: str, body: list[str], reason: str) -> None:
     assert reason in refusal(typed(*body), rule)
 
 
-def test_a_global_that_host_code_reads_needs_consent() -> None:
-    source = typed("tl.store(y + i, v * SCALE, mask=i < n)", head="SCALE = 2.0\nprint(SCALE + 1)")
-    result = fix_source(Request(program(source), path="k.py"), rules=["KL720"])
-    assert (
-        not result.applied
-        and result.refused[0].unsafe
-        and "host code reads `SCALE` at line" in result.refused[0].reason
-    )
+@pytest.mark.parametrize(
+    ("head", "reads"),
+    [
+        pytest.param("print(SCALE + 1)", True, id="module"),
+        pytest.param("def scaled(x, by=SCALE):\n    return x * by", True, id="default"),
+        pytest.param("def grow():\n    global SCALE\n    print(SCALE)", True, id="shared"),
+        pytest.param("def scaled(x, SCALE):\n    return x * SCALE", False, id="parameter"),
+        pytest.param("@triton.jit\ndef scaled(v):\n    return v * SCALE", False, id="another kernel"),
+    ],
+)
+def test_a_global_that_host_code_reads_stays_plain(head: str, reads: bool) -> None:
+    source = typed("tl.store(y + i, v * SCALE, mask=i < n)", head=f"SCALE = 2.0\n{head}")
+    found = check_file(Job("k.py", program(source).encode(), FileSettings(frozenset({"KL720"})))).findings
+    assert {"constant of their own, made by `tl.constexpr(SCALE)`" in one.advice for one in found} == {reads}
+    if reads:
+        assert "host code reads `SCALE` at line" in refusal(source, "KL720")
+    else:
+        assert "SCALE = tl.constexpr(2.0)" in mended(source, "KL720").after
+
+
+def test_a_global_with_two_values_stays_plain() -> None:
     twice = typed("tl.store(y + i, v * SCALE, mask=i < n)", head="SCALE = 2.0\nSCALE = 3.0")
     assert "not assigned once" in refusal(twice, "KL720")
 

@@ -404,3 +404,31 @@ SCRIPT = """
 @pytest.mark.parametrize(("end", "expected"), [("pass", ["error"]), ("exit()", []), ("import sys; sys.exit(0)", [])])
 def test_what_stands_behind_the_end_of_a_script(end: str, expected: list[str]) -> None:
     assert alone("KL795", SCRIPT.format(end=end)) == expected
+
+
+FRAGMENT = """\
+\'\'\'The source of a kernel, for a prompt.\'\'\'
+@triton.jit
+def halve(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 0.5, mask=i < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "user", "expected"),
+    [
+        pytest.param("", "print(open('p/kernels.py').read())", "info", id="read as text"),
+        pytest.param("", "from kernels import this", "info", id="another module of the name"),
+        pytest.param("", "import p.kernels", "error", id="imported"),
+        pytest.param("", "from p import kernels", "error", id="imported from its package"),
+        pytest.param("", "def use():\n    from .kernels import halve", "error", id="imported from within"),
+        pytest.param("", "from .kernels import *", "error", id="all imported"),
+        pytest.param("import torch\n", "print(1)", "error", id="with another import"),
+    ],
+)
+def test_a_file_that_is_no_module(tmp_path: Path, head: str, user: str, expected: str) -> None:
+    levels(tmp_path, "", "KL702", user=user)
+    path = tmp_path / "p" / "kernels.py"
+    path.write_text(head + FRAGMENT)
+    assert set(told(str(path), path.read_bytes(), "KL702")) == {expected}

@@ -244,12 +244,21 @@ def test_low_precision_sum(call, dtype):
         pytest.param("tl.sum(v.to(tl.float32))", "bfloat16", id="cast"),
         pytest.param("tl.sum(v, axis=0, dtype=tl.float32)", "bfloat16", id="dtype"),
         pytest.param("tl.max(v, axis=0)", "bfloat16", id="maximum"),
+        pytest.param("tl.sum(v - tl.max(v, axis=0))", "float16", id="less a maximum, which is float32"),
+        pytest.param("tl.sum(v - tl.min(v, 0, keep_dims=True))", "bfloat16", id="less a minimum"),
+        pytest.param("tl.sum(v * tl.sum(v, 0, dtype=tl.float32))", "bfloat16", id="times a sum in float32"),
+        pytest.param("tl.sum(tl.cumsum(v, 0, dtype=tl.float32))", "bfloat16", id="of a scan in float32"),
         pytest.param("tl.sum(v, axis=0)", "int8", id="integers"),
         pytest.param("tl.sum(tl.zeros((B,), tl.float16))", "float16", id="no data"),
     ],
 )
 def test_sum_in_float32(call, dtype):
     assert not found("KL778", f"o1 = {call}", dtype)
+
+
+def test_a_maximum_with_its_index_keeps_the_type():
+    body = "m, i = tl.max(v, 0, return_indices=True)\no1 = tl.sum(v - m)"
+    assert found("KL778", body, "float16").only().severity == "warning"
 
 
 @pytest.mark.parametrize("value", ["v + 1e-8", "1e-8 + v", "tl.maximum(v, 1e-12)", "v - 1e9", "v * 70000.0"])

@@ -8,6 +8,8 @@ from support.lint import KERNEL
 from kernlint import analyze
 from kernlint.report import json_
 from kernlint.report.text import render_verdict
+from kernlint.verdict.candidate import Priced
+from kernlint.verdict.words import shortfall
 
 
 def test_json_is_one_ascii_object():
@@ -49,3 +51,17 @@ def test_what_the_change_reaches_is_achievable():
     assert found.witness == ("with KL101 int8-upcast-before-dot",)
     assert sum(cause.us for cause in found.causes) == pytest.approx(found.now_us - found.achievable_us[1])
     assert found.closed == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gain", "said"),
+    [
+        (Priced(100.0, 87.0, 1.15, 1.05, 1.3), "below the 20 % that would pay"),
+        (Priced(100.0, 99.0, 1.01, 1.0, 1.02), "below the 10 % that would pay"),
+        (Priced(3.0, 2.4, 1.25, 1.1, 1.4), "0.60 us, too little to notice"),
+        (Priced(100.0, 80.0, 1.25, 1.1, 1.4), "from 1.10x to 1.40x, not sure enough"),
+    ],
+)
+def test_why_a_gain_does_not_pay(gain: Priced, said: str) -> None:
+    """No gain above the bar is called below it."""
+    assert said in shortfall(gain)

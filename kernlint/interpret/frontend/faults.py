@@ -40,7 +40,7 @@ class FrontEndFaults(Evaluator):
         self.choices = 0
         #: The switch of the kernel, off by default, under which alone the statement is compiled.
         self.switch = ""
-        self.local_names: dict[cst.CSTNode, frozenset[str]] = {}
+        self.bindings: dict[cst.CSTNode, dict[str, list[Span]]] = {}
 
     def fault(
         self, kind: str, node: cst.CSTNode, text: str, name: str = "", certain: bool = True, since: str = ""

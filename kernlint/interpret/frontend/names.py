@@ -11,7 +11,7 @@ from kernlint.interpret.jit_source import assignment, plain_global, torch_dtype
 from kernlint.interpret.values import Function, Namespace, Reexported, Scope, Unknown
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.workload import Dtype
+from kernlint.workload import Dtype, Span
 
 if TYPE_CHECKING:
     from kernlint.interpret.frontend.evaluator import FrontEnd
@@ -29,10 +29,14 @@ def name_value(f: FrontEnd, node: cst.Name, scope: Scope) -> Any:
     if name in scope.vars:
         return scope.vars[name]
     function = f.calls[-1]
-    if name in _locals(f, function):
-        text = (
-            f"`{name}` is not defined where it is used: only a loop, or a branch that is not always taken, assigns it"
-        )
+    bindings = _bindings(f, function).get(name)
+    if bindings is not None:
+        use = function.module.span(node)
+        if any((one.end_line, one.end_column) <= (use.line, use.column) for one in bindings):
+            why = "only a loop, or a branch that is not always taken, assigns it before"
+        else:
+            why = f"line {min(one.line for one in bindings)} is the first to assign it"
+        text = f"`{name}` is not defined where it is used: {why}"
         return f.fault("branch-undefined", node, text, name)
     closure: Scope | None = function.closure
     while closure is not None:
@@ -46,14 +50,16 @@ def name_value(f: FrontEnd, node: cst.Name, scope: Scope) -> Any:
     return Unknown(name)
 
 
-def _locals(f: FrontEnd, function: Function) -> frozenset[str]:
-    """Names that a function's body assigns somewhere."""
+def _bindings(f: FrontEnd, function: Function) -> dict[str, list[Span]]:
+    """Where a function's body assigns names, by name."""
     node, module = function.node, function.module
-    known = f.local_names.get(node)
+    known = f.bindings.get(node)
     if known is None:
-        binding = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
-        statements = (statement for kind in binding for statement in module.within(node.body, kind))
-        known = f.local_names[node] = frozenset(name.value for one in statements for name in bound_by(one))
+        known = f.bindings[node] = {}
+        for kind in (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr):
+            for statement in module.within(node.body, kind):
+                for name in bound_by(statement):
+                    known.setdefault(name.value, []).append(module.span(statement))
     return known
 
 

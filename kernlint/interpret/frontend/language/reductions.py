@@ -11,7 +11,6 @@ from kernlint.interpret.frontend.language.arguments import Shape
 from kernlint.interpret.frontend.values import Constexpr, Typed
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.values import Unknown
-from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
 
 if TYPE_CHECKING:
@@ -36,8 +35,11 @@ def reduce(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode
     shape = _reduced(f, f"tl.{name}", value.shape, axis, keep, node)
     if shape is None:
         return Unknown(name)
-    result = Typed(_reduced_type(name, value, kwargs.get("dtype")), shape)
-    if kwargs.get("return_indices") is True:
+    indexed = kwargs.get("return_indices") is True
+    dtype = dt.reduced(name, value.dtype, kwargs.get("dtype"), indexed)
+    known = value.pointer is False or name.startswith("arg")
+    result = Typed(dtype if known else None, shape)
+    if indexed:
         return (result, Typed(dt.INT32, shape))
     return result
 
@@ -53,24 +55,6 @@ def _reduced(f: FrontEnd, what: str, shape: Shape, axis: Any, keep: bool, node: 
         f.fault("tensor-rank", node, f"`{what}` over axis {int(axis)}: its operand has {rank}")
         return None
     return (*shape[:place], *((1,) if keep else ()), *shape[place + 1 :])
-
-
-def _reduced_type(name: str, value: Typed, wanted: Any) -> Dtype | None:
-    dtype = value.dtype
-    if name.startswith("arg"):
-        return dt.INT32
-    if dtype is None or value.pointer is not False:
-        return None
-    if name == "sum":
-        if isinstance(wanted, Dtype):
-            return wanted
-        if dtype.kind == "int" and dtype.bits < 32:
-            return dt.INT32
-        # int1 counts as unsigned
-        return dt.find("uint32") if dtype.kind == "bool" or (dtype.kind == "uint" and dtype.bits < 32) else dtype
-    if name in ("max", "min") and dtype.bits < 32:
-        return dt.FLOAT32 if dtype.is_float else dt.INT32
-    return dtype
 
 
 def _custom_reduce(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:

@@ -46,11 +46,6 @@ def reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
     else:
         middle = (1,) if keep else ()
         shape = value.shape[:axis] + middle + value.shape[axis + 1 :]
-    dtype = value.dtype
-    if name.startswith("arg") or (
-        name == "sum" and dtype is not None and (dtype == dt.BOOL or (dtype.is_integer and dtype.bits < 32))
-    ):
-        dtype = dt.INT32
     scalar = not shape or all(e == 1 for e in shape)
     indexed = kwargs.get("return_indices") is True
     k.emit(
@@ -67,13 +62,14 @@ def reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
             name.startswith("arg") or indexed,
         )
     )
-    if "dtype" not in kwargs:
+    wanted = kwargs.get("dtype")
+    if wanted is None:
         _check_precision(k, name, value, axis, node)
     left = masked_lanes.reduced(name, value.pads, lambda pad: _runs_along(pad, axis))
     if axis is not None and not keep:
         left = masked_lanes.renamed(left, lambda e: rename_lanes(e, {d: d - 1 for d in range(axis + 1, 8)}))
     result = Block(
-        dtype,
+        dt.reduced(name, value.dtype, wanted, indexed),
         shape,
         loads=value.loads,
         carried=value.carried,
@@ -124,11 +120,13 @@ def _scan(op: str) -> Handler:
         axis %= max(1, len(block.shape))
         tensors = len(value) if isinstance(value, tuple) else 1
         k.emit(Scan(op, block.shape, axis, k.span(node), tensors))
-        if "dtype" not in keywords(op, args, kwargs, 2):
+        wanted = keywords(op, args, kwargs, 2).get("dtype")
+        if wanted is None:
             _check_precision(k, op, block, axis, node)
         if isinstance(value, tuple):
             return tuple((k.lift(v) or block).computed() for v in value)
-        return block.computed(growth=block.growth if op == "cumsum" and block.growth == "data" else "")
+        growth = block.growth if op == "cumsum" and block.growth == "data" else ""
+        return block.computed(dtype=dt.reduced(op, block.dtype, wanted), growth=growth)
 
     return handler
 
