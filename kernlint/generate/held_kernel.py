@@ -27,6 +27,15 @@ from kernlint.workload.expr import Atom, lift
 _REDUCED = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
 
 
+#: What makes a block, of numbers too.
+_SPREADS = frozenset({"reduce", "product", "choose", "held"})
+
+
+def _is_one_number(value: Value) -> bool:
+    """Whether all elements of ``value`` are one number, which is written without axes."""
+    return all(one.op == "number" or (one.operands and one.op not in _SPREADS) for one in value.walk())
+
+
 def _extents(blocks: Sequence[int]) -> str:
     return f"({', '.join(map(str, blocks))}{',' if len(blocks) == 1 else ''})"
 
@@ -371,6 +380,8 @@ class HeldWriter:
                 lines.append(f"{self.loads[text, id(lines)]} = {text}{convert}")
             return self.loads[text, id(lines)]
         inner = view.value
+        if _is_one_number(inner):
+            return self._bound(inner, None)
         places = dict(enumerate(view.index))
         inner_time = next((d for d, place in places.items() if time is not None and place == lane(time)), None)
         if inner.op != "number" and (is_held(inner) or is_lag(inner)) and inner_time != len(inner.shape) - 1:

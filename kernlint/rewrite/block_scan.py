@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -20,6 +20,8 @@ from kernlint.rules.algorithm.kl503_sequential_scalar_scan import BlockScan, Sca
 from kernlint.rules.proofs.iteration import iteration
 from kernlint.rules.proofs.source_text import bound_names
 from kernlint.syntax.walk import walk
+from kernlint.workload import Dtype
+from kernlint.workload import dtype as dt
 
 _UNKNOWN = "no scan is known to do this update"
 #: What leaves the result of each kind of update as it is.
@@ -58,7 +60,8 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
     others = [phi.name for phi in steps.carried if phi.name not in order.kinds]
     if others:
         raise CannotRewrite(f"`{others[0]}` moves on in the loop, and is none of its sums")
-    return _BlockScan(site.source, place, found, loop, order.kinds).edits()
+    types = {phi.name: steps.end(phi).dtype or dt.FLOAT32 for phi in steps.carried}
+    return _BlockScan(site.source, place, found, loop, order.kinds, types).edits()
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,13 @@ class _Update:
 
 class _BlockScan:
     def __init__(
-        self, source: Source, place: LaunchSource, found: ScalarScan, loop: cst.For, kinds: Mapping[str, str]
+        self,
+        source: Source,
+        place: LaunchSource,
+        found: ScalarScan,
+        loop: cst.For,
+        kinds: Mapping[str, str],
+        types: Mapping[str, Dtype],
     ) -> None:
         self.source = source
         self.place = place
@@ -83,6 +92,7 @@ class _BlockScan:
         self.found = found
         self.loop = loop
         self.kinds = kinds
+        self.types = types
         self.tl = place.tl
         if not isinstance(loop.body, cst.IndentedBlock) or loop.orelse is not None:
             raise CannotRewrite("the loop is not a plain block")
@@ -97,9 +107,9 @@ class _BlockScan:
         self.offsets = fresh_name("offsets", self.taken)
         self.mask = fresh_name("mask", self.taken)
         self.stop = self._stop()
-        self.moving = self._names_made_of({self.index})
-        #: The carried variables, and what is made of them.
-        self.carried = self._names_made_of(set(kinds), updates=True)
+        #: What differs from one iteration to the next without the carried variables; these, and what is made of them.
+        self.moving = self._names_made_of({self.index}, set(kinds))
+        self.carried = self._names_made_of(set(kinds))
         self._blocks: dict[str, str] = {}
         self._combines: dict[str, str] = {}
         self.accesses = [edit for call in self._calls() for edit in self._masked(call)]
@@ -117,14 +127,13 @@ class _BlockScan:
                 return args[1]
         raise CannotRewrite("the loop does not run over range(n)")
 
-    def _names_made_of(self, names: set[str], updates: bool = False) -> set[str]:
-        """``names``, and the variables that an iteration computes from them; those that it only ``updates`` too, if asked."""
-        kinds = (cst.Assign, cst.AnnAssign, cst.AugAssign) if updates else (cst.Assign,)
+    def _names_made_of(self, names: set[str], without: Collection[str] = ()) -> set[str]:
+        """``names``, and the variables that an iteration computes from them, ``without`` some."""
         found = set(names)
         for statement in self._statements():
             value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)) else None
-            if value is not None and isinstance(statement, kinds) and self._moves(value, found):
-                found |= bound_names(statement)
+            if value is not None and self._moves(value, found):
+                found |= bound_names(statement).difference(without)
         return found
 
     def _moves(self, node: cst.CSTNode, moving: Iterable[str]) -> bool:
@@ -287,7 +296,7 @@ class _BlockScan:
         block = self._block_name(name)
         lines: list[str] = []
         if update.kind == "linear":
-            a, b = (self._tile(text, default) for text, default in zip(update.terms, ("1.0", "0.0")))
+            a, b = (self._tile(text, default, name) for text, default in zip(update.terms, ("1.0", "0.0")))
             first, second = fresh_name(f"{name}_decay", self.taken), fresh_name(f"{name}_input", self.taken)
             combine = self._combine_name("linear")
             if self._read_later(name):
@@ -313,7 +322,7 @@ class _BlockScan:
 
     def _value(self, term: str, update: _Update, lines: list[str]) -> str:
         """A name for what is scanned, as a tile in the type of the carried variable."""
-        text = self._tile(term, "0.0")
+        text = self._tile(term, "0.0", update.name)
         cast = self._cast(update)
         if text.isidentifier() and not cast:
             return text
@@ -333,11 +342,12 @@ class _BlockScan:
             return f".to({self.tl}.float32)"
         return ""
 
-    def _tile(self, text: str | None, default: str) -> str:
-        """``text`` as a tile: a value that is the same in each iteration is spread over one."""
+    def _tile(self, text: str | None, default: str, name: str) -> str:
+        """``text`` as a tile: a value that is the same in each iteration is spread over one, as precise as the variable ``name``."""
         if text is not None and self._moves(cst.parse_expression(text), self.moving):
             return text
-        return f"{self.tl}.full([{self.block}], {text or default}, {self.tl}.float32)"
+        dtype = max(dt.FLOAT32, self.types[name], key=lambda one: one.bits)
+        return f"{self.tl}.full([{self.block}], {text or default}, {self.tl}.{dtype})"
 
     def _inside(self, value: str, update: _Update, neutral: str = "0.0") -> str:
         """``value`` without what stands in lanes behind the end, where the total is wanted after the loop."""
@@ -401,4 +411,5 @@ class _BlockScan:
         if argument is None:
             return str(size)
         whole = block_size(self.found, short=False)
-        return f"min({whole}, {self.place.triton}.next_power_of_2({self.source.code(argument.value)}))"
+        # A row may have no elements, a tile may not.
+        return f"min({whole}, {self.place.triton}.next_power_of_2(max({self.source.code(argument.value)}, 1)))"

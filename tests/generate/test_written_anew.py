@@ -292,3 +292,18 @@ def test_a_truth_value_that_becomes_a_number_is_one():
     forward = "y = x * 2\ny[i] = 1\ny[:, j] = True\nreturn y"
     given = "torch.randn(B, T), torch.randperm(B)[:40], torch.randperm(T)[:10]"
     assert "True" not in written(forward, given, arguments="x, i, j").split("class ModelNew")[0]
+
+
+@pytest.mark.parametrize(
+    "more", ["return torch.stack(o + [h], 1)", "return torch.stack([h] + o[::-1], 1)", "return torch.stack(o * 2, 1)"]
+)
+def test_lists_of_many_rounds_are_not_put_together(more: str) -> None:
+    """Of a list that many rounds fill two elements are known: with others it is not these and the others."""
+    rounds = "h = x\no = []\nfor t in range(40):\n    h = h * 0.5 + y[t]\n    o.append(h)\n"
+    refused(rounds + more, "torch.randn(B, T), torch.randn(40, B, T)", arguments="x, y")
+
+
+def test_lists_of_many_rounds_do_not_extend_others() -> None:
+    rounds = "h = x\no = []\nfor t in range(40):\n    h = h * 0.5 + y[t]\n    o.append(h)\n"
+    more = "p = [x]\np.extend(o)\nreturn torch.stack(p, 1)"
+    refused(rounds + more, "torch.randn(B, T), torch.randn(40, B, T)", arguments="x, y")

@@ -125,6 +125,17 @@ CASES = [
             tl.store(y + k, h + s)
         """, "", id="two states",
     ),
+    pytest.param(
+        """
+        total = 0.0
+        for k in range(n):
+            v: tl.float32 = tl.load(x + k)
+            w = 1.0
+            w += v
+            total += w * v
+            tl.store(y + k, total)
+        """, "", id="values that are annotated, or added to",
+    ),
 ]  # fmt: skip
 
 
@@ -143,6 +154,26 @@ def test_same_results(tmp_path: Path, body: str, dtype: str, size: str) -> None:
     after = fixed(source, "KL503")
     small = source.replace(LARGE, size), after.replace(LARGE, size)
     assert_same_results(tmp_path, *small, tolerance=2e-3 if dtype else 1e-4)
+
+
+def test_factors_are_as_precise_as_the_state() -> None:
+    body = """
+        h = tl.full((), 0.0, tl.float64)
+        for k in range(n):
+            h = 0.9 * h + tl.load(x + k)
+            tl.store(y + k, h)
+        """
+    assert "= tl.full([BLOCK_SIZE], 0.9, tl.float64)" in fixed(program(body, ", dtype=torch.float64"), "KL503")
+
+
+@needs_interpreter
+@pytest.mark.slow
+def test_rows_may_be_empty(tmp_path: Path) -> None:
+    source = program(CASES[0].values[0]).replace(
+        "walk[(ROWS,)](x, g, y, last, N", "walk[(ROWS,)](x, g, y, last, x.shape[1]"
+    )
+    after = fixed(source, "KL503")
+    assert_same_results(tmp_path, source.replace(LARGE, "2, 0"), after.replace(LARGE, "2, 0"))
 
 
 def test_text_of_a_linear_recurrence() -> None:

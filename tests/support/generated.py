@@ -279,6 +279,19 @@ CASES = {
         },
         1,
     ),
+    "states beside a number": (
+        {
+            "forward": (
+                "a = torch.cat([x[:, :1], torch.full_like(x[:, 1:], -1e30)], 1)\nfor t in range(40):\n"
+                "    b = torch.cat([torch.full_like(a[:, :1], -1e30), a[:, :-1]], 1)\n"
+                "    a = torch.logaddexp(a, b) + y[:, t]\nreturn a[:, -1]"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, 40, T)",
+            "arguments": "x, y",
+            "constants": "B = 7\nT = 21",
+        },
+        1,
+    ),
     "rotated states": (
         {
             "forward": (

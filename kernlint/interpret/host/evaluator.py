@@ -281,9 +281,7 @@ class HostEvaluator(HostOperators):
         if isinstance(index, int) and sequences.is_item(self, value):
             return sequences.part(self, value.name, index)
         if isinstance(value, LongList) and index == slice(None, None, -1):
-            turned = value.copy()
-            turned.reverse()
-            return turned
+            return LongList([*value], value.length, not value.backwards)
         if self.detailed and isinstance(value, LongList) and (index != -1 or value.backwards):
             return Unknown("a part of a list that a loop filled")
         if isinstance(value, Tensor):

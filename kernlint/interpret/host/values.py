@@ -41,6 +41,17 @@ class LongList(list[Any]):
     def reverse(self) -> None:
         self.backwards = not self.backwards
 
+    def __add__(self, other: Iterable[Any]) -> LongList:  # type: ignore[override]
+        return LongList([*self, *other], None)
+
+    def __radd__(self, other: Iterable[Any]) -> LongList:
+        return LongList([*other, *self], None)
+
+    def __mul__(self, times: Any) -> LongList:
+        return LongList([*self], None)
+
+    __rmul__ = __mul__  # type: ignore[assignment]
+
 
 class ParameterSet(tuple[Any, ...]):
     """``pytest.param(...)``: a value for each of the parameters that a decorator names."""

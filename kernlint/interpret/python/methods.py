@@ -106,7 +106,7 @@ def list_method(value: list[Any], name: str) -> Any:
 
     def more(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
         (given,) = args
-        if isinstance(given, (list, tuple, dict)):
+        if isinstance(given, (list, tuple, dict)) and getattr(given, "length", len(given)) == len(given):
             extend(value, [*given])
         else:
             value.append(Unknown("what a list is extended by"))
