@@ -7,13 +7,14 @@ from pathlib import PurePath
 
 import libcst as cst
 
-from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.names import bound_by, dotted_name, origin_of
 from kernlint.syntax.tree import Module
 
 #: Functions that give the result of a test, or end one.
 _ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
 #: Those that say whether two tensors agree, and the origins of what asserts or calls tests by itself.
 _AGREEMENTS = frozenset("allclose array_equal equal isclose".split())
+_MAGNITUDES = frozenset({"abs", "norm"})
 _ASSERTING = ("pytest.", "torch.testing.assert", "triton.testing.assert", "numpy.testing.assert")
 #: The modules whose classes call the methods of those derived from them as tests.
 _CASES = ("unittest.", "torch.testing.")
@@ -30,6 +31,44 @@ def is_test(node: cst.FunctionDef, module: Module) -> bool:
         return True
     named = [*(one.decorator for one in node.decorators), *module.own(node.body, cst.Call)]
     return any((origin_of(one, module.imports) or "").startswith(_ASSERTING) for one in named)
+
+
+def is_check(node: cst.FunctionDef | cst.Module, module: Module) -> bool:
+    """Whether the function, or the script outside of its functions, is there to say how well results agree: it returns none, and is a
+    test, or prints or asserts whether tensors agree or how large their difference is, and does nothing else with the answer."""
+    if isinstance(node, cst.FunctionDef) and (is_test(node, module) or not returns_answers(node, module)):
+        return is_test(node, module)
+    told = _told(node, module)
+    return any(id(call) in told and _is_agreement(call) for call in module.own(node, cst.Call))
+
+
+def _told(node: cst.FunctionDef | cst.Module, module: Module) -> set[int]:
+    """The calls in ``node``, by identity, whose values are used for nothing but to be printed, asserted, or returned as answers, and to
+    choose what else is."""
+    told: set[int] = set()
+    places: list[cst.CSTNode] = [one for kind in (cst.Assert, cst.Return) for one in module.own(node, kind)]
+    places += [one.test for one in module.own(node, cst.If) if not module.within(one, cst.Break)]
+    places += [call for call in module.own(node, cst.Call) if dotted_name(call.func) == "print"]
+    assigned = {one: name for one in module.own(node, cst.Assign) if len(one.targets) == 1 for name in bound_by(one)}
+    while places:
+        told.update(
+            id(part) for place in places for kind in (cst.Call, cst.Name) for part in module.within(place, kind)
+        )
+        told.update(map(id, assigned.values()))
+        others = {name.value for name in module.variables(node) if id(name) not in told}
+        places = [one.value for one, name in assigned.items() if name.value not in others]
+        assigned = {one: name for one, name in assigned.items() if name.value in others}
+    return told
+
+
+def _is_agreement(call: cst.Call) -> bool:
+    """Whether ``call`` says if tensors agree, or how large their difference is: ``(a - b).abs()``, ``torch.norm(a - b)``."""
+    func = call.func
+    name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    operands = [func.value] if isinstance(func, cst.Attribute) else []
+    operands += [arg.value for arg in call.args[:1]]
+    differ = any(isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Subtract) for one in operands)
+    return name in _AGREEMENTS or (name in _MAGNITUDES and differ)
 
 
 def is_test_case(node: cst.ClassDef, module: Module) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.chains import Chain, Fuse
+from kernlint.rules.fusion.checks import kept_apart
 from kernlint.rules.proofs.step_graph import blamed
 from kernlint.workload import Launch, Size, Tensor, TorchOp, concrete
 
@@ -45,6 +46,7 @@ def chain_finding(rule: Rule, context: Context, chain: Chain, message: str, meth
     return rule.finding(
         message, first.span, blamed(context.workload, chain.steps), tuple(evidence),
         Change(variant, bottleneck, method, plan), kernel=kernel, severity=severity,
+        doubts=tuple(kept_apart(context, chain.steps)),
     )  # fmt: skip
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from kernlint.headroom.causes import Cause
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
+from kernlint.rules.fusion.checks import kept_apart
 from kernlint.rules.fusion.fused import listed, step_name
 from kernlint.rules.proofs.dataflow import is_alloc
 from kernlint.workload import Launch, TorchOp
@@ -39,7 +41,8 @@ class UnfusedTorchRows(Rule):
         """
     when_not = """
         Code under `torch.compile`, which fuses by itself. Rows too long for one program. Small tensors, whose
-        launches are hidden behind other work in scope `gpu`.
+        launches are hidden behind other work in scope `gpu`. A remark where the calls check results, or have a `backward()`
+        or leaves of autograd between them.
         """
     fix_safety = WRITTEN_ANEW
     evidence = """
@@ -84,7 +87,8 @@ class UnfusedTorchRows(Rule):
             if left < max(least, 2 * len(kernels)) or any(kernel.kernel.dots() for kernel in kernels):
                 continue
             if cause.name in ("round trips", "copies") and max(map(_elements, calls)) >= _BIG:
-                yield self._finding(cause, calls, kernels)
+                found = self._finding(cause, calls, kernels)
+                yield replace(found, doubts=tuple(kept_apart(context, [*calls, *kernels])))
 
     def _finding(self, cause: Cause, calls: Sequence[TorchOp], kernels: Sequence[Launch]) -> Finding:
         names = listed([f"`{name}`" for name in dict.fromkeys(call.name for call in calls)])

@@ -432,3 +432,64 @@ def test_a_file_that_is_no_module(tmp_path: Path, head: str, user: str, expected
     path = tmp_path / "p" / "kernels.py"
     path.write_text(head + FRAGMENT)
     assert set(told(str(path), path.read_bytes(), "KL702")) == {expected}
+
+
+CHAINED = """
+    from elsewhere import record
+
+    @triton.jit
+    def norm(x, y, N, B: tl.constexpr):
+        row = tl.program_id(0)
+        i = tl.arange(0, B)
+        v = tl.load(x + row * N + i, mask=i < N, other=0.0)
+        tl.store(y + row * N + i, v * tl.rsqrt(tl.sum(v * v, 0) / N + 1e-6), mask=i < N)
+
+    def rms_norm(x):
+        y = torch.empty_like(x)
+        norm[(x.shape[0],)](x, y, x.shape[1], B=4096)
+        return y
+
+    def use(x):
+        assert x.shape == (8192, 4096) and x.dtype == torch.float32
+        y = rms_norm(x)
+        record(y)
+        {first}
+        {then}
+"""
+FIRST = "z = x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [
+        pytest.param(FIRST, "return z.sin() + y", "warning", id="work"),
+        pytest.param(FIRST, "print((z - y).abs().max().item())", "info", id="printed difference"),
+        pytest.param(FIRST, "print(torch.allclose(z, y))", "info", id="printed agreement"),
+        pytest.param(FIRST, "far = torch.norm(z - y)\n        print(f'{far}')", "info", id="behind a name"),
+        pytest.param(
+            FIRST, "far = (z - y).abs().max()\n        if far > 1:\n            raise ValueError", "info", id="raises"
+        ),
+        pytest.param(FIRST, "assert (z - y).abs().max() < 1e-3", "info", id="asserted"),
+        pytest.param(FIRST, "return torch.allclose(z, y)", "info", id="answered"),
+        pytest.param(FIRST, "print(z.abs().sum())\n        return z", "warning", id="no difference"),
+        pytest.param(
+            FIRST, "far = (z - y).abs().max()\n        print(far)\n        return far.sin()", "warning", id="used on"
+        ),
+        pytest.param(
+            "x = (x * 2.0).requires_grad_()\n        " + FIRST, "return z.sin() + y", "info", id="a leaf between"
+        ),
+        pytest.param(
+            FIRST + "\n        z.sum().backward()", "return z.sin() + y", "info", id="a backward pass between"
+        ),
+    ],
+)
+def test_torch_calls_that_are_there_to_be_computed_one_by_one(first: str, then: str, expected: str) -> None:
+    assert set(alone("KL404", CHAINED.format(first=first, then=then))) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [("return (y - x.exp()).abs()", ["warning"]), ("print((y - x.exp()).abs().max())", ["info"])],
+)
+def test_an_elementwise_chain_that_is_the_difference_from_a_reference(then: str, expected: list[str]) -> None:
+    assert alone("KL401", CHAINED.format(first="", then=then)) == expected
