@@ -309,6 +309,10 @@ FILLED = "h = x\no = []\nfor t in range(40):\n    h = h * 0.5 + y[t]\n    o.appe
         "o[5] = x\nreturn torch.stack(o, 1)",
         "for t in range(40):\n    o.append(x * 2)\nreturn torch.stack(o, 1)",
         "p = [x]\np += o\nreturn torch.stack(p, 1)",
+        "o[0].mul_(2)\nreturn torch.stack(o, 1)",
+        "o[0][:, 0] = 3.0\nreturn torch.stack(o, 1)",
+        "h.mul_(2)\nreturn torch.stack(o, 1)",
+        "h[:, 0] = 3.0\nreturn torch.stack(o, 1)",
         "p = [x]\np.extend(o)\nreturn torch.stack(p, 1)",
     ],
 )

@@ -48,6 +48,10 @@ class LongList(list[Any]):
         """Whether it is as the one loop left it, or turned round."""
         return self._of_rounds and len(self) == len(self._items) and all(map(operator.is_, self, self._items))
 
+    def may_change(self) -> None:
+        """Somebody has an element of it, nobody knows which, and may change that."""
+        self._of_rounds = False
+
     def copy(self) -> LongList:
         return LongList([*self], self.length, self.backwards, self.is_of_rounds)
 
@@ -62,7 +66,7 @@ class LongList(list[Any]):
         self._of_rounds = self._of_rounds and not isinstance(index, int)
         super().__setitem__(index, value)
 
-    def __add__(self, other: Iterable[Any]) -> LongList:  # type: ignore[override]
+    def __add__(self, other: Iterable[Any]) -> LongList:
         return LongList([*self, *other], None)
 
     def __radd__(self, other: Iterable[Any]) -> LongList:
@@ -71,7 +75,7 @@ class LongList(list[Any]):
     def __mul__(self, times: Any) -> LongList:
         return LongList([*self], None)
 
-    __rmul__ = __mul__  # type: ignore[assignment]
+    __rmul__ = __mul__
 
 
 class ParameterSet(tuple[Any, ...]):
