@@ -327,3 +327,9 @@ def test_the_length_of_a_list_that_many_rounds_fill(more: str, length: int) -> N
         f"{FILLED}{more}\nreturn x * len(o)", "torch.randn(B, T), torch.randn(40, B, T)", "B = 7\nT = 21", "x, y"
     )
     assert re.search(rf"\b{length}\b", text.split("def forward")[0])
+
+
+def test_settings_of_a_loss_by_place() -> None:
+    loss = "return F.cross_entropy(x, y, None, None, 4, None, 'none', 0.1)"
+    text = written(loss, "torch.randn(B, T), torch.randint(0, T, (B,))", "B = 64\nT = 10", "x, y")
+    assert re.search(r"out = torch\.empty\(\(\w+,\)", text)

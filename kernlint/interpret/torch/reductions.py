@@ -149,17 +149,23 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
     return handler
 
 
-@takes("input", "target", operands=2, options=True)
-def _cross_entropy(h: HostState, node: cst.CSTNode, x: Tensor, target: Tensor, options: Kwargs) -> Any:
+@takes(
+    *("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"),
+    operands=2,
+    reduction="mean",
+    label_smoothing=0.0,
+)
+def _cross_entropy(h: HostState, node: cst.CSTNode, x: Tensor, target: Tensor, *settings: Any) -> Any:
     """The logarithms of all probabilities are written and read again: one of each row, where the target is classes, and all of them with
     smoothing, or where it is probabilities too."""
+    *_, reduction, smoothing = settings
     if x.shape is None or target.dtype is None:
-        return _loss("cross_entropy")(h, [x, target], options, node)
+        return _loss("cross_entropy")(h, [x, target], {"reduction": reduction}, node)
     axis = 1 if len(x.shape) > 1 else 0
     logs = _rowwise("log_softmax", "softmax")(h, [x, axis], {}, node)
-    smooths, mean = options.get("label_smoothing", 0.0) != 0.0, options.get("reduction", "mean") == "mean"
+    smooths, mean = smoothing != 0.0, reduction == "mean"
     rows = (*x.shape[:axis], *x.shape[axis + 1 :])
-    shape: Shape | None = rows if options.get("reduction", "mean") == "none" else ()
+    shape: Shape | None = rows if reduction == "none" else ()
     if not target.dtype.is_integer:
         for name in ("mul", "add") if smooths else ():
             target = h.result_of(name, "elementwise", (target,), x.dtype, x.shape, node, flops=x.numel)
