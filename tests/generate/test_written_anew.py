@@ -294,16 +294,36 @@ def test_a_truth_value_that_becomes_a_number_is_one():
     assert "True" not in written(forward, given, arguments="x, i, j").split("class ModelNew")[0]
 
 
+FILLED = "h = x\no = []\nfor t in range(40):\n    h = h * 0.5 + y[t]\n    o.append(h)\n"
+
+
 @pytest.mark.parametrize(
-    "more", ["return torch.stack(o + [h], 1)", "return torch.stack([h] + o[::-1], 1)", "return torch.stack(o * 2, 1)"]
+    "more",
+    [
+        "return torch.stack(o + [h], 1)",
+        "return torch.stack([h] + o[::-1], 1)",
+        "return torch.stack(o * 2, 1)",
+        "o.pop()\nreturn torch.stack(o, 1)",
+        "o.clear()\no.append(h)\nreturn torch.stack(o, 1)",
+        "o[0] = h\nreturn torch.stack(o, 1)",
+        "o[5] = x\nreturn torch.stack(o, 1)",
+        "for t in range(40):\n    o.append(x * 2)\nreturn torch.stack(o, 1)",
+        "p = [x]\np += o\nreturn torch.stack(p, 1)",
+        "o[0].mul_(2)\nreturn torch.stack(o, 1)",
+        "o[0][:, 0] = 3.0\nreturn torch.stack(o, 1)",
+        "h.mul_(2)\nreturn torch.stack(o, 1)",
+        "h[:, 0] = 3.0\nreturn torch.stack(o, 1)",
+        "p = [x]\np.extend(o)\nreturn torch.stack(p, 1)",
+    ],
 )
-def test_lists_of_many_rounds_are_not_put_together(more: str) -> None:
-    """Of a list that many rounds fill two elements are known: with others it is not these and the others."""
-    rounds = "h = x\no = []\nfor t in range(40):\n    h = h * 0.5 + y[t]\n    o.append(h)\n"
-    refused(rounds + more, "torch.randn(B, T), torch.randn(40, B, T)", arguments="x, y")
+def test_a_list_that_many_rounds_fill_is_not_taken_for_another(more: str) -> None:
+    """Of such a list the elements of one round are known: what is made of these alone is another list."""
+    refused(FILLED + more, "torch.randn(B, T), torch.randn(40, B, T)", "B = 7\nT = 21", "x, y")
 
 
-def test_lists_of_many_rounds_do_not_extend_others() -> None:
-    rounds = "h = x\no = []\nfor t in range(40):\n    h = h * 0.5 + y[t]\n    o.append(h)\n"
-    more = "p = [x]\np.extend(o)\nreturn torch.stack(p, 1)"
-    refused(rounds + more, "torch.randn(B, T), torch.randn(40, B, T)", arguments="x, y")
+@pytest.mark.parametrize(("more", "length"), [("", 40), ("o.pop()", 39), ("o.append(h)", 41)])
+def test_the_length_of_a_list_that_many_rounds_fill(more: str, length: int) -> None:
+    text = written(
+        f"{FILLED}{more}\nreturn x * len(o)", "torch.randn(B, T), torch.randn(40, B, T)", "B = 7\nT = 21", "x, y"
+    )
+    assert re.search(rf"\b{length}\b", text.split("def forward")[0])

@@ -163,6 +163,7 @@ class Reader:
             same = made.shape == out.shape
             base = out if same else replace(out, shape=made.shape, strides=contiguous_strides(made.shape))
             self.holds[out.storage.id] = replace_name(made, out), base
+            self.filled.pop(out.storage.id, None)  # what a loop made of it is no more
 
     def _read_pair(self, step: TorchOp, call: Call) -> None:
         writer = Writer(self.view, self.sizes, step.writes[0], call)
@@ -224,6 +225,7 @@ class Reader:
         views = View(given.value, index), View(old, identity(old.shape))
         made = Value("choose", old.shape, old.dtype, views, {"cases": (bounds, ())})
         self.holds[out.storage.id] = made, base
+        self.filled.pop(out.storage.id, None)
 
 
 def replace_name(value: Value, tensor: Tensor) -> Value:

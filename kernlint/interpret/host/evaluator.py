@@ -281,8 +281,9 @@ class HostEvaluator(HostOperators):
         if isinstance(index, int) and sequences.is_item(self, value):
             return sequences.part(self, value.name, index)
         if isinstance(value, LongList) and index == slice(None, None, -1):
-            return LongList([*value], value.length, not value.backwards)
+            return LongList([*value], value.length, not value.backwards, value.is_of_rounds)
         if self.detailed and isinstance(value, LongList) and (index != -1 or value.backwards):
+            value.may_change()
             return Unknown("a part of a list that a loop filled")
         if isinstance(value, Tensor):
             return indexing.index(self, value, index, node)

@@ -265,9 +265,12 @@ def _lengthen(scope: Scope, before: dict[str, int], count: Size | None, initial:
     for name, value in scope.vars.items():
         if isinstance(value, list) and name in before and len(value) > before[name]:
             grown = ex.lift(count) * (len(value) - before[name]) if count is not None else None
-            length = ex.simplify(grown + initial.get(name, 0)) if grown is not None else None
+            held = value.length if isinstance(value, LongList) else len(value)
+            begun = None if held is None else ex.lift(held) - len(value) + initial.get(name, 0)
+            length = ex.simplify(grown + begun) if grown is not None and begun is not None else None
             # What a round before the last has appended comes from steps that the loop stands for.
-            scope.vars[name] = LongList([*value[: initial.get(name, 0)], *value[before[name] :]], length)
+            values = [*value[: initial.get(name, 0)], *value[before[name] :]]
+            scope.vars[name] = LongList(values, length, of_rounds=not isinstance(value, LongList))
 
 
 def _forward(

@@ -156,11 +156,11 @@ def as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Ca
             raise TypeError("too many parts")
         if value is None or value is ... or isinstance(value, (Tensor, Dtype, bool, int, float, str, Expr)):
             return value
-        if isinstance(value, LongList) and value.length is not None:
+        if isinstance(value, LongList) and value.is_of_rounds and value.length is not None:
             found = Collected(map(plain, value))
             found.length, found.backwards = value.length, value.backwards
             return found
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, (tuple, list)) and not isinstance(value, LongList):
             return tuple(map(plain, value))
         if isinstance(value, slice):
             return slice(plain(value.start), plain(value.stop), plain(value.step))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Builtin, Jit, ReadValue
 from kernlint.records import dataclass
 from kernlint.workload import Size, Span, Tensor
+from kernlint.workload import expr as ex
 
 
 @dataclass(frozen=True)
@@ -31,17 +33,40 @@ class LongList(list[Any]):
     """A list that a loop filled: ``length`` elements (None: nobody knows how many), of which only some stand in it, in the order in which
     they came to it, whether it is turned round (``backwards``) or not."""
 
-    def __init__(self, values: list[Any], length: Size | None, backwards: bool = False) -> None:
+    def __init__(self, values: list[Any], length: Size | None, backwards: bool = False, of_rounds: bool = True) -> None:
         super().__init__(values)
-        self.length, self.backwards = length, backwards
+        self._items, self._length = tuple(values), length
+        self.backwards, self._of_rounds = backwards, of_rounds
+
+    @property
+    def length(self) -> Size | None:
+        more = len(self) - len(self._items)
+        return ex.simplify(ex.lift(self._length) + more) if more and self._length is not None else self._length
+
+    @property
+    def is_of_rounds(self) -> bool:
+        """Whether it is as the one loop left it, or turned round."""
+        return self._of_rounds and len(self) == len(self._items) and all(map(operator.is_, self, self._items))
+
+    def may_change(self) -> None:
+        """Somebody has an element of it, nobody knows which, and may change that."""
+        self._of_rounds = False
 
     def copy(self) -> LongList:
-        return LongList([*self], self.length, self.backwards)
+        return LongList([*self], self.length, self.backwards, self.is_of_rounds)
 
     def reverse(self) -> None:
         self.backwards = not self.backwards
 
-    def __add__(self, other: Iterable[Any]) -> LongList:  # type: ignore[override]
+    def clear(self) -> None:
+        super().clear()
+        self._items, self._length, self._of_rounds = (), 0, False
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._of_rounds = self._of_rounds and not isinstance(index, int)
+        super().__setitem__(index, value)
+
+    def __add__(self, other: Iterable[Any]) -> LongList:
         return LongList([*self, *other], None)
 
     def __radd__(self, other: Iterable[Any]) -> LongList:
@@ -50,7 +75,7 @@ class LongList(list[Any]):
     def __mul__(self, times: Any) -> LongList:
         return LongList([*self], None)
 
-    __rmul__ = __mul__  # type: ignore[assignment]
+    __rmul__ = __mul__
 
 
 class ParameterSet(tuple[Any, ...]):

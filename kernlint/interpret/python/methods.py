@@ -39,10 +39,12 @@ def dict_method(value: dict[Any, Any], name: str) -> Any:
 
 
 def extend(value: list[Any], more: Sequence[Any]) -> None:
-    """``value.extend(more)``. Raises ``OutOfBudget`` where the list becomes longer than programs have any."""
+    """``value.extend(more)``, with something unknown where not all of ``more`` stands in it. Raises ``OutOfBudget`` where the list
+    becomes longer than programs have any."""
     if len(value) + len(more) > MAX_ITEMS:
         raise OutOfBudget
-    value.extend(more)
+    whole = getattr(more, "length", len(more)) == len(more)
+    value.extend([*more] if whole else [Unknown("what a list is extended by")])
 
 
 def lose(value: list[Any] | dict[Any, Any]) -> None:
@@ -106,8 +108,8 @@ def list_method(value: list[Any], name: str) -> Any:
 
     def more(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
         (given,) = args
-        if isinstance(given, (list, tuple, dict)) and getattr(given, "length", len(given)) == len(given):
-            extend(value, [*given])
+        if isinstance(given, (list, tuple, dict)):
+            extend(value, given if isinstance(given, list) else [*given])
         else:
             value.append(Unknown("what a list is extended by"))
 
