@@ -131,8 +131,9 @@ class _BlockScan:
         """``names``, and the variables that an iteration computes from them, ``without`` some."""
         found = set(names)
         for statement in self._statements():
-            value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)) else None
-            if value is not None and self._moves(value, found):
+            if not isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)) or statement.value is None:
+                continue
+            if self._moves(statement.value, found):
                 found |= bound_names(statement).difference(without)
         return found
 
