@@ -333,3 +333,9 @@ def test_settings_of_a_loss_by_place() -> None:
     loss = "return F.cross_entropy(x, y, None, None, 4, None, 'none', 0.1)"
     text = written(loss, "torch.randn(B, T), torch.randint(0, T, (B,))", "B = 64\nT = 10", "x, y")
     assert re.search(r"out = torch\.empty\(\(\w+,\)", text)
+
+
+@pytest.mark.parametrize("loss", ["mse_loss(x, y, None, None, 'none')", "huber_loss(x, y, 'none', 0.5)"])
+def test_losses_of_each_element_by_place(loss: str) -> None:
+    text = written(f"return F.{loss}", "torch.randn(B, T), torch.randn(B, T)", "B = 64\nT = 96", "x, y")
+    assert "torch.empty(()" not in text

@@ -142,7 +142,9 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
         if not isinstance(x, Tensor):
             return Unknown(name)
         each = x.shape if kind == "reduce" and name != "triplet_margin_loss" else None
-        shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else each
+        # By place it is the one setting of a loss that is a text.
+        reduction = kwargs.get("reduction", next((one for one in args if isinstance(one, str)), "mean"))
+        shape: Shape | None = () if reduction != "none" else each
         reads = tensors_in([*args, *kwargs.values()])
         return h.result_of(name, kind, reads, x.dtype, shape, node, flops=x.numel)
 
