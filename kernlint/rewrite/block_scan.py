@@ -299,6 +299,9 @@ class _BlockScan:
         if update.kind == "linear":
             a, b = (self._tile(text, default, name) for text, default in zip(update.terms, ("1.0", "0.0")))
             first, second = fresh_name(f"{name}_decay", self.taken), fresh_name(f"{name}_input", self.taken)
+            if any(load.dtype.bits < 32 for load in self.found.loads):
+                # What joins two steps gives float32, and has to be given that.
+                a, b = (f"({text}).to({tl}.float32)" for text in (a, b))
             combine = self._combine_name("linear")
             if self._read_later(name):
                 a, b = f"{tl}.where({self.mask}, {a}, 1.0)", f"{tl}.where({self.mask}, {b}, 0.0)"

@@ -127,6 +127,14 @@ CASES = [
     ),
     pytest.param(
         """
+        h = 0.0
+        for k in range(n):
+            h = 0.9 * h + tl.load(x + k)
+            tl.store(y + k, h)
+        """, HALF, id="linear, in half precision",
+    ),
+    pytest.param(
+        """
         total = 0.0
         for k in range(n):
             v: tl.float32 = tl.load(x + k)
