@@ -43,23 +43,22 @@ class Family:
     def __init__(self) -> None:
         self._read: list[tuple[Sizes, Kernel]] = []
         self._open: Kernel | None = None
+        self._tried = False
 
     def kernel(self, sizes: Sizes, read: Callable[[Mapping[str, Any]], Kernel]) -> Kernel:
         """The kernel at ``sizes``; ``read`` reads it with these arguments in the place of its own."""
-        if len(self._read) == _READ_EACH and sizes:
-            self._open = read({name: Expr.atom(_symbol(name)) for name in sizes})
-            if not all(_same(_at(self._open, known), kernel) for known, kernel in self._read):
-                self._open = None
+        if sizes and len(self._read) == _READ_EACH:
+            opened = read({name: Expr.atom(_symbol(name)) for name in sizes})
+            if all(_same(_at(opened, known), kernel) for known, kernel in self._read):
+                self._open = opened
             self._read.clear()
-            self.kernel = self._kernel  # type: ignore[method-assign]
-            return self._kernel(sizes, read)
-        kernel = read(sizes)
-        self._read.append((sizes, kernel))
-        return kernel
-
-    def _kernel(self, sizes: Sizes, read: Callable[[Mapping[str, Any]], Kernel]) -> Kernel:
+            self._tried = True
         found = None if self._open is None else _at(self._open, sizes)
-        return read(sizes) if found is None else found
+        if found is None:
+            found = read(sizes)
+            if not self._tried:
+                self._read.append((sizes, found))
+        return found
 
 
 def _symbol(name: str) -> Symbol:
