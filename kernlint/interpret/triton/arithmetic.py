@@ -66,8 +66,8 @@ class KernelArithmetic(KernelRecording):
         self, name: str, a: Block, b: Block, node: cst.CSTNode, weak: tuple[bool, bool] = (False, False), op: str = ""
     ) -> Any:
         """``a name b``; ``op`` is what it is counted as, where that is not ``name``."""
-        if self.edits.native_dots and name == "+":
-            a, b = self._accumulated(a, b, node)
+        if self.edits.native_dots:
+            a, b = self._accumulated(name, a, b, node)
         shape = broadcast(a.shape, b.shape)
         if shape is None:
             self.give_up(f"shapes {a.shape} and {b.shape} do not broadcast")
@@ -149,12 +149,17 @@ class KernelArithmetic(KernelRecording):
         """Whether ``value`` is known to be the same in each step of the loops that are being read."""
         return value.constant is not None or value.steady.issuperset(self.loops)
 
-    def _accumulated(self, a: Block, b: Block, node: cst.CSTNode) -> tuple[Block, Block]:
-        """The operands of a sum; where an integer dot fed natively is one, the accumulator beside it is int32 too."""
-        parts = [getattr(node, field, None) for field in ("left", "right", "value")]
+    def _accumulated(self, name: str, a: Block, b: Block, node: cst.CSTNode) -> tuple[Block, Block]:
+        """The operands of ``name``; where an integer dot fed natively is added, the accumulator beside it is int32 too, and where a
+        float meets the finished int32 tile, that is converted."""
+        parts = [getattr(node, field, None) for field in ("left", "right", "value")] if name == "+" else []
         native = any(isinstance(part, cst.Call) and self.span(part) in self.edits.native_dots for part in parts)
         if native and dt.INT32 in (a.dtype, b.dtype):
             return replace(a, dtype=dt.INT32), replace(b, dtype=dt.INT32)
+        for tile, other in ((a, b), (b, a)):
+            floats = other.dtype is not None and other.dtype.is_float and not other.base
+            if floats and tile.dtype == dt.INT32 and len(tile.shape) > 1:
+                self.compute("cast", str(dt.INT32), replace(tile, dtype=dt.FLOAT32), node)
         return a, b
 
     def _as_index(self, name: str, a: Block, b: Block, result: Block, weak: tuple[bool, bool], span: Span) -> Block:
