@@ -23,8 +23,9 @@ from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module
 
-#: Files that show where a project begins.
+#: Files that show where a project begins, and those that stay in a copy of one without its history.
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "kernlint.toml")
+_KEPT = (".gitignore", "LICENSE", "README.md", "requirements.txt")
 _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "venv", "env", "__pycache__"})
 #: Folders above a file among which its project begins.
 _HIGHEST = 8
@@ -33,20 +34,24 @@ _MOST_FILES, LONGEST = 4000, 400_000
 
 
 def project_root(path: str) -> Path | None:
-    """The folder of the project that the file at ``path`` is part of; None where nothing shows that there is one."""
+    """The folder of the project that the file at ``path`` is part of; None where nothing shows that there is one.
+
+    A package needs no marker, and of the folders with files that copies keep the highest is meant: folders inside have them too.
+    """
     if not os.path.isfile(path):
         return None
-    here = Path(os.path.realpath(path)).parent
-    package = here
+    here, home, root = Path(os.path.realpath(path)).parent, Path(os.path.expanduser("~")), None
     for _ in range(_HIGHEST):
         if any((here / marker).exists() for marker in _MARKERS):
             return here
-        if (here / "__init__.py").is_file():
-            package = here.parent
-        if here.parent == here:
+        if here in (here.parent, home):
             break
+        if (here / "__init__.py").is_file():
+            root = here.parent
+        elif any((here / name).exists() for name in _KEPT):
+            root = here
         here = here.parent
-    return package if package != Path(os.path.realpath(path)).parent else None
+    return root
 
 
 def files_below(root: Path, suffixes: tuple[str, ...] = (".py",)) -> Iterator[Path]:
@@ -155,7 +160,7 @@ def origin(path: str, name: str, depth: int = 0) -> tuple[str, str]:
             return origin(str(found), theirs, depth + 1)
     for package, level in starred if depth < _DEEPEST else ():
         found = module_of(path, package, level)
-        if found is not None and name in _defined(str(found)):
+        if found is not None and (name in defined(str(found)) or name in _exports(str(found))[0]):
             return origin(str(found), name, depth + 1)
     return path, name
 
@@ -176,12 +181,12 @@ def _exports(path: str) -> tuple[dict[str, tuple[str, int, str]], list[tuple[str
 
 
 @lru_cache(maxsize=256)
-def _defined(path: str) -> frozenset[str]:
-    """The names that a module defines or imports."""
+def defined(path: str) -> frozenset[str]:
+    """The names that a module defines itself."""
     nodes = statements_of(path)
     named = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     named |= {t.id for n in nodes if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
-    return frozenset(named | _exports(path)[0].keys())
+    return frozenset(named)
 
 
 def statements_of(path: str) -> list[ast.stmt]:

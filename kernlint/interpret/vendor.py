@@ -2,8 +2,8 @@
 
 Told by what a module cannot do without (an unconditional import of a vendor's package, its own or that of a file of the project that
 it imports or of a package around it, tensors made on its device, functions that ask torch for that) or by the packages around it,
-whose ``__init__`` registers them, or functions that import them, for a vendor or a device, or by the fork
-that the project requires. Names of files and folders say nothing.
+whose ``__init__`` registers them, or functions that import them, for a vendor or a device, by the fork that the project requires, or by
+a ``triton`` of its own that has a ``jit``. Names of other files and folders say nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import libcst as cst
 
 from kernlint.errors import SourceError
 from kernlint.interpret import project
+from kernlint.interpret.imports import imported_file
 from kernlint.interpret.pins import fork_asked_for, requirement_files
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.positions import python_tree
@@ -65,6 +66,8 @@ def _other_vendor(module: Module) -> str:
         return f"the module makes tensors on `{min(devices)}`"
     if not os.path.isfile(module.path):
         return ""
+    if _has_own_triton(module.path):
+        return "`import triton` finds a module of the project"
     tree = python_tree(module.text)
     if needed := _needed(tree.body if tree is not None else (), module.path):
         return f"what the module imports needs `{needed}`"
@@ -91,6 +94,13 @@ def _imports(module: Module) -> Iterator[str]:
                 yield package
                 if not isinstance(part.names, cst.ImportStar):
                     yield from (f"{package}.{alias.evaluated_name}" for alias in part.names)
+
+
+def _has_own_triton(path: str) -> bool:
+    """Whether ``import triton`` finds a module of the project for the module at ``path``, one in which ``jit`` is defined."""
+    file = imported_file(path, "triton", 0)
+    where, name = project.origin(str(file), "jit") if file is not None else ("", "")
+    return file is not None and name in project.defined(where)
 
 
 def _needed(statements: Iterable[ast.stmt], importer: str) -> str:

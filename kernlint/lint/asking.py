@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kernlint.errors import KernlintError
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
-from kernlint.lint.model import SEVERITIES, Finding
+from kernlint.lint.model import SEVERITIES, Finding, Place
 from kernlint.lint.told import Told, internal_error
 from kernlint.rules.base import NOT_ABOUT_SPEED, calls_for
 
@@ -77,17 +77,15 @@ class Asking(Told):
             failure = "; ".join(sorted(self.crashed))
         if failure:
             self.repeatable = False
-        elif self.unasked:  # as they would be again
-            failure = self.cut_short(f"{listed(self.unasked)} may find more")
-        elif self.short:
-            failure = self.cut_short(f"{listed(self.short)} may find more")
-        if failure:
             yield ANALYSIS_FAILED.at(self.file, failure), head_of(module), None
+        elif short := self.unasked or self.short:  # as they would be again
+            yield self.cut_short(f"{listed(short)} may find more"), head_of(module), None
 
-    def cut_short(self, what: str) -> str:
-        """The message of what was not looked into, and what can be done about it."""
+    def cut_short(self, what: str, place: Place | None = None) -> Finding:
+        """What was not looked into, and what can be done about it: a remark, as nothing is known to be amiss."""
         why = f"took nearly {self.job.settings.timeout_s:g} s" if self.late else "too much work"
-        return f"{why}: {what}; split the file, or ask for fewer rules with `--select`"
+        message = f"{why}: {what}; split the file, or ask for fewer rules with `--select`"
+        return ANALYSIS_FAILED.at(self.file, message, place, "info")
 
     def _candidates(self, module: Module, reference: Module | None, open_programs: ExitStack) -> Iterator[Candidate]:
         """What each rule finds in the program, which ``open_programs`` closes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kernlint.errors import SourceError
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from kernlint.syntax.tree import Module
     from kernlint.verdict.candidate import Candidate
     from kernlint.workload import Span
-
-
-#: Files whose text is not their code.
-MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 
 
 def check_file(
@@ -73,6 +68,7 @@ class _Check(Asking):
         """Each finding with the source that it stands on."""
         from kernlint.lint.suppress import read_suppressions
         from kernlint.syntax.source import decode_source
+        from kernlint.syntax.task import is_page
 
         if not self.job.data.strip(b" \t\r\n\f\xef\xbb\xbf"):
             return
@@ -84,8 +80,7 @@ class _Check(Asking):
         except SourceError as error:
             yield self._failure(UNREADABLE, str(error)), ""
             return
-        # A page of documentation may show code with gaps in it.
-        severity = "info" if PurePath(self.file).suffix.lower() in MARKDOWN else None
+        severity = "info" if is_page(self.file) else None  # it may show code with gaps in it
         try:
             module, reference = self._parse(text)
         except SourceError as error:
@@ -114,10 +109,9 @@ class _Check(Asking):
         for found in self._kernel_findings(module, reference):
             yield from told(*found)
         if self.unfixed:
-            message = self.cut_short(f"not all fixes of {listed(self.unfixed)} were worked out")
-            yield self._finished(
-                ANALYSIS_FAILED.at(self.file, message, place_of(head_of(module))), head_of(module), module
-            )
+            head = head_of(module)
+            short = self.cut_short(f"not all fixes of {listed(self.unfixed)} were worked out", place_of(head))
+            yield self._finished(short, head, module)
         for finding, span in self._about(suppressions, module):
             yield self._finished(finding, span, module)
 

@@ -64,10 +64,15 @@ def read_task(source: SourceText, layout: bool = False) -> Task:
     return Task(parse_module(source.text, source.path, layout=layout), None, "", source.path)
 
 
+def is_page(path: str) -> bool:
+    """Whether the name of the file says that it is Markdown."""
+    return PurePath(path).suffix.lower() in _MARKDOWN_SUFFIXES
+
+
 def is_markdown(source: SourceText) -> bool:
     """Whether ``source`` is Markdown. Without a telling suffix it is when it has a fence and is not Python."""
     suffix = PurePath(source.path).suffix.lower()
-    if suffix in _MARKDOWN_SUFFIXES:
+    if is_page(source.path):
         return True
     if suffix and source.path != STDIN_NAME:
         return False

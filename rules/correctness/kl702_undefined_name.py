@@ -12,6 +12,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding, doubted
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.syntax.scopes import undefined_names
+from kernlint.syntax.task import is_page
 from kernlint.syntax.tree import Module
 
 #: How other linters are told that a name comes from elsewhere.
@@ -80,7 +81,8 @@ class UndefinedName(Rule):
             fragment = doubted(
                 module.once(_is_fragment), "the file imports nothing and nothing imports it: it is read as text"
             )
-            yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment)
+            page = doubted(is_page(module.path), "a page of documentation may show code in parts")
+            yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment + page)
 
 
 def _is_fragment(module: Module) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import libcst as cst
 
-from kernlint.rules.finding import Change, Context
+from kernlint.rules.finding import Change, Context, Finding
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.refusals import RefusalRule
 from kernlint.syntax.names import bound_by
@@ -66,6 +67,14 @@ class PlainGlobalInKernel(RefusalRule):
     good = bad.replace("SCALE: tl.constexpr = 2.0", "SCALE = tl.constexpr(2.0)")
     example = "SCALE = 2.0"
     use_instead = "SCALE = tl.constexpr(2.0)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        """Each variable where a kernel first reads it: it is mended once, where it is defined."""
+        told = set()
+        for finding in super().check(context):
+            if (finding.kernel, finding.message) not in told:
+                told.add((finding.kernel, finding.message))
+                yield finding
 
     def change_of(self, launch: Launch, fault: Fault, context: Context) -> Change | None:
         change, lines = super().change_of(launch, fault, context), host_reads(context.program.kernel, fault.name)

@@ -9,13 +9,15 @@ from kernlint.interpret.edits import Edits
 from kernlint.operators.product_tiles import priced_depth
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, doubted, tensor_name
 from kernlint.rules.proofs.counterparts import find_dot
 from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor, wants_k_major
 from kernlint.workload import Cast, Dot, Dtype, Launch, Operand, Span
 
 #: Predicted gain of a deeper tile over the narrow one alone below which it is not worth another change.
 _DEEPER = 1.1
+#: Rows (and columns) of a tile on the tensor cores: of fewer products the operands' bytes take longer than any unit's arithmetic.
+_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,10 @@ def upcast_finding(
         tuple(evidence),
         Change(variant, bottleneck, " and ".join(methods) + ".", " ".join(steps + plans)),
         kernel=kernel,
+        doubts=doubted(
+            min(dot.m, dot.n) < _ROWS and context.gpu_us(context.variant) is None,
+            "an operand is used for few rows or columns, so that loading it takes the time",
+        ),
     )
 
 

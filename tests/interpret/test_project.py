@@ -232,6 +232,19 @@ def test_a_lonely_file_has_no_project(tmp_path):
     assert project_root(str(tmp_path / "none.py")) is None
 
 
+def test_a_copy_of_a_project_is_one_without_its_history(tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    (copy / "kernels").mkdir(parents=True)
+    path = copy / "kernels" / "scaling.py"
+    path.write_text(KERNEL)
+    for name in ("README.md", "kernels/README.md"):
+        (copy / name).write_text("Kernels.\n")
+    assert project_root(str(path)) == copy
+    (tmp_path / ".gitignore").write_text("*\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert project_root(str(path)) == copy, "what stands at home belongs to no project"
+
+
 def test_kernel_and_launcher_in_two_modules_are_one_program(project):
     write(project, "pkg/kernels.py", KERNEL)
     write(project, "pkg/launch.py", "import torch, triton\nfrom .kernels import scale_kernel\n" + WRAPPER)

@@ -127,6 +127,26 @@ def test_what_a_module_imports_of_its_project(tmp_path: Path, helpers: str, fore
     assert not other_vendor(parse_module(guarded, path))
 
 
+@pytest.mark.parametrize(
+    ("files", "own"),
+    [
+        pytest.param({"triton.py": "def jit(function): return function\n"}, True, id="stand-in"),
+        pytest.param(
+            {"triton/__init__.py": "from .j import jit\n", "triton/j.py": "class jit: pass\n"}, True, id="fork"
+        ),
+        pytest.param({"triton.py": "import triton\n@triton.jit\ndef k(x): 0\n"}, False, id="kernels"),
+        pytest.param({"triton.py": "from triton import jit\n@jit\ndef k(x): 0\n"}, False, id="kernels, by name"),
+        pytest.param({"triton/__init__.py": "from .add import add\n"}, False, id="package of kernels"),
+        pytest.param({"ops/triton.py": "def jit(function): return function\n"}, False, id="elsewhere"),
+    ],
+)
+def test_a_module_of_the_project_in_the_place_of_triton(tmp_path: Path, files: dict[str, str], own: bool) -> None:
+    for name, text in {**files, "add.py": "import triton\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert bool(other_vendor(parse_module("import triton\n", str(tmp_path / "add.py")))) is own
+
+
 def test_what_is_asked_about_is_the_text_and_not_the_file(tmp_path: Path) -> None:
     (tmp_path / "device.py").write_text("import torch_npu\n")
     path = tmp_path / "kernels.py"

@@ -116,7 +116,7 @@ def test_a_crashing_rule_is_one_diagnostic_and_the_others_go_on(monkeypatch):
 
     monkeypatch.setattr(type(find_rule("KL102")), "check", crash)
     crashed, found = check(KERNEL, codes=frozenset({"KL101", "KL102", "KL902"}))
-    assert (crashed.code, found.code) == ("KL902", "KL101")
+    assert (crashed.code, crashed.severity, found.code) == ("KL902", "warning", "KL101")
     assert crashed.message == "KL102: internal error, please report it: ValueError: two lines"
 
 
@@ -264,6 +264,7 @@ def test_what_was_found_before_the_time_was_nearly_over_is_kept(monkeypatch):
     (late,) = [f for f in found if f.code == "KL902"]
     advice = " other rules may find more; split the file, or ask for fewer rules with `--select`"
     assert late.message.startswith("took nearly 100 s: ") and late.message.endswith(advice)
+    assert late.severity == "info", "nothing is known to be amiss"
     assert "KL911" not in {f.code for f in found}  # the rule may not have been asked
 
 

@@ -45,7 +45,7 @@ def argument(h: HostState, name: str, annotation: cst.BaseExpression | None, int
     nothing."""
     kind = _plain(annotation) if annotation is not None else None
     last = (dotted_name(kind) or "").split(".")[-1] if kind is not None else ""
-    if last == "int" or (not last and integer):
+    if last == "int" or (integer and (not last or dt.find(last) is not None)):  # `torch.int32` says it of either
         return h.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
     if last == "float":
         return OpenFloat(name)
