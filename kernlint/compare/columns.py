@@ -267,7 +267,9 @@ def converted(column: Column, integer: bool, boolean: bool) -> Column:
     """To integers towards zero, or to truth; floats are left alone."""
     if boolean:
         return mapped(bool, column)
-    return mapped(_truncated, column) if integer else column
+    if not integer or {*map(type, column if type(column) is list else (column,))} == {int}:
+        return column
+    return mapped(_truncated, column)
 
 
 def _truncated(x: Any) -> Any:

@@ -68,11 +68,10 @@ class Lanes:
         if value.op in ("phi", "exit"):
             return self._carried(value, points)
         loops = self.reading.loops[value.id]
-        key: Any = value.id, points
-        if loops:
-            if not self.rounds.keys() >= set(loops):
-                raise NotCompared("a value of a loop that is over")
-            key = (*key, *[self.rounds[loop] for loop in loops])
+        try:
+            key = (value.id, points, *[self.rounds[loop] for loop in loops])
+        except KeyError:
+            raise NotCompared("a value of a loop that is over") from None
         if key in self._known:
             return self._known[key]
         self.effort.spend(_OF_A_VALUE)

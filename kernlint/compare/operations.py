@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 SCANS = frozenset({"cumsum", "cumprod"})
 
+#: What columns of numbers are.
+_NUMBERS = frozenset({int, float, bool, list})
+
 
 def applied(lanes: Lanes, value: Value, points: Points) -> Any:
     """What ``value`` is at ``points``: a column, or a pointer."""
@@ -39,10 +42,11 @@ def applied(lanes: Lanes, value: Value, points: Points) -> Any:
         raise NotCompared(f"`{value.op}`")
     roles = value.roles or ("",) * len(value.operands)
     operands = [lanes.operand(one, points) for one, role in zip(lanes.given(value), roles) if role not in MANNERS]
-    if any(isinstance(one, Pointer) for one in operands):
-        return _moved(value.op, operands)
-    if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
-        raise NotCompared(f"`{value.op}`")
+    if not _NUMBERS.issuperset(map(type, operands)):
+        if any(isinstance(one, Pointer) for one in operands):
+            return _moved(value.op, operands)
+        if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
+            raise NotCompared(f"`{value.op}`")
     try:
         return held(mapped(function, *operands), value.dtype)
     except TypeError:

@@ -20,12 +20,17 @@ def solutions(expr: Expr, target: int, box: Box, effort: Effort, most: int) -> l
     free = {atom: span for atom, span in box.items() if atom not in used}
     open_atoms = [atom for atom in box if atom in used]
     made_of = {atom: {one for one in used if isinstance(one, Opaque) and _holds(one, atom)} for atom in open_atoms}
-    # Boxes with what is known to lie in them: half of one has that of the whole but for what the halved atom is part of.
-    left: list[dict[Atom, Range]] = [{atom: box[atom] for atom in open_atoms}]
+    # Boxes with what is known to lie in them: half of one has that of the whole but for what the halved atom is part of, and its
+    # terms reach as far but for those.
+    left: list[tuple[dict[Atom, Range], list[Range], Atom | None]] = [
+        ({atom: box[atom] for atom in open_atoms}, [], None)
+    ]
     while left:
-        one = left.pop()
+        one, before, halved = left.pop()
         effort.spend(_OF_A_BOX)
-        reached = [reach(term, one) for term in terms]
+        reached = [
+            before[i] if before and halved not in term.atoms else reach(term, one) for i, term in enumerate(terms)
+        ]
         if not sum(low for low, _ in reached) <= target <= sum(high for _, high in reached):
             continue
         widest = _widest(terms, reached, {atom: one[atom] for atom in open_atoms})
@@ -37,8 +42,8 @@ def solutions(expr: Expr, target: int, box: Box, effort: Effort, most: int) -> l
         first, last = one[widest]
         middle = (first + last) // 2
         kept = {atom: span for atom, span in one.items() if atom not in made_of[widest]}
-        left.append({**kept, widest: (first, middle)})
-        left.append({**kept, widest: (middle + 1, last)})
+        left.append(({**kept, widest: (first, middle)}, reached, widest))
+        left.append(({**kept, widest: (middle + 1, last)}, reached, widest))
     for atom, (first, last) in free.items():
         if (last - first + 1) * len(found) > most:
             raise NotCompared("many programs write one element")

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ class Device:
         """True for a device with timings of its own; every other one is scaled from the first of them."""
         return self.id == MEASURED_DEVICE or bool(self.factors)
 
-    @property
+    @cached_property
     def sm(self) -> tuple[int, int] | None:
         """CUDA compute capability (major, minor); None for other vendors."""
         if self.compute_capability is None:

@@ -19,7 +19,7 @@ from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dot_lowering import fed_class
 from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time, is_chained
-from kernlint.cost.evaluate import evaluator, origin
+from kernlint.cost.evaluate import Columns, origin
 from kernlint.cost.gathers import gather_us, gathered_cycles
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.programs.constants import constants as program_constants
@@ -28,7 +28,6 @@ from kernlint.cost.programs.scale import widen
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic, Traffic
-from kernlint.cost.traffic.probe import put
 from kernlint.records import dataclass
 from kernlint.workload import (
     Branch,
@@ -429,8 +428,8 @@ def _order(launch: Launch, dot: Dot, moved: Traffic) -> tuple[int, int, bool, bo
     if programs < 16:
         return grid_m, grid_n, False, False
     count = min(_WAVE_SAMPLE, programs)
-    rows = _distinct(a.access.offset, launch, count)
-    columns = _distinct(b.access.offset, launch, count)
+    first = _first_programs(launch, count)
+    rows, columns = (len(set(first.values(offset) or ())) for offset in (a.access.offset, b.access.offset))
     mixed = any(_mixes(access.access.offset) for access in (a, b))
     grouped = mixed and min(rows, columns) >= _GROUP_SIDE and rows * columns <= 2 * count
     return grid_m, grid_n, grouped, rows > columns and not grouped
@@ -457,18 +456,12 @@ def _mixes(offset: Expr | None) -> bool:
     )
 
 
-def _distinct(offset: Expr, launch: Launch, count: int) -> int:
-    """Distinct values of the tile's first address among the first ``count`` programs."""
-    value_at, point = evaluator(offset), origin()
-    extents = [max(1, extent) if (extent := concrete(size)) is not None else 1 for size in launch.grid]
-    values: set[float] = set()
-    for index in range(count):
-        rest = index
-        for axis, extent in enumerate(extents):
-            put(point, ProgramId(axis), float(rest % extent))
-            rest //= extent
-        value = value_at(point)
-        if value is None:
-            return 0
-        values.add(value)
-    return len(values)
+def _first_programs(launch: Launch, count: int) -> Columns:
+    """The first lanes of the first ``count`` programs."""
+    programs: dict[int, list[float]] = {}
+    before = 1
+    for axis, size in enumerate(launch.grid[:3]):
+        extent = max(1, concrete(size) or 1)
+        programs[axis] = [float(index // before % extent) for index in range(count)]
+        before *= extent
+    return Columns(programs, origin(), count)

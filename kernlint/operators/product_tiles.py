@@ -207,9 +207,8 @@ def _priced_tiles(
         return base.then(tile_edits(launch, names, tile))
 
     def us(tile: Tile) -> float | None:
-        time = context.gpu_us(variant(tile))
         fits = all(suits(context, counterpart(context, variant(tile), one), one, same) for one, same in dots)
-        return time if fits else None
+        return context.gpu_us(variant(tile)) if fits else None
 
     foreseen = _foreseen(context, base, launch)
     return {tile: (time, variant(tile)) for tile, time in searched_tiles(us, dot, names, num_stages, foreseen).items()}

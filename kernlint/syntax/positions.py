@@ -40,6 +40,10 @@ class Positions:
     def of(self, node: cst.CSTNode) -> tuple[int, int, int, int] | None:
         """First line and column, and last line and column behind the end, of ``node``, all from 1; None where it has no
         counterpart in Python's tree."""
+        ends = _ends(node)
+        if ends is not None:
+            first, last = map(self.of, ends)
+            return None if first is None or last is None else (*first[:2], *last[2:])
         other = self._counterparts.get(id(node))
         if other is None:
             return None
@@ -71,3 +75,12 @@ class Positions:
         return (
             offset if text.isascii() else len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "replace"))
         )
+
+
+def _ends(node: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode] | None:
+    """The nodes that ``node``, which has no counterpart, begins and ends with, where these tell where it stands."""
+    if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+        return node.body[0], node.body[-1]
+    if isinstance(node, cst.Param) and node.star == "":  # its annotation and default are not counted in
+        return node.name, node.name
+    return None

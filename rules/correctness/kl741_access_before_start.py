@@ -120,7 +120,7 @@ def _reached(
     first: tuple[Mapping[Atom, int], int, Point] | None = None
     assert site.access.offset is not None
     for sizes in samples(workload, open_symbols(launch, site), launch):
-        found = Space(launch, site, sizes).smallest(site.access.offset)
+        found = Space(launch, site, sizes).smallest(site.access.offset, enough=-start)
         if found is None:
             continue
         value, point = found

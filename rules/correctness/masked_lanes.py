@@ -64,7 +64,7 @@ def _leaves_out(workload: Workload, launch: Launch, site: Site, reduce: Reduce, 
         if not space.known:
             return False
         for left, right in pad.bounds:
-            beyond = space.largest(left - right)
+            beyond = space.largest(left - right, enough=-1)
             if beyond is not None and beyond[0] >= 0:
                 return not symbols
     return None

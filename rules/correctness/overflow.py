@@ -95,7 +95,7 @@ def _judged(workload: Workload, launch: Launch, narrow: Narrow, site: Site) -> O
     if kind != LOADED and not open_symbols(launch, site, narrow.value):
         if launch.kernel.assumed:
             return None
-        found = Space(launch, site, {}).largest(narrow.value)
+        found = Space(launch, site, {}).largest(narrow.value, enough=LIMIT - 1)
         if found is not None and found[0] >= LIMIT and narrow.known:
             return Overflow(launch, narrow, kind, found[0], found[1])
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from math import gcd
+from math import floor, gcd
 
 from kernlint.records import dataclass
 from kernlint.rules.finding import Evidence
@@ -116,7 +116,8 @@ def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int,
     first: Overrun | None = None
     for sizes in samples(workload, symbols, launch):
         lasts = [end.evaluate(sizes) for end in ends if end is not None]
-        found = Space(launch, site, sizes).largest(access.offset)
+        enough = max((floor(last) for last in lasts if last is not None), default=None)
+        found = Space(launch, site, sizes).largest(access.offset, enough)
         if found is None:
             continue
         if any(last is None or found[0] <= last for last in lasts):

@@ -8,6 +8,7 @@ condition that was followed, so that a finding can name it. Where no witness is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cached_property
@@ -18,6 +19,7 @@ from kernlint.records import dataclass
 from kernlint.workload import Branch, Kernel, Launch, Loop, Node, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
 from kernlint.workload.kernel import ANY_TENSOR, Access, Atomic, Bounds, Load, Store
+from kernlint.workload.ranges import Unbounded, bounds
 
 #: How often a point is moved to mend a violated condition before it is given up.
 _REPAIRS = 12
@@ -166,14 +168,18 @@ class Space:
         number = self._with_sizes(expr).evaluate(point)
         return None if number is None else int(number)
 
-    def largest(self, expr: Expr) -> tuple[int, Point] | None:
-        """The largest value of ``expr`` found at an allowed point; None where there is none or it cannot be computed."""
+    def largest(self, expr: Expr, enough: int | None = None) -> tuple[int, Point] | None:
+        """The largest value of ``expr`` found at an allowed point; None where there is none or it cannot be computed. Where none
+        can be above ``enough``, the first one found."""
         if not self.known:
             return None
         target = self._with_sizes(expr)
         atoms = set(target.atoms()).union(*(bound.expr.atoms() for bound in self.bounds))
+        top = self._top(target)
         best: tuple[int, Point] | None = None
         for start in self._starts(target, atoms):
+            if best is not None and top <= (best[0] if enough is None else max(best[0], enough)):
+                break
             point = self._repaired(start)
             if point is None:
                 continue
@@ -182,9 +188,16 @@ class Space:
                 best = (int(value), point)
         return best
 
-    def smallest(self, expr: Expr) -> tuple[int, Point] | None:
-        found = self.largest(-expr)
+    def smallest(self, expr: Expr, enough: int | None = None) -> tuple[int, Point] | None:
+        found = self.largest(-expr, None if enough is None else -enough)
         return None if found is None else (-found[0], found[1])
+
+    def _top(self, target: Expr) -> float:
+        """What ``target`` is at most, whatever the bounds leave of the ranges."""
+        try:
+            return bounds(target, self.ranges)[1]
+        except Unbounded:
+            return math.inf
 
     def _starts(self, target: Expr, atoms: set[Atom]) -> Iterator[Point]:
         """Points to begin at: the corner that makes ``target`` largest as far as it is linear, then other corners."""

@@ -7,6 +7,7 @@ import pytest
 from kernlint.rules.proofs.iteration_domain import Site, Space, agrees, samples, sites, told
 from kernlint.workload import Expr, Kernel, Lane, Launch, Load, Loop, LoopIndex, ProgramId, Span, Symbol, Workload
 from kernlint.workload import dtype as dt
+from kernlint.workload.expr import floordiv, mod, opaque
 
 AT = Span("x.py", 1, 1, 1, 1)
 PID, LANE, ITER = Expr.atom(ProgramId(0)), Expr.atom(Lane(0)), Expr.atom(LoopIndex(1))
@@ -82,6 +83,31 @@ def test_witness_is_allowed():
     value, point = space.largest(offset)
     assert space.allowed(point) and space.value(offset, point) == value == 49
     assert told(point) == "program 3, lane 1"
+
+
+def test_enough_is_enough_only_where_nothing_is_above_it():
+    offset, mask = PID * 16 + LANE, ((PID * 16 + LANE, Expr.constant(50)),)
+    space = Space(launch(), Site(load(offset, mask), ()), {})
+    # The mask is not asked: 63 is what the ranges leave.
+    assert space.largest(offset, enough=62)[0] == space.largest(offset)[0] == 49
+    value, point = space.largest(offset, enough=63)
+    assert value <= 49 and space.allowed(point)
+    assert space.smallest(offset - 3, enough=-2)[0] == -3
+    assert space.smallest(offset - 3, enough=-3)[0] >= -3
+
+
+def test_enough_makes_no_point_where_none_is_allowed():
+    space = Space(launch(), Site(load(LANE, ((LANE, Expr.constant(0)),)), ()), {})
+    assert space.largest(LANE, enough=1000) is None
+
+
+def test_what_is_not_bounded_is_looked_for_everywhere():
+    loaded = opaque("load", PID, key=1)
+    space = Space(launch(), Site(load(LANE), ()), {})
+    assert space.largest(LANE + loaded, enough=1000) is None
+    quotient = floordiv(PID * 16 + LANE, 5)
+    assert space.largest(quotient)[0] == 12 and space.smallest(mod(LANE, 7))[0] == 0
+    assert space.largest(opaque("xor", PID, Expr.constant(2)), enough=10)[0] == 2  # of which no range is known: all corners
 
 
 def test_samples_respect_what_the_program_checks():

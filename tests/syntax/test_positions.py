@@ -32,6 +32,8 @@ SOURCES = {
     "not ascii": "äö = 'ü' + f(x) # ß\n名 = äö + g(äö)\n",
     "line ends": "x = 1\r\ny = (2,\r\n     3)\rz = f(\n  4)\n",
     "continued": "x = 1 + \\\n    f(2)\ndef \\\n  f(): pass\n",
+    "lines": "(a)\nx = 1; y = (2);\nif a: b; (c) # d\nz = (\n  1\n) ; w\n",
+    "parameters": "def f(a, b : int, c=(1), d: (T) = g(2), *e: int, k=1, **kw): ...\nx = lambda a, b=1, *c: a\n",
     "tabs": "if a:\n\tb = f(1,\n\t\t2)\n",
 }
 
@@ -60,6 +62,17 @@ def test_of_every_kind_of_node(text: str) -> None:
 def test_of_real_code() -> None:
     for path in [*ROOT.glob("kernlint/interpret/host/*.py"), *ROOT.glob("fixtures/**/*.py")][::7]:
         assert _compare(path.read_text("utf-8")) > 10
+
+
+def test_lines_of_statements_have_a_quick_position() -> None:
+    module = parse_module(SOURCES["lines"], "a.py")
+    lines = [*module.of(cst.SimpleStatementLine), *module.of(cst.SimpleStatementSuite)]
+    assert len(lines) == 4 and all(module._near_span(line) is not None for line in lines)
+
+
+def test_parameters_have_a_quick_position() -> None:
+    module = parse_module("def f(a, b: int, c=1, d: T = g(2)): pass\n", "a.py")
+    assert all(module._near_span(parameter) is not None for parameter in module.of(cst.Param))
 
 
 def test_a_tree_of_another_source_has_no_quick_positions() -> None:
