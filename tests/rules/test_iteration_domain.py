@@ -107,7 +107,9 @@ def test_what_is_not_bounded_is_looked_for_everywhere():
     assert space.largest(LANE + loaded, enough=1000) is None
     quotient = floordiv(PID * 16 + LANE, 5)
     assert space.largest(quotient)[0] == 12 and space.smallest(mod(LANE, 7))[0] == 0
-    assert space.largest(opaque("xor", PID, Expr.constant(2)), enough=10)[0] == 2  # of which no range is known: all corners
+    assert (
+        space.largest(opaque("xor", PID, Expr.constant(2)), enough=10)[0] == 2
+    )  # of which no range is known: all corners
 
 
 def test_samples_respect_what_the_program_checks():
