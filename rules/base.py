@@ -14,24 +14,15 @@ if TYPE_CHECKING:
     from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding
     from kernlint.workload import Span, Workload
 
-#: Category to the hundred that its codes begin with.
-CODE_BANDS = {
-    "precision": 1,
-    "tiling": 2,
-    "memory": 3,
-    "fusion": 4,
-    "algorithm": 5,
-    "launch": 6,
-    "correctness": 7,
-    "portability": 8,
-}
+#: What the hundreds of codes stand for, from KL101 on; each has a folder.
+CATEGORIES = ("precision", "tiling", "memory", "fusion", "algorithm", "launch", "correctness", "portability")
 
 #: What a rule of these categories finds is wrong whatever its change would gain.
 NOT_ABOUT_SPEED = frozenset({"correctness", "portability"})
 
 SEVERITIES = ("error", "warning", "info")
 
-#: What is said of the fix of a rule whose ``operator`` is "generate".
+#: What is said of the fix of a rule whose ``operator`` is "generate", unless it says more.
 WRITTEN_ANEW = """
     Unsafe: kernels are written anew, from the reference or from what the program computes; sums are taken in another order, and fp32 is
     kept where a tensor in memory was rounded. `kernlint verify` proves it.
@@ -42,9 +33,21 @@ _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
 _IMPORTED = re.compile(r"\b(torch|triton|tl)\.")
 _IMPORTING = re.compile(r"^ *import (torch|triton)\b", re.MULTILINE)
 
-_CODE = re.compile(r"KL([1-8])\d\d")
+_CODE = re.compile(r"KL[1-8]\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_REQUIRED_TEXTS = ("summary", "what_it_does", "why", "when_not", "fix_safety", "evidence", "bad", "good")
+_REQUIRED_TEXTS = (
+    "code",
+    "name",
+    "severity",
+    "summary",
+    "what_it_does",
+    "why",
+    "when_not",
+    "fix_safety",
+    "evidence",
+    "bad",
+    "good",
+)
 
 
 @dataclass(frozen=True)
@@ -66,18 +69,19 @@ MIN_GAIN = Option(
 class Rule(ABC):
     """One anti-pattern. Subclasses set the class attributes below; a wrong or missing one fails at import.
 
-    ``name`` says the bad pattern, not the remedy. ``severity`` is that of a finding proven from values; ``default`` is
-    whether the rule runs unless it is asked not to. ``tuning`` marks a choice whose best value depends on everything
-    else in the kernel (a tile), so that it is made last. The texts are Markdown without headings, indented as source or
-    not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does not; both run as tests. The
-    imports of torch, triton and tl that they begin with need not be written.
+    ``name`` says the bad pattern, not the remedy; the hundred of the ``code`` stands for the category. ``severity`` is that of a
+    finding proven from values; ``default`` is whether the rule runs unless it is asked not to. ``tuning`` marks a choice whose
+    best value depends on everything else in the kernel (a tile), so that it is made last. The texts are Markdown without
+    headings, indented as source or not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does
+    not; both run as tests. The imports of torch, triton and tl that they begin with need not be written.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
-    category: ClassVar[str]
     severity: ClassVar[str]
     summary: ClassVar[str]
+    #: Given by the code.
+    category: ClassVar[str]
     #: What a verdict names as the category of what holds the call up; the rule's own where empty.
     bottleneck: ClassVar[str] = ""
     default: ClassVar[bool] = True
@@ -119,7 +123,10 @@ class Rule(ABC):
     def __init_subclass__(cls, abstract: bool = False, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if not abstract:
+            if cls.operator == "generate" and not hasattr(cls, "fix_safety"):
+                cls.fix_safety = WRITTEN_ANEW
             _validate(cls)
+            cls.category = CATEGORIES[int(cls.code[2]) - 1]
             cls.bad, cls.good = map(_with_imports, (cls.bad, cls.good))
 
     @property
@@ -193,13 +200,9 @@ def _validate(rule: type[Rule]) -> None:
         if not holds:
             raise TypeError(f"rule {rule.__module__}.{rule.__qualname__}: {what}")
 
-    for attribute in ("code", "name", "category", "severity", *_REQUIRED_TEXTS):
+    for attribute in _REQUIRED_TEXTS:
         value = getattr(rule, attribute, None)
         demand(isinstance(value, str) and value.strip(), f"`{attribute}` must be a text")
-    code = _CODE.fullmatch(rule.code)
-    demand(code, f"{rule.code!r} is not a code such as KL101")
+    demand(_CODE.fullmatch(rule.code), f"{rule.code!r} is not a code such as KL101 (to KL{len(CATEGORIES)}99)")
     demand(_NAME.fullmatch(rule.name), f"{rule.name!r} is not a kebab-case name")
-    demand(rule.category in CODE_BANDS, f"{rule.category!r} is not a category")
-    band = CODE_BANDS[rule.category]
-    demand(code and int(code[1]) == band, f"codes of category {rule.category} are KL{band}01 to KL{band}99")
     demand(rule.severity in SEVERITIES, f"{rule.severity!r} is not a severity")

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint.errors import UsageError
-from kernlint.rules.base import CODE_BANDS, Rule
+from kernlint.rules.base import CATEGORIES, Rule
 
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -19,7 +19,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule, ...]:
     """One instance of every rule, by code. Raises ``TypeError`` where two share a code or a name."""
-    found = [rule() for category in CODE_BANDS for module in _modules(category) for rule in rules_in(module)]
+    found = [rule() for category in CATEGORIES for module in _modules(category) for rule in rules_in(module)]
     found.sort(key=lambda rule: rule.code)
     seen: dict[str, Rule] = {}
     for rule in found:

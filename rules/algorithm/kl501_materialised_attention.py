@@ -1,12 +1,10 @@
-"""KL501."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.attention import Attention, materialised_attention, supported
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import Launch, Step
@@ -15,7 +13,6 @@ from kernlint.workload import Launch, Step
 class MaterialisedAttention(Rule):
     code = "KL501"
     name = "materialised-attention"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     summary = "attention writes its scores and probabilities to memory between the two products"
@@ -33,7 +30,6 @@ class MaterialisedAttention(Rule):
         The probabilities are needed elsewhere (attention maps, a backward pass that re-reads them). Very short sequences,
         whose scores stay in L2: the estimate decides. Head dimensions above 256.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 24 heads of 1536 x 64 in fp16: 84.2 us for the scores in fp32 and 50.6 us for the product with the values, the
         softmax apart; one flash kernel with tile 128x64 takes 50.5 us (`calibration/facts/h100-micro-2.csv`). Pattern row

@@ -1,5 +1,3 @@
-"""KL502."""
-
 from __future__ import annotations
 
 import math
@@ -8,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.convolution import Convolution, convolution
 from kernlint.rules.algorithm.outer_product import OuterProduct, outer_products
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.sums_of_products import Contraction, contractions, product
@@ -25,7 +23,6 @@ _DEPTH_BYTES = 128
 class BroadcastMultiplySumMatmul(Rule):
     code = "KL502"
     name = "broadcast-multiply-sum-matmul"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     summary = "a matrix product is written as a broadcast multiply and tl.sum instead of tl.dot"
@@ -42,7 +39,6 @@ class BroadcastMultiplySumMatmul(Rule):
         depth values, and then added up. `tl.dot` does the same sum on tensor cores and holds only the operands and the result.
         """
     when_not = "One of the two remaining axes is 1, or so short that tensor cores would be mostly padding: a matrix-vector product."
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, M=64, N=3072, K=768 in fp16: 6.3 us with a 32x32x32 broadcast product, 18.0 us with 16x16x16 and 12.6 us with 16x16x32
         (`calibration/facts/h100-micro-2.csv`); the same products as `tl.dot` are in `h100-gemm.csv`. Pattern row PERF-071.

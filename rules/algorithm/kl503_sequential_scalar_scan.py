@@ -1,5 +1,3 @@
-"""KL503."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -68,7 +66,6 @@ class ScalarScan:
 class SequentialScalarScan(Rule):
     code = "KL503"
     name = "sequential-scalar-scan"
-    category = "algorithm"
     severity = "warning"
     summary = "a running sum or recurrence is computed one element per loop iteration"
     what_it_does = """

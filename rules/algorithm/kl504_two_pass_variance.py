@@ -1,5 +1,3 @@
-"""KL504."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -7,7 +5,7 @@ from collections.abc import Iterable
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.earlier_statistics import MomentsAbout, moments_about
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed, step_name
 from kernlint.rules.proofs.pricing import causes_at
@@ -20,7 +18,6 @@ from kernlint.workload import (
 class TwoPassVariance(Rule):
     code = "KL504"
     name = "two-pass-variance"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     silent_if_open = True
@@ -39,7 +36,6 @@ class TwoPassVariance(Rule):
         Rows that one tile holds: load them once and keep them. Plain sums of squares lose digits where the mean is large
         against the spread; Welford's update does not.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 64 rows of 131,072 fp32 in blocks of 1024: 19.5 us with one pass, 47.8 us with two, 4096-element blocks 24.3 and
         26.8 us (`calibration/facts/h100-micro.csv`, row_loop). Pattern row PERF-070.

@@ -1,5 +1,3 @@
-"""KL505."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -8,7 +6,7 @@ from kernlint.headroom.causes import Cause
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.row_sweeps import Sweep, sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.whole_tiles import whole_tiles
@@ -62,7 +60,6 @@ class RowPasses:
 class RepeatedRowPass(Rule):
     code = "KL505"
     name = "repeated-row-pass"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     summary = "a row that would fit on chip is read from memory in several loops"
@@ -75,7 +72,6 @@ class RepeatedRowPass(Rule):
         serves the maximum, the sums and the normalised output alike.
         """
     when_not = "Longer rows. Rows whose length varies so much between calls that one tile size cannot serve them."
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 5000 rows of 1500 fp32 in blocks of 1024: 6.3 us with one pass, 11.6 us with two (`calibration/facts/h100-micro-2.csv`,
         row_loop_masked). Pattern row PERF-040.

@@ -1,12 +1,10 @@
-"""KL506."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.convolution import Convolution, convolution
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import concrete
@@ -15,7 +13,6 @@ from kernlint.workload import concrete
 class DirectConvolutionLoops(Rule):
     code = "KL506"
     name = "direct-convolution"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     summary = "a convolution does one multiply-add per loaded value, without tensor cores"
@@ -30,7 +27,6 @@ class DirectConvolutionLoops(Rule):
         output channels at once.
         """
     when_not = "Depthwise and grouped convolutions, whose channels share no input. Fewer than four output channels."
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, fp16, batch 8, 32 to 32 channels, 56 x 56, 3 x 3: 97.9 us directly in blocks of 256 pixels, 17.8 us as an implicit GEMM
         with tile 64x32x32 (`calibration/facts/h100-micro-2.csv`, direct_conv and implicit_gemm_conv). Pattern row PERF-073.

@@ -1,5 +1,3 @@
-"""KL507."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +17,6 @@ _TILES = ((64, 64, 64, 4), (128, 64, 64, 4), (128, 128, 64, 8))
 class TimeStepLoop(Rule):
     code = "KL507"
     name = "time-step-loop"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     summary = "a Python loop over time steps launches a recurrent product per step"

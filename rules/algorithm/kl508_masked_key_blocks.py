@@ -1,5 +1,3 @@
-"""KL508."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -7,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.kernels import IDLE
 from kernlint.records import dataclass
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import Atomic, Compute, Dot, Expr, Lane, Launch, Loop, LoopIndex, ProgramId, Size, Store
@@ -17,7 +15,6 @@ from kernlint.workload.expr import ceildiv, concrete
 class MaskedKeyBlocks(Rule):
     code = "KL508"
     name = "masked-key-blocks"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     bare = True
@@ -35,7 +32,6 @@ class MaskedKeyBlocks(Rule):
         The mask has an offset that the source leaves open (chunked prefill), or the loop also adds something that is not masked:
         then the rule is silent. Sequences of one query tile have no empty blocks.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         Half of the tiles of a square causal score matrix are empty: the work to save follows from the shape; the cost model
         prices it with the trip counts of all programs. Pattern row PERF-068.

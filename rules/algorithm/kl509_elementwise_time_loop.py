@@ -1,5 +1,3 @@
-"""KL509."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -9,7 +7,7 @@ import libcst as cst
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, read_state_loop
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.pricing import causes_at
@@ -21,7 +19,6 @@ from kernlint.workload import Repeat, concrete
 class ElementwiseTimeLoop(Rule):
     code = "KL509"
     name = "elementwise-time-loop"
-    category = "algorithm"
     bottleneck = "launch"
     operator = "generate"
     severity = "warning"
@@ -43,7 +40,6 @@ class ElementwiseTimeLoop(Rule):
         write, such as the neighbours of its block: then programs would have to wait for each other. Steps that only add a
         term to the state (KL601).
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         The launches are priced by what an H100 takes for them (`calibration/facts/h100-overheads.json`); a launch does nothing
         else for the first microseconds. Pattern row PERF-069.

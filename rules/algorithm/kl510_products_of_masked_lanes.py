@@ -1,5 +1,3 @@
-"""KL510."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.workload import Launch, Loop
 class ProductsOfMaskedLanes(Rule):
     code = "KL510"
     name = "products-of-masked-lanes"
-    category = "algorithm"
     severity = "warning"
     bare = True
     summary = "a loop multiplies tiles whose rows are masked out unless an index is a multiple of a stride"

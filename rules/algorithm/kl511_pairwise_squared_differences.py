@@ -1,5 +1,3 @@
-"""KL511."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ from kernlint.workload import dtype as dt
 class PairwiseSquaredDifferences(Rule):
     code = "KL511"
     name = "pairwise-squared-differences"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     summary = "squared distances of rows to rows are formed by subtracting element by element instead of from norms and tl.dot"

@@ -1,5 +1,3 @@
-"""KL512."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ from kernlint.workload import Launch
 class OneHotProductRule(Rule):
     code = "KL512"
     name = "one-hot-product"
-    category = "algorithm"
     operator = "generate"
     severity = "warning"
     silent_if_open = True

@@ -1,5 +1,3 @@
-"""KL701."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class UnknownTritonName(RefusalRule):
     code = "KL701"
     name = "unknown-triton-name"
-    category = "correctness"
     severity = "error"
     summary = "a name that no release of Triton has"
     kinds = frozenset(["missing-name"])

@@ -1,5 +1,3 @@
-"""KL702."""
-
 from __future__ import annotations
 
 import re
@@ -24,7 +22,6 @@ _MEANT = re.compile(
 class UndefinedName(Rule):
     code = "KL702"
     name = "undefined-name"
-    category = "correctness"
     severity = "error"
     lexical = True
     summary = "a kernel or the code around it uses a name that nothing defines"

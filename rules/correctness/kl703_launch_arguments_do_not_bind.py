@@ -1,5 +1,3 @@
-"""KL703."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class LaunchArgumentsDoNotBind(RefusalRule):
     code = "KL703"
     name = "launch-arguments-do-not-bind"
-    category = "correctness"
     severity = "error"
     summary = "a launch gives an argument twice, forgets one, or names one that the kernel does not have"
     kinds = frozenset(["launch-duplicate", "launch-missing", "launch-unexpected"])

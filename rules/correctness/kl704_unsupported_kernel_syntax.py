@@ -1,5 +1,3 @@
-"""KL704."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,7 +13,6 @@ from kernlint.workload import Fault
 class UnsupportedKernelSyntax(RefusalRule):
     code = "KL704"
     name = "unsupported-kernel-syntax"
-    category = "correctness"
     severity = "error"
     summary = "a statement or expression that kernels do not support"
     kinds = frozenset(["constant-while", "unpacked-tensor", "unsupported-syntax"])

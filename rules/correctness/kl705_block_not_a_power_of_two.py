@@ -1,5 +1,3 @@
-"""KL705."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class BlockNotAPowerOfTwo(RefusalRule):
     code = "KL705"
     name = "block-not-a-power-of-two"
-    category = "correctness"
     severity = "error"
     summary = "an extent of a block is not a power of two, or the block is too large"
     kinds = frozenset(["not-power-of-two", "too-large"])

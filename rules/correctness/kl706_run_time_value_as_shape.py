@@ -1,5 +1,3 @@
-"""KL706."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class RunTimeValueAsShape(RefusalRule):
     code = "KL706"
     name = "run-time-value-as-shape"
-    category = "correctness"
     severity = "error"
     summary = "a run-time value where a compile-time constant is needed"
     kinds = frozenset(["runtime-shape"])

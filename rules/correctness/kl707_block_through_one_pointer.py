@@ -1,5 +1,3 @@
-"""KL707."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class BlockThroughOnePointer(RefusalRule):
     code = "KL707"
     name = "block-through-one-pointer"
-    category = "correctness"
     severity = "error"
     summary = "a block of values or a block mask goes through a single pointer"
     kinds = frozenset(["block-through-scalar", "other-without-mask"])

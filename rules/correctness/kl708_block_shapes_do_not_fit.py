@@ -1,5 +1,3 @@
-"""KL708."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class BlockShapesDoNotFit(RefusalRule):
     code = "KL708"
     name = "block-shapes-do-not-fit"
-    category = "correctness"
     severity = "error"
     summary = "blocks of shapes that do not broadcast, or an axis that a block does not have"
     kinds = frozenset(["hint-rank", "shape-mismatch", "tensor-rank"])

@@ -1,5 +1,3 @@
-"""KL709."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class TensorElementAccess(RefusalRule):
     code = "KL709"
     name = "tensor-element-access"
-    category = "correctness"
     severity = "error"
     summary = "elements of a tensor are read or assigned by index"
     kinds = frozenset(["tensor-index"])

@@ -1,5 +1,3 @@
-"""KL710."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class LoopCarriedTypeChange(RefusalRule):
     code = "KL710"
     name = "loop-carried-type-change"
-    category = "correctness"
     severity = "error"
     summary = "a variable changes its type from one iteration to the next"
     kinds = frozenset(["constexpr-reassigned", "loop-carried-type"])

@@ -1,5 +1,3 @@
-"""KL711."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class BranchesDisagree(RefusalRule):
     code = "KL711"
     name = "branches-disagree"
-    category = "correctness"
     severity = "error"
     summary = "a variable has two types after a run-time condition, or exists in one branch only"
     kinds = frozenset(["branch-type", "branch-undefined"])

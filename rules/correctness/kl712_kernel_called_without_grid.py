@@ -1,5 +1,3 @@
-"""KL712."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -20,7 +18,6 @@ _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef})
 class KernelCalledWithoutGrid(Rule):
     code = "KL712"
     name = "kernel-called-without-grid"
-    category = "correctness"
     severity = "error"
     lexical = True
     summary = "a jit function is called from Python, or a plain function is launched with a grid"

@@ -1,5 +1,3 @@
-"""KL713."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class GridIsNoTuple(RefusalRule):
     code = "KL713"
     name = "grid-is-no-tuple"
-    category = "correctness"
     severity = "error"
     summary = "the launch grid is a number, holds a float or is no function of one argument, or a kernel asks for a fourth axis"
     kinds = frozenset(["bad-grid", "grid-function", "program-axis"])

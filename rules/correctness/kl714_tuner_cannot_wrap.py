@@ -1,5 +1,3 @@
-"""KL714."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +24,6 @@ _TUNERS = (
 class TunerCannotWrap(Rule):
     code = "KL714"
     name = "tuner-cannot-wrap"
-    category = "correctness"
     severity = "error"
     refused = True
     lexical = True

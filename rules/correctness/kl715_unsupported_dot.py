@@ -1,5 +1,3 @@
-"""KL715."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class UnsupportedDot(RefusalRule):
     code = "KL715"
     name = "unsupported-dot"
-    category = "correctness"
     severity = "error"
     summary = "operands that tl.dot does not multiply"
     kinds = frozenset(["dot-least", "dot-shape", "dot-type"])

@@ -1,5 +1,3 @@
-"""KL716."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class MathOnHalf(RefusalRule):
     code = "KL716"
     name = "math-on-half"
-    category = "correctness"
     severity = "error"
     summary = "a function that only takes fp32 and fp64 is called on another type"
     kinds = frozenset(["math-type"])

@@ -1,5 +1,3 @@
-"""KL717."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class BooleanOperatorOnTensor(RefusalRule):
     code = "KL717"
     name = "boolean-operator-on-tensor"
-    category = "correctness"
     severity = "error"
     summary = "and, or, not on operands that are no booleans"
     kinds = frozenset(["boolean-operand"])

@@ -1,5 +1,3 @@
-"""KL718."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class BlockAsCondition(RefusalRule):
     code = "KL718"
     name = "block-as-condition"
-    category = "correctness"
     severity = "error"
     summary = "a block decides an if, a while or a conditional expression"
     kinds = frozenset(["block-condition"])

@@ -1,5 +1,3 @@
-"""KL719."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class HostObjectInKernel(RefusalRule):
     code = "KL719"
     name = "host-object-in-kernel"
-    category = "correctness"
     severity = "error"
     summary = "a kernel uses a function or a type of Python or PyTorch"
     kinds = frozenset(["host-dtype", "host-function", "power"])

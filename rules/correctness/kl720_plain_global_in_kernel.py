@@ -1,5 +1,3 @@
-"""KL720."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +17,6 @@ from kernlint.workload import Fault, Launch
 class PlainGlobalInKernel(RefusalRule):
     code = "KL720"
     name = "plain-global-in-kernel"
-    category = "correctness"
     severity = "error"
     summary = "a kernel reads a module variable that is no tl.constexpr"
     kinds = frozenset(["plain-global"])

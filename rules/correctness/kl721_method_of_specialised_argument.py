@@ -1,5 +1,3 @@
-"""KL721."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class MethodOfSpecialisedArgument(RefusalRule):
     code = "KL721"
     name = "method-of-specialised-argument"
-    category = "correctness"
     severity = "error"
     summary = ".to(...) on an integer argument that is a constant when it is 1"
     kinds = frozenset(["specialised-scalar"])

@@ -1,5 +1,3 @@
-"""KL722."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class LiteralOutOfRange(RefusalRule):
     code = "KL722"
     name = "literal-out-of-range"
-    category = "correctness"
     severity = "error"
     summary = "an integer literal does not fit into the type of the other operand"
     kinds = frozenset(["literal-range"])

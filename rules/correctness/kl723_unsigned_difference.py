@@ -1,5 +1,3 @@
-"""KL723."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class UnsignedDifference(FaultRule):
     code = "KL723"
     name = "unsigned-difference"
-    category = "correctness"
     severity = "warning"
     summary = "a difference of unsigned values wraps before it becomes a float"
     kinds = frozenset(["unsigned-wrap"])

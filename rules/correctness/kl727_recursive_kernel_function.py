@@ -1,5 +1,3 @@
-"""KL727."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class RecursiveKernelFunction(RefusalRule):
     code = "KL727"
     name = "recursive-kernel-function"
-    category = "correctness"
     severity = "error"
     summary = "a jit function calls itself"
     kinds = frozenset(["recursion"])

@@ -1,5 +1,3 @@
-"""KL728."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class CallDoesNotBind(RefusalRule):
     code = "KL728"
     name = "call-does-not-bind"
-    category = "correctness"
     severity = "error"
     summary = "a call inside a kernel whose arguments do not fit the function"
     kinds = frozenset(["bad-call", "descriptor", "loop-bound"])

@@ -1,5 +1,3 @@
-"""KL729."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class OperationWithoutMeaning(RefusalRule):
     code = "KL729"
     name = "operation-without-meaning"
-    category = "correctness"
     severity = "error"
     summary = "an operation or attribute that the type of its operand does not have"
     kinds = frozenset(

@@ -1,5 +1,3 @@
-"""KL730."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Finding
 class Int32OffsetOverflow(Rule):
     code = "KL730"
     name = "int32-offset-overflow"
-    category = "correctness"
     severity = "error"
     summary = "a program id, loop variable or stride is multiplied in 32 bits and the product outgrows them"
     bare = True

@@ -1,5 +1,3 @@
-"""KL731."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Finding
 class Int32LoadedIndexOverflow(Rule):
     code = "KL731"
     name = "int32-loaded-index-overflow"
-    category = "correctness"
     severity = "info"
     summary = "an index read from memory as int32 is multiplied by a stride in 32 bits"
     bare = True

@@ -1,5 +1,3 @@
-"""KL732."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Finding
 class Int32TileOffsetOverflow(Rule):
     code = "KL732"
     name = "int32-tile-offset-overflow"
-    category = "correctness"
     severity = "info"
     summary = "a tile of row indices is multiplied by a stride in 32 bits"
     default = False

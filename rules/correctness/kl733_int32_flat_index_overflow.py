@@ -1,5 +1,3 @@
-"""KL733."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Finding
 class Int32FlatIndexOverflow(Rule):
     code = "KL733"
     name = "int32-flat-index-overflow"
-    category = "correctness"
     severity = "info"
     summary = "the flat index of an elementwise kernel is computed in 32 bits"
     default = False

@@ -1,5 +1,3 @@
-"""KL734."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Finding
 class Int32RandomOffset(Rule):
     code = "KL734"
     name = "int32-random-offset"
-    category = "correctness"
     severity = "info"
     summary = "the offset of a random number is a 32-bit product of open sizes"
     bare = True

@@ -1,5 +1,3 @@
-"""KL735."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.workload.kernel import Load
 class UnmaskedTailLoad(Rule):
     code = "KL735"
     name = "unmasked-tail-load"
-    category = "correctness"
     severity = "error"
     summary = "a load without a mask reads past the end in the last, partial tile"
     bare = True

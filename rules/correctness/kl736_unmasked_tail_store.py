@@ -1,5 +1,3 @@
-"""KL736."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ from kernlint.workload.kernel import Access, Load, Store
 class UnmaskedTailStore(Rule):
     code = "KL736"
     name = "unmasked-tail-store"
-    category = "correctness"
     severity = "error"
     summary = "a store without a mask writes past the end of its tensor"
     bare = True

@@ -1,5 +1,3 @@
-"""KL737."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.rules.finding import Context, Finding, doubted
 class UndefinedMaskedLanes(Rule):
     code = "KL737"
     name = "undefined-masked-lanes"
-    category = "correctness"
     severity = "warning"
     summary = "a masked load without `other` reaches a reduction"
     bare = True

@@ -1,5 +1,3 @@
-"""KL738."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Finding, doubted
 class WrongMaskedValue(Rule):
     code = "KL738"
     name = "wrong-masked-value"
-    category = "correctness"
     severity = "error"
     summary = "masked lanes hold a value that changes the reduction they take part in"
     bare = True

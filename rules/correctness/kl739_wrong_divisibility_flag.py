@@ -1,5 +1,3 @@
-"""KL739."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -17,7 +15,6 @@ from kernlint.workload.kernel import Access, Load, Store
 class WrongDivisibilityFlag(Rule):
     code = "KL739"
     name = "wrong-divisibility-flag"
-    category = "correctness"
     severity = "error"
     summary = "a flag that switches masks off holds for sizes that are no multiple of the tile"
     what_it_does = """

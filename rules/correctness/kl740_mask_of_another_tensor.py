@@ -1,5 +1,3 @@
-"""KL740."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,7 +12,6 @@ from kernlint.workload.kernel import Load
 class MaskOfAnotherTensor(Rule):
     code = "KL740"
     name = "mask-of-another-tensor"
-    category = "correctness"
     severity = "warning"
     summary = "the mask of an access bounds the size of another tensor"
     default = False

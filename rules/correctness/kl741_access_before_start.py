@@ -1,5 +1,3 @@
-"""KL741."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +27,6 @@ _ASSUMED_SHIFT = ASSUMED_CONSTEXPR // 2
 class AccessBeforeStart(Rule):
     code = "KL741"
     name = "access-before-start"
-    category = "correctness"
     severity = "error"
     summary = "an access reaches elements before the start of its tensor"
     bare = True

@@ -1,5 +1,3 @@
-"""KL742."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -25,7 +23,6 @@ class SentinelMasked(Repair):
 class UnguardedSentinelIndex(Rule):
     code = "KL742"
     name = "unguarded-sentinel-index"
-    category = "correctness"
     severity = "warning"
     summary = "an index that may be the sentinel -1 is used as an address"
     bare = True

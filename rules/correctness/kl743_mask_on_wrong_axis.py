@@ -1,5 +1,3 @@
-"""KL743."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -25,7 +23,6 @@ class MaskOfRows(Repair):
 class MaskOnWrongAxis(Rule):
     code = "KL743"
     name = "mask-on-wrong-axis"
-    category = "correctness"
     severity = "warning"
     summary = "a mask of fewer dimensions is stretched along the wrong axis of a tile"
     bare = True

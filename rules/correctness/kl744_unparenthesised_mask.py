@@ -1,5 +1,3 @@
-"""KL744."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +23,6 @@ class Parenthesised(Repair):
 class UnparenthesisedMask(Rule):
     code = "KL744"
     name = "unparenthesised-mask"
-    category = "correctness"
     severity = "error"
     summary = "comparisons are joined by & or | without parentheses"
     what_it_does = """

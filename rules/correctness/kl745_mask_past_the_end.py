@@ -1,5 +1,3 @@
-"""KL745."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.workload import Load, Store
 class MaskPastTheEnd(Rule):
     code = "KL745"
     name = "mask-past-the-end"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "an access under a mask leaves its tensor: the mask bounds another index than the one in the address"

@@ -1,5 +1,3 @@
-"""KL746."""
-
 from __future__ import annotations
 
 from kernlint.rules.correctness.shortfalls import ShortfallRule
@@ -10,7 +8,6 @@ from kernlint.rules.proofs.overshoots import rounded_up
 class GridForAnotherBlock(ShortfallRule):
     code = "KL746"
     name = "grid-for-another-block"
-    category = "correctness"
     severity = "error"
     any_size = True
     summary = "the grid counts tiles of another size than the kernel steps by"

@@ -1,5 +1,3 @@
-"""KL747."""
-
 from __future__ import annotations
 
 from kernlint.rules.correctness.shortfalls import ShortfallRule
@@ -10,7 +8,6 @@ from kernlint.workload.expr import Expr, Opaque, ProgramId, lift
 class GridTooSmall(ShortfallRule):
     code = "KL747"
     name = "grid-too-small"
-    category = "correctness"
     severity = "error"
     summary = "the grid is too small for the size that the mask bounds"
     what_it_does = """

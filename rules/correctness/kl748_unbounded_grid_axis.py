@@ -1,5 +1,3 @@
-"""KL748."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.workload.expr import Opaque, Symbol, lift
 class UnboundedGridAxis(Rule):
     code = "KL748"
     name = "unbounded-grid-axis"
-    category = "correctness"
     severity = "warning"
     summary = "a size that nothing bounds is the second or third extent of the grid"
     default = False

@@ -1,5 +1,3 @@
-"""KL749."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.workload.expr import concrete
 class GridAxisOverLimit(Rule):
     code = "KL749"
     name = "grid-axis-over-limit"
-    category = "correctness"
     severity = "error"
     refused = True
     summary = "the second or third grid extent is larger than CUDA allows"

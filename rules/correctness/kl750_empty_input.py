@@ -1,5 +1,3 @@
-"""KL750."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.workload.expr import Expr, Opaque
 class EmptyInput(Rule):
     code = "KL750"
     name = "division-by-empty-size"
-    category = "correctness"
     severity = "info"
     summary = "the launcher divides by a size that may be zero"
     default = False

@@ -1,5 +1,3 @@
-"""KL751."""
-
 from __future__ import annotations
 
 from kernlint.rules.correctness.shortfalls import ShortfallRule
@@ -10,7 +8,6 @@ from kernlint.workload.expr import Symbol
 class RowLongerThanBlock(ShortfallRule):
     code = "KL751"
     name = "row-longer-than-block"
-    category = "correctness"
     severity = "error"
     summary = "a kernel with one tile per row gets a tile that can be shorter than the row"
     what_it_does = """

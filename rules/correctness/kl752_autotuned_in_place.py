@@ -1,5 +1,3 @@
-"""KL752."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -26,7 +24,6 @@ class Restored(Repair):
 class AutotunedInPlace(Rule):
     code = "KL752"
     name = "autotuned-in-place"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "an autotuned kernel updates a buffer in place, and tuning runs it many times"

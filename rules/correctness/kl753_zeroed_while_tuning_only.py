@@ -1,5 +1,3 @@
-"""KL753."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -25,7 +23,6 @@ class ZeroedBefore(Repair):
 class ZeroedWhileTuningOnly(Rule):
     code = "KL753"
     name = "zeroed-while-tuning-only"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "an accumulator relies on reset_to_zero, which only runs while tuning"

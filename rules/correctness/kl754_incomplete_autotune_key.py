@@ -1,5 +1,3 @@
-"""KL754."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.workload import Tensor
 class IncompleteAutotuneKey(Rule):
     code = "KL754"
     name = "incomplete-autotune-key"
-    category = "correctness"
     severity = "info"
     summary = "the autotune key leaves out a constexpr that varies between calls"
     default = False

@@ -1,5 +1,3 @@
-"""KL755."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -22,7 +20,6 @@ class KeyWithoutTuned(Repair):
 class TunedParameterInKey(Rule):
     code = "KL755"
     name = "tuned-parameter-in-key"
-    category = "correctness"
     severity = "warning"
     summary = "the autotune key names a parameter that the configurations set"
     bare = True

@@ -1,5 +1,3 @@
-"""KL756."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +14,6 @@ from kernlint.syntax.walk import walk
 class FirstLaunchInGraphCapture(Rule):
     code = "KL756"
     name = "first-launch-in-graph-capture"
-    category = "correctness"
     severity = "info"
     summary = "the first launch of a kernel happens while a CUDA graph is captured"
     default = False

@@ -1,5 +1,3 @@
-"""KL757."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.rules.proofs.iteration_domain import extents_of
 class UnbucketedAutotuneKey(Rule):
     code = "KL757"
     name = "unbucketed-autotune-key"
-    category = "correctness"
     severity = "info"
     summary = "the autotune key holds a size that may change on every call"
     default = False

@@ -1,5 +1,3 @@
-"""KL758."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +15,6 @@ from kernlint.workload.kernel import Access, Atomic, Load, Store
 class LostUpdate(Rule):
     code = "KL758"
     name = "lost-update"
-    category = "correctness"
     severity = "warning"
     summary = "programs add to the same elements with a load and a store"
     bare = True

@@ -1,5 +1,3 @@
-"""KL759."""
-
 from __future__ import annotations
 
 import math
@@ -23,7 +21,6 @@ _FAR = 1 << 24
 class StoreLoadWithoutBarrier(Rule):
     code = "KL759"
     name = "store-load-without-barrier"
-    category = "correctness"
     severity = "warning"
     summary = "a program reads back what other threads of it have stored, without a barrier"
     bare = True

@@ -1,5 +1,3 @@
-"""KL760."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +17,6 @@ from kernlint.workload.kernel import Load, Store
 class InPlaceNeighbour(Rule):
     code = "KL760"
     name = "in-place-neighbour"
-    category = "correctness"
     severity = "error"
     summary = "a kernel that works in place reads elements that other programs overwrite"
     bare = True

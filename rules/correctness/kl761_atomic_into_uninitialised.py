@@ -1,5 +1,3 @@
-"""KL761."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -27,7 +25,6 @@ class Initialised(Repair):
 class AtomicIntoUninitialised(Rule):
     code = "KL761"
     name = "atomic-into-uninitialised"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "atomics accumulate into a buffer that nothing has initialised"

@@ -1,5 +1,3 @@
-"""KL762."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,7 +16,6 @@ _WAITS_BY_ITSELF = (3, 9)
 class LockReleasedWithoutBarrier(Rule):
     code = "KL762"
     name = "lock-released-without-barrier"
-    category = "correctness"
     severity = "warning"
     summary = "a spin lock is released before the stores of the program are known to be done"
     bare = True

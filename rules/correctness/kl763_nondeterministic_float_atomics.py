@@ -1,5 +1,3 @@
-"""KL763."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,7 +12,6 @@ from kernlint.workload.kernel import Atomic
 class NondeterministicFloatAtomics(Rule):
     code = "KL763"
     name = "nondeterministic-float-atomics"
-    category = "correctness"
     severity = "info"
     summary = "several programs add floats to one address with atomics"
     default = False

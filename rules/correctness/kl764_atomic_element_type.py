@@ -1,5 +1,3 @@
-"""KL764."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,7 +12,6 @@ from kernlint.workload.kernel import Atomic
 class AtomicElementType(Rule):
     code = "KL764"
     name = "atomic-element-type"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "an atomic on an element type that Triton cannot lower"

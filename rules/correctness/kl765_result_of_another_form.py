@@ -1,5 +1,3 @@
-"""KL765."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.workload import Tensor
 class ResultOfAnotherForm(Rule):
     code = "KL765"
     name = "result-of-another-form"
-    category = "correctness"
     severity = "error"
     summary = "the result has another shape or element type than that of the reference"
     what_it_does = f"""

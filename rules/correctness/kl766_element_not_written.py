@@ -1,5 +1,3 @@
-"""KL766."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Finding
 class ElementNotWritten(Rule):
     code = "KL766"
     name = "element-not-written"
-    category = "correctness"
     severity = "error"
     summary = "an element of the result rests on memory that nothing writes"
     what_it_does = f"""

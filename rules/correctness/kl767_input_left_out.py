@@ -1,5 +1,3 @@
-"""KL767."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +17,6 @@ from kernlint.rules.finding import Context, Finding
 class InputLeftOut(Rule):
     code = "KL767"
     name = "input-left-out"
-    category = "correctness"
     severity = "error"
     summary = "the result depends on an input in the reference and not in the program, or the other way round"
     what_it_does = f"""

@@ -1,5 +1,3 @@
-"""KL768."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +17,6 @@ from kernlint.rules.finding import Context, Finding
 class OtherElementsRead(Rule):
     code = "KL768"
     name = "other-elements-read"
-    category = "correctness"
     severity = "error"
     summary = "an element of the result is made of other elements of the inputs than in the reference"
     what_it_does = f"""

@@ -1,5 +1,3 @@
-"""KL769."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -20,7 +18,6 @@ from kernlint.rules.finding import Context, Finding
 class OtherArithmetic(Rule):
     code = "KL769"
     name = "other-arithmetic"
-    category = "correctness"
     severity = "error"
     summary = "the same elements of the inputs make another number than in the reference"
     what_it_does = f"""

@@ -1,5 +1,3 @@
-"""KL770."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Context, Evidence, Finding
 class StrideOfAnotherTensor(Rule):
     code = "KL770"
     name = "stride-of-another-tensor"
-    category = "correctness"
     severity = "info"
     summary = "a tensor is addressed with the strides of another one"
     what_it_does = """

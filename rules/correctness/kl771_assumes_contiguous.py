@@ -1,5 +1,3 @@
-"""KL771."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,7 +21,6 @@ class MadeContiguous(Repair):
 class AssumesContiguous(Rule):
     code = "KL771"
     name = "assumes-contiguous"
-    category = "correctness"
     severity = "warning"
     default = False
     summary = "a kernel takes a tensor of the caller to be contiguous, and nothing checks that it is"

@@ -1,5 +1,3 @@
-"""KL773."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -24,7 +22,6 @@ class OnDeviceOf(Repair):
 class LaunchWithoutDeviceGuard(Rule):
     code = "KL773"
     name = "launch-without-device-guard"
-    category = "correctness"
     severity = "info"
     default = False
     summary = "a kernel is launched on the current device, whichever device its tensors are on"

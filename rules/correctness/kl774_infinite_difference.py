@@ -1,5 +1,3 @@
-"""KL774."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class InfiniteDifference(FaultRule):
     code = "KL774"
     name = "infinite-difference"
-    category = "correctness"
     severity = "warning"
     of_values = True
     kinds = frozenset(["infinite-difference"])

@@ -1,5 +1,3 @@
-"""KL775."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class CancellingVariance(FaultRule):
     code = "KL775"
     name = "cancelling-variance"
-    category = "correctness"
     severity = "warning"
     kinds = frozenset(["cancelling-variance"])
     summary = "a variance is computed as the mean of squares less the square of the mean"

@@ -1,5 +1,3 @@
-"""KL776."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class ZeroDivisor(FaultRule):
     code = "KL776"
     name = "zero-divisor"
-    category = "correctness"
     severity = "warning"
     of_values = True
     kinds = frozenset(["zero-divisor"])

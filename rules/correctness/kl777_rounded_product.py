@@ -1,5 +1,3 @@
-"""KL777."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class RoundedProduct(FaultRule):
     code = "KL777"
     name = "rounded-product"
-    category = "correctness"
     severity = "warning"
     of_values = True
     kinds = frozenset(["rounded-product"])

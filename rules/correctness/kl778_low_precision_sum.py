@@ -1,5 +1,3 @@
-"""KL778."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class LowPrecisionSum(FaultRule):
     code = "KL778"
     name = "low-precision-sum"
-    category = "correctness"
     severity = "warning"
     kinds = frozenset(["low-precision-sum"])
     methods = (("low-precision-sum", "Add up in float32."),)

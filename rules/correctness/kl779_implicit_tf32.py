@@ -1,5 +1,3 @@
-"""KL779."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ _SAID = frozenset({"input_precision", "allow_tf32"})
 class ImplicitTf32(Rule):
     code = "KL779"
     name = "implicit-tf32"
-    category = "correctness"
     severity = "warning"
     default = False
     summary = "a float32 tl.dot without input_precision multiplies in tf32 on NVIDIA and in float32 on AMD"

@@ -1,5 +1,3 @@
-"""KL780."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class LostLiteral(FaultRule):
     code = "KL780"
     name = "lost-literal"
-    category = "correctness"
     severity = "warning"
     kinds = frozenset(["lost-literal"])
     methods = (("lost-literal", "Compute with the literal in float32."),)

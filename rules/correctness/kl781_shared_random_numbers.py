@@ -1,5 +1,3 @@
-"""KL781."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class SharedRandomNumbers(FaultRule):
     code = "KL781"
     name = "shared-random-numbers"
-    category = "correctness"
     severity = "warning"
     kinds = frozenset(["shared-random-numbers"])
     summary = "all programs of a grid draw the same random numbers"

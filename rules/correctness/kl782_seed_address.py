@@ -1,5 +1,3 @@
-"""KL782."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class SeedAddress(FaultRule):
     code = "KL782"
     name = "seed-address"
-    category = "correctness"
     severity = "warning"
     kinds = frozenset(["seed-address"])
     methods = (("seed-address", "Load the seed."),)

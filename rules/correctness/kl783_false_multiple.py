@@ -1,5 +1,3 @@
-"""KL783."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class FalseMultiple(FaultRule):
     code = "KL783"
     name = "false-multiple"
-    category = "correctness"
     severity = "warning"
     kinds = frozenset(["false-multiple"])
     summary = "tl.multiple_of claims a divisibility that the value does not have"

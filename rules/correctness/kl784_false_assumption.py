@@ -1,5 +1,3 @@
-"""KL784."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class FalseAssumption(FaultRule):
     code = "KL784"
     name = "false-assumption"
-    category = "correctness"
     severity = "warning"
     kinds = frozenset(["false-assumption"])
     methods = (("false-assumption", "Assume what holds for the first program too: `>=` in the place of `>`."),)

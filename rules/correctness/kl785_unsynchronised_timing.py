@@ -1,5 +1,3 @@
-"""KL785."""
-
 from __future__ import annotations
 
 import re
@@ -24,7 +22,6 @@ _SYNCS = frozenset("synchronize item cpu tolist numpy do_bench do_bench_cudagrap
 class UnsynchronisedTiming(Rule):
     code = "KL785"
     name = "unsynchronised-timing"
-    category = "correctness"
     severity = "warning"
     lexical = True
     summary = "a host clock is read after a launch without waiting for the device"

@@ -1,5 +1,3 @@
-"""KL786."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class InfiniteRatio(FaultRule):
     code = "KL786"
     name = "infinite-ratio"
-    category = "correctness"
     severity = "warning"
     of_values = True
     kinds = frozenset(["infinite-ratio"])

@@ -1,5 +1,3 @@
-"""KL787."""
-
 from __future__ import annotations
 
 from kernlint.rules.faults import FaultRule
@@ -8,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class InfinityTimesZero(FaultRule):
     code = "KL787"
     name = "infinity-times-zero"
-    category = "correctness"
     severity = "warning"
     of_values = True
     kinds = frozenset(["infinite-product"])

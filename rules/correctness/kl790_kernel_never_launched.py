@@ -1,5 +1,3 @@
-"""KL790."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,7 +13,6 @@ from kernlint.workload import TorchOp
 class KernelNeverLaunched(Rule):
     code = "KL790"
     name = "kernel-never-launched"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "the model has a Triton kernel that no call of forward can reach"

@@ -1,5 +1,3 @@
-"""KL791."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -22,7 +20,6 @@ _HEAVY = 0.5
 class LibraryDoesTheWork(Rule):
     code = "KL791"
     name = "library-does-the-work"
-    category = "correctness"
     severity = "warning"
     at_any_size = True
     summary = "the heaviest call of the PyTorch model is still made, and the kernels around it take next to no time"

@@ -1,5 +1,3 @@
-"""KL792."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,7 +12,6 @@ from kernlint.workload import Span, Tensor, Workload
 class ResultFromEarlierCall(Rule):
     code = "KL792"
     name = "result-from-earlier-call"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "a second call of forward, on other tensors, returns what the first one computed"

@@ -1,5 +1,3 @@
-"""KL793."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,7 +12,6 @@ from kernlint.workload import Span, Tensor, Workload
 class ResultIgnoresInput(Rule):
     code = "KL793"
     name = "result-ignores-input"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "no input's data can reach what forward returns, though the PyTorch model's result depends on it"

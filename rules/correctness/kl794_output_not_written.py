@@ -1,5 +1,3 @@
-"""KL794."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -17,7 +15,6 @@ from kernlint.workload import Atomic, Launch, Repeat, Step, Store, Tensor, Torch
 class OutputNotWritten(Rule):
     code = "KL794"
     name = "output-not-written"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "a returned torch.empty tensor has more elements than all stores of the call can write"

@@ -1,5 +1,3 @@
-"""KL795."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,7 +9,6 @@ from kernlint.rules.finding import Context, Finding
 class HostCodeRaises(Rule):
     code = "KL795"
     name = "host-code-raises"
-    category = "correctness"
     severity = "error"
     at_any_size = True
     summary = "the Python around a launch raises before the kernel runs"

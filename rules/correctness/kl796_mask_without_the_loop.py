@@ -1,5 +1,3 @@
-"""KL796."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +16,6 @@ from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, Size,
 class MaskWithoutTheLoop(Rule):
     code = "KL796"
     name = "mask-without-the-loop"
-    category = "correctness"
     severity = "error"
     summary = "an access moves on with a loop or the program by whole tiles, but its mask keeps testing the first tile"
     bare = True

@@ -1,5 +1,3 @@
-"""KL797."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ from kernlint.workload.kernel import Access, Coarse, Load
 class GroupOfTheFirstLane(Rule):
     code = "KL797"
     name = "group-of-the-first-lane"
-    category = "correctness"
     severity = "error"
     summary = "a tile spans several groups, but the value of the first group only is loaded for it"
     what_it_does = """

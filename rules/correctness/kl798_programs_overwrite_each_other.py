@@ -1,5 +1,3 @@
-"""KL798."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +24,6 @@ _LANES = 1024
 class ProgramsOverwriteEachOther(Rule):
     code = "KL798"
     name = "programs-overwrite-each-other"
-    category = "correctness"
     severity = "error"
     summary = "two programs, or two lanes of one, store values made of different data to one address"
     what_it_does = """

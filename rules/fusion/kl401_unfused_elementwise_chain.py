@@ -1,10 +1,8 @@
-"""KL401."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding, listed, step_name
@@ -13,7 +11,6 @@ from kernlint.rules.fusion.fused import chain_finding, listed, step_name
 class UnfusedElementwiseChain(Rule):
     code = "KL401"
     name = "unfused-elementwise-chain"
-    category = "fusion"
     operator = "generate"
     severity = "warning"
     summary = "launches hand a tensor on element by element through global memory"
@@ -33,7 +30,6 @@ class UnfusedElementwiseChain(Rule):
         producer's program wrote (stencils, transposes, reductions over other tiles). An elementwise step in
         front of a matmul, which would be repeated for every tile of columns.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100: one elementwise pass over 16,777,216 fp16 values takes 27 us cold
         (`calibration/facts/h100-stream.csv`), each Triton launch 21 us of host time (`h100-overheads.json`);

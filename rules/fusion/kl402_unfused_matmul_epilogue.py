@@ -1,10 +1,8 @@
-"""KL402."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding, listed, step_name
@@ -13,7 +11,6 @@ from kernlint.rules.fusion.fused import chain_finding, listed, step_name
 class UnfusedMatmulEpilogue(Rule):
     code = "KL402"
     name = "unfused-matmul-epilogue"
-    category = "fusion"
     operator = "generate"
     severity = "warning"
     summary = "a matmul's result goes through memory only to be scaled, shifted or activated"
@@ -29,7 +26,6 @@ class UnfusedMatmulEpilogue(Rule):
         The raw product is returned or used elsewhere (a backward pass). Split-K kernels, whose partial sums are
         not final yet.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, [4096, 4096] fp16 output, warm: the best Triton matmul with K = 4096 takes 195 us
         (`calibration/facts/h100-gemm.csv`), and each torch activation or bias behind it 24 to 35 us more

@@ -1,10 +1,8 @@
-"""KL403."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding, described, listed, step_name
@@ -13,7 +11,6 @@ from kernlint.rules.fusion.fused import chain_finding, described, listed, step_n
 class SplitRowReduction(Rule):
     code = "KL403"
     name = "split-row-reduction"
-    category = "fusion"
     operator = "generate"
     severity = "warning"
     summary = "a softmax or norm is split over kernels that each fetch the same rows"
@@ -30,7 +27,6 @@ class SplitRowReduction(Rule):
         Rows too long for one tile, which have to be walked twice in any case. Statistics of other rows than the
         program's own.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 64 rows of 131,072 fp32 values, BLOCK 1024: 19 us with one pass over the row, 48 us with two, 61
         us with three (`calibration/facts/h100-micro.csv`, `row_loop`). Pattern rows PERF-040, PERF-062.

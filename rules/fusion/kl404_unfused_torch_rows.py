@@ -1,12 +1,10 @@
-"""KL404."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kernlint.headroom.causes import Cause
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.checks import kept_apart
@@ -25,7 +23,6 @@ _BIG = 4096
 class UnfusedTorchRows(Rule):
     code = "KL404"
     name = "unfused-torch-rows"
-    category = "fusion"
     operator = "generate"
     severity = "warning"
     silent_if_open = True
@@ -44,7 +41,6 @@ class UnfusedTorchRows(Rule):
         launches are hidden behind other work in scope `gpu`. A remark where the calls check results, or have a `backward()`
         or leaves of autograd between them.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, [4096, 4096] fp16, warm: one elementwise torch call 24 to 35 us, a whole `layer_norm` in one
         kernel 31 us (`calibration/facts/h100-torch-ops.csv`); each torch call 9 to 11 us of host time

@@ -1,12 +1,10 @@
-"""KL405."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from kernlint.headroom.causes import Cause
 from kernlint.records import dataclass
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.dataflow import is_alloc, storages
 from kernlint.rules.proofs.liveness import uses
@@ -23,7 +21,6 @@ _PICKS = frozenset({"nll_loss", "gather", "take_along_dim"})
 class RowsWrittenForAGather(Rule):
     code = "KL405"
     name = "rows-written-for-a-gather"
-    category = "fusion"
     operator = "generate"
     severity = "warning"
     summary = "a kernel writes whole rows of which the next step picks a few elements"
@@ -37,7 +34,6 @@ class RowsWrittenForAGather(Rule):
         has that number in a register, or can compute it from one more element.
         """
     when_not = "The rows are returned, or read again, such as by a backward pass that the source does not show."
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H200, fp32 logits of [8192, 32000]: 515 us with the log-probabilities written and gathered from, 269 us with a loss for
         each row (`evals/2026-11-28-first/token-loss-log-probs`). Pattern row PERF-060.

@@ -1,5 +1,3 @@
-"""KL406."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -7,7 +5,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from kernlint.headroom.causes import Cause
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.broadcasts import BroadcastReduced, broadcasts, squares_differences, sums_products
 from kernlint.rules.fusion.fused import listed
@@ -19,7 +17,6 @@ from kernlint.rules.proofs.step_graph import blamed
 class MaterialisedBroadcast(Rule):
     code = "KL406"
     name = "materialised-broadcast"
-    category = "fusion"
     operator = "generate"
     severity = "warning"
     summary = "torch writes out a broadcast result that a kernel could form itself"
@@ -37,7 +34,6 @@ class MaterialisedBroadcast(Rule):
         The result is returned, made once outside of the call, or read by something else; one of the operands is as large as
         the result; the kernel stores something for each element. A new kernel that is not predicted to be faster.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H200, 8,192 points, 512 centres, 64 dimensions in fp16: 769 us with the differences written out, 7 us with squared norms and
         `tl.dot` in one kernel; 1,024 points, 128 centres and 32 dimensions: 15 us and 2 us

@@ -1,5 +1,3 @@
-"""KL407."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -7,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from kernlint.headroom.causes import Cause
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.fused import described, listed
 from kernlint.rules.fusion.row_stages import RowStages, row_stages
@@ -19,7 +17,6 @@ from kernlint.workload import Launch
 class RowStagesThroughMemory(Rule):
     code = "KL407"
     name = "row-stages-through-memory"
-    category = "fusion"
     operator = "generate"
     severity = "warning"
     summary = "stages of one computation on rows are launches of their own, though a row fits on chip"
@@ -37,7 +34,6 @@ class RowStagesThroughMemory(Rule):
         A stage reads elements of other rows (a transpose, a stencil across rows), rows are too long for a program, or there are so
         few of them that most of the device would idle.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H200, Walsh-Hadamard transform of 32,768 rows of 1,024 fp32 numbers: 861 us with ten launches in place, 215 us with one
         program a row; 1,024 rows of 512: 21.7 us and 5.5 us (`evals/2026-11-28-fourth/hadamard-stage-launches`).

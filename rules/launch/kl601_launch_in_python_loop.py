@@ -1,5 +1,3 @@
-"""KL601."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -8,7 +6,7 @@ from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.kl509_elementwise_time_loop import state_loop
 from kernlint.rules.algorithm.step_loops import StateLoop
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.overshoots import rounded_up
 from kernlint.rules.proofs.parallel_loops import Loop, independent_loop
@@ -19,7 +17,6 @@ from kernlint.workload import Expr, Launch, Opaque, Repeat, concrete
 class LaunchInPythonLoop(Rule):
     code = "KL601"
     name = "launch-in-python-loop"
-    category = "launch"
     operator = "generate"
     severity = "warning"
     summary = "a Python loop launches one small kernel per batch element, expert or chunk"
@@ -37,7 +34,6 @@ class LaunchInPythonLoop(Rule):
         Loops that carry state from one iteration to the next (time steps, iterative solvers). Loops over pieces of different
         shape. An iteration that fills the device by itself gains only the launch overhead.
         """
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100: a Triton launch takes 21 us of host time and a kernel replayed in a graph at least 1.3 us
         (`calibration/facts/h100-overheads.json`). Pattern row PERF-074 (a Python loop over MoE experts).

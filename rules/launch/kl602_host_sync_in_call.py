@@ -1,5 +1,3 @@
-"""KL602."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.workload import Launch, Step
 class HostSyncInCall(Rule):
     code = "KL602"
     name = "host-sync-in-call"
-    category = "launch"
     operator = "drop a wait"
     severity = "warning"
     summary = "the host waits for the device in the middle of a call"

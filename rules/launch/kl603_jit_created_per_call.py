@@ -1,5 +1,3 @@
-"""KL603."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +21,6 @@ class JitCreatedPerCall(Rule):
     code = "KL603"
     name = "jit-created-per-call"
     at_any_size = True
-    category = "launch"
     severity = "error"
     summary = "a kernel is decorated with triton.jit or autotune again on every call"
     what_it_does = """

@@ -1,5 +1,3 @@
-"""KL604."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +38,6 @@ _US = (50.0, 1e6)
 class BenchmarkInCall(Rule):
     code = "KL604"
     name = "benchmark-in-call"
-    category = "launch"
     severity = "error"
     summary = "every call times candidate configurations before it does its work"
     what_it_does = """

@@ -1,5 +1,3 @@
-"""KL605."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -24,7 +22,6 @@ _QUERIES = frozenset(
 class DeviceQueryPerCall(Rule):
     code = "KL605"
     name = "device-query-per-call"
-    category = "launch"
     severity = "info"
     default = False
     summary = "device properties or environment variables are looked up on every call"

@@ -1,5 +1,3 @@
-"""KL606."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,7 +16,6 @@ _MAKERS = frozenset({"TensorDescriptor", "TensorDescriptor.from_tensor"})
 class DescriptorPerCall(Rule):
     code = "KL606"
     name = "descriptor-per-call"
-    category = "launch"
     severity = "info"
     summary = "a TMA descriptor of a model's weight is built on every call"
     what_it_does = """

@@ -1,5 +1,3 @@
-"""KL607."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
@@ -24,7 +22,6 @@ _RUN_TIME_CALLS = frozenset({"load", "store", "cdiv", "minimum", "maximum", "whe
 class PerCallSizeAsConstexpr(Rule):
     code = "KL607"
     name = "per-call-size-as-constexpr"
-    category = "launch"
     severity = "info"
     summary = "a size that differs from call to call is a tl.constexpr, so that each value compiles the kernel again"
     what_it_does = """

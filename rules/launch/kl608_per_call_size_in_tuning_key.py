@@ -1,5 +1,3 @@
-"""KL608."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.rules.proofs.iteration_domain import symbols_of
 class PerCallSizeInTuningKey(Rule):
     code = "KL608"
     name = "per-call-size-in-tuning-key"
-    category = "launch"
     severity = "info"
     summary = "the autotune key holds an exact size of the call, so that each new size is tuned from scratch"
     what_it_does = """

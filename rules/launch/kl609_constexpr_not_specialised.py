@@ -1,5 +1,3 @@
-"""KL609."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,7 +21,6 @@ class AnnotationDropped(Repair):
 class ConstexprNotSpecialised(Rule):
     code = "KL609"
     name = "constexpr-not-specialised"
-    category = "launch"
     severity = "error"
     refused = True
     bare = True

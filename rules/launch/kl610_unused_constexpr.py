@@ -1,5 +1,3 @@
-"""KL610."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ from kernlint.workload import Launch
 class UnusedConstexpr(Rule):
     code = "KL610"
     name = "unused-constexpr"
-    category = "launch"
     severity = "info"
     summary = "the kernel never reads a tl.constexpr whose value differs from call to call"
     what_it_does = """

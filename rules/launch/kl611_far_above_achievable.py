@@ -1,5 +1,3 @@
-"""KL611."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 class FarAboveAchievable(Rule):
     code = "KL611"
     name = "far-above-achievable"
-    category = "launch"
     severity = "info"
     summary = "A call takes several times what a well-written version of the same computation would."
     default = False

@@ -1,5 +1,3 @@
-"""KL301."""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,6 @@ _AS_GOOD = 1.1
 class PerCallCopy(Rule):
     code = "KL301"
     name = "per-call-copy"
-    category = "memory"
     operator = "drop"
     severity = "warning"
     silent_if_open = True

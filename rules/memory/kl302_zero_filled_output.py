@@ -1,5 +1,3 @@
-"""KL302."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ from kernlint.workload import Span
 class ZeroFilledOutput(Rule):
     code = "KL302"
     name = "zero-filled-output"
-    category = "memory"
     operator = "drop"
     severity = "warning"
     summary = "torch.zeros or full fills a tensor that the next launch overwrites completely"

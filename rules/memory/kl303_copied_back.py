@@ -1,5 +1,3 @@
-"""KL303."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_na
 class CopiedBack(Rule):
     code = "KL303"
     name = "out-of-place-then-copy-back"
-    category = "memory"
     operator = "write in place"
     severity = "warning"
     summary = "a kernel writes its result to a new tensor that is then copied over the input"

@@ -1,12 +1,10 @@
-"""KL304."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from kernlint.headroom.causes import Cause
 from kernlint.records import dataclass
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.memory.mixed_radix import digits_of, unflattened
 from kernlint.rules.proofs.indices import Indices, program_indices
@@ -21,7 +19,6 @@ _SECTOR_BYTES = 32
 class UncoalescedAccess(Rule):
     code = "KL304"
     name = "uncoalesced-access"
-    category = "memory"
     operator = "generate"
     severity = "warning"
     summary = "neighbouring lanes are a row apart in memory while neighbouring programs are adjacent"
@@ -39,7 +36,6 @@ class UncoalescedAccess(Rule):
     when_not = (
         "The adjacent index is walked by a loop in the same program (the sector stays in L1). Kernels around tl.dot."
     )
-    fix_safety = WRITTEN_ANEW
     evidence = """
         H100, 4096 x 4096 halves: a transposing copy with 1 x 1024 tiles takes 280 us, with 64 x 64 tiles 25 us (`tile_copy`);
         8192 x 2048 fp32 column sums with one column per program 121 us (`col_reduce`; both in

@@ -1,5 +1,3 @@
-"""KL305."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor,
 class OperandNotKMajor(Rule):
     code = "KL305"
     name = "operand-not-k-major"
-    category = "memory"
     severity = "warning"
     summary = "an 8-bit or tf32 dot operand is not contiguous along K on Hopper"
     what_it_does = """

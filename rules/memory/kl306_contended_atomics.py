@@ -1,5 +1,3 @@
-"""KL306."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -52,7 +50,6 @@ _BLOCKS = (1, 4, 16)
 class ContendedAtomics(Rule):
     code = "KL306"
     name = "contended-atomics"
-    category = "memory"
     severity = "warning"
     summary = "every program, or every lane of a block, adds to the same few addresses with atomics"
     what_it_does = """

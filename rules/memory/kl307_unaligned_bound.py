@@ -1,5 +1,3 @@
-"""KL307."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +14,6 @@ _ALIGNED = 16
 class UnalignedBound(Rule):
     code = "KL307"
     name = "unaligned-bound"
-    category = "memory"
     severity = "info"
     silent_if_open = True
     bare = True

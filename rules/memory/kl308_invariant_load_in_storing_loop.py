@@ -1,5 +1,3 @@
-"""KL308."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +10,6 @@ from kernlint.workload import Access, Branch, Launch, Load, Loop, LoopIndex, Sto
 class InvariantLoadInStoringLoop(Rule):
     code = "KL308"
     name = "invariant-load-in-storing-loop"
-    category = "memory"
     severity = "info"
     silent_if_open = True
     summary = "a loop that stores loads the same tile again in every iteration"

@@ -1,5 +1,3 @@
-"""KL309."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.workload import Expr, Kernel, Lane, Opaque
 class OneAddressTile(Rule):
     code = "KL309"
     name = "one-address-tile"
-    category = "memory"
     severity = "info"
     bare = True
     summary = "a scalar is loaded as a tile of pointers that are all the same"

@@ -1,5 +1,3 @@
-"""KL310."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ from kernlint.workload import Span, Tensor, TorchOp, concrete
 class MaterialisedGather(Rule):
     code = "KL310"
     name = "materialised-gather"
-    category = "memory"
     operator = "drop"
     severity = "info"
     silent_if_open = True

@@ -1,5 +1,3 @@
-"""KL311."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,7 +16,6 @@ _TILE_BYTES = 65_536
 class HiddenContiguity(Rule):
     code = "KL311"
     name = "hidden-contiguity"
-    category = "memory"
     severity = "warning"
     summary = "a division hides from the compiler which axis of a tile is contiguous"
     what_it_does = """

@@ -1,5 +1,3 @@
-"""KL312."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +17,6 @@ _LEAST_READS = 4
 class ScatteredOperand(Rule):
     code = "KL312"
     name = "scattered-operand"
-    category = "memory"
     severity = "warning"
     summary = "every element of a tl.dot operand is in a sector of its own"
     what_it_does = """

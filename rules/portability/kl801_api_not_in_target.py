@@ -1,5 +1,3 @@
-"""KL801."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,7 +11,6 @@ from kernlint.workload import Fault
 class ApiNotInTarget(RefusalRule):
     code = "KL801"
     name = "api-not-in-target"
-    category = "portability"
     severity = "error"
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["cache-modifier", "removed-name", "removed-parameter"])

@@ -1,5 +1,3 @@
-"""KL802."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class DeprecatedApi(RefusalRule):
     code = "KL802"
     name = "deprecated-api"
-    category = "portability"
     severity = "info"
     summary = "a function, parameter or form that the target release of Triton warns about"
     kinds = frozenset(["boolean-on-block", "deprecated-name", "deprecated-parameter", "where-condition"])

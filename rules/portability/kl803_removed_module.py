@@ -1,5 +1,3 @@
-"""KL803."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +18,6 @@ _LEVELS = 8
 class RemovedModule(Rule):
     code = "KL803"
     name = "removed-module"
-    category = "portability"
     severity = "error"
     refused = True
     lexical = True

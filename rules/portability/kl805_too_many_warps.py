@@ -1,5 +1,3 @@
-"""KL805."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,7 +9,6 @@ from kernlint.rules.finding import Context, Evidence, Finding
 class TooManyWarps(Rule):
     code = "KL805"
     name = "too-many-warps"
-    category = "portability"
     severity = "error"
     refused = True
     summary = "num_warps that the device cannot launch, or that is no power of two"

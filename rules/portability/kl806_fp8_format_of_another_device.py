@@ -1,5 +1,3 @@
-"""KL806."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class Fp8FormatOfAnotherDevice(RefusalRule):
     code = "KL806"
     name = "fp8-format-of-another-device"
-    category = "portability"
     severity = "error"
     summary = "an fp8 type that the device does not support"
     kinds = frozenset(["fp8-type"])

@@ -1,5 +1,3 @@
-"""KL807."""
-
 from __future__ import annotations
 
 from kernlint.rules.refusals import RefusalRule
@@ -8,7 +6,6 @@ from kernlint.rules.refusals import RefusalRule
 class UnavailableDotPrecision(RefusalRule):
     code = "KL807"
     name = "unavailable-dot-precision"
-    category = "portability"
     severity = "error"
     summary = "input_precision that the device does not have"
     kinds = frozenset(["dot-precision"])

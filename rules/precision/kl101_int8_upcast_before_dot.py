@@ -1,5 +1,3 @@
-"""KL101."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,7 +12,6 @@ from kernlint.workload import Dot, Launch, Span
 class Int8UpcastBeforeDot(Rule):
     code = "KL101"
     name = "int8-upcast-before-dot"
-    category = "precision"
     severity = "warning"
     at_any_size = True
     summary = "int8 operands are cast to a floating type before tl.dot"

@@ -1,5 +1,3 @@
-"""KL104."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +19,6 @@ from kernlint.workload import dtype as dt
 class IeeeDot(Rule):
     code = "KL104"
     name = "ieee-dot"
-    category = "precision"
     severity = "warning"
     summary = 'fp32 tl.dot with input_precision="ieee" leaves the tensor cores'
     what_it_does = """

@@ -1,5 +1,3 @@
-"""KL106."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +16,6 @@ from kernlint.workload.steps import map_configurations
 class ScoreTileInFp32(Rule):
     code = "KL106"
     name = "score-tile-in-fp32"
-    category = "precision"
     severity = "warning"
     bare = True
     summary = "the softmax tile of an attention kernel meets a value tile that is widened to fp32"

@@ -1,5 +1,3 @@
-"""KL201."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -27,7 +25,6 @@ _ASKED_FOR = 4
 class IllFittingFixedTile(Rule):
     code = "KL201"
     name = "ill-fitting-fixed-tile"
-    category = "tiling"
     operator = "retile"
     severity = "warning"
     tuning = True

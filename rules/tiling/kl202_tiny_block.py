@@ -1,5 +1,3 @@
-"""KL202."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +29,6 @@ from kernlint.workload.expr import Lane, lift
 class TinyBlock(Rule):
     code = "KL202"
     name = "tiny-block"
-    category = "tiling"
     operator = "retile"
     severity = "warning"
     summary = "a streaming kernel has blocks with less than 16 bytes for each thread"

@@ -1,5 +1,3 @@
-"""KL205."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -20,7 +18,6 @@ _SAVED = 0.2
 class UngroupedProgramOrder(Rule):
     code = "KL205"
     name = "ungrouped-program-order"
-    category = "tiling"
     severity = "warning"
     summary = "a matmul sweeps an operand larger than the L2 once for every row of tiles"
     what_it_does = """

@@ -1,5 +1,3 @@
-"""KL206."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,7 +16,6 @@ _WARPS = (8, 16)
 class SpillingAccumulator(Rule):
     code = "KL206"
     name = "spilling-accumulator"
-    category = "tiling"
     severity = "warning"
     summary = "the accumulators of a dot loop need more registers than a thread has"
     what_it_does = """

@@ -1,5 +1,3 @@
-"""KL207."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +12,6 @@ from kernlint.workload import Launch
 class SharedMemoryOverflow(Rule):
     code = "KL207"
     name = "shared-memory-overflow"
-    category = "tiling"
     severity = "error"
     refused = True
     summary = "the pipelined operand tiles exceed the shared memory of a program, so the launch fails"

@@ -1,5 +1,3 @@
-"""KL208."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,7 +21,6 @@ _LEAST_GAIN = 2.0
 class UnpipelinedRowLoop(Rule):
     code = "KL208"
     name = "unpipelined-row-loop"
-    category = "tiling"
     severity = "warning"
     tuning = True
     summary = "a memory-bound range loop of few programs waits for each of its loads"

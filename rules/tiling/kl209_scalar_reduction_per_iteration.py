@@ -1,5 +1,3 @@
-"""KL209."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -22,7 +20,6 @@ _PER_THREAD = 8
 class ScalarReductionPerIteration(Rule):
     code = "KL209"
     name = "scalar-reduction-per-iteration"
-    category = "tiling"
     severity = "warning"
     silent_if_open = True
     summary = "a loop reduces its tile to a scalar in every iteration instead of once at the end"

@@ -1,5 +1,3 @@
-"""KL210."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 class DotInWhileLoop(Rule):
     code = "KL210"
     name = "dot-in-while-loop"
-    category = "tiling"
     operator = "pipeline"
     severity = "warning"
     summary = "a tl.dot loop is a while loop, which Triton does not pipeline"

@@ -1,5 +1,3 @@
-"""KL211."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +11,6 @@ from kernlint.workload import Dot, Kernel, Loop
 class StagesWithoutALoop(Rule):
     code = "KL211"
     name = "stages-without-a-loop"
-    category = "tiling"
     severity = "info"
     bare = True
     summary = "autotune tries several num_stages for a kernel that has no loop to pipeline"

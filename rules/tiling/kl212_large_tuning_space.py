@@ -1,5 +1,3 @@
-"""KL212."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,7 +13,6 @@ MOST = 32
 class LargeTuningSpace(Rule):
     code = "KL212"
     name = "large-tuning-space"
-    category = "tiling"
     severity = "info"
     bare = True
     options = (Option("most-configurations", MOST, "How many configurations are not too many.", 1),)

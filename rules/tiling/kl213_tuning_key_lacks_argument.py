@@ -1,5 +1,3 @@
-"""KL213."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
@@ -21,7 +19,6 @@ _TILES = frozenset({"arange", "zeros", "full", "range", "static_range"})
 class TuningKeyLacksArgument(Rule):
     code = "KL213"
     name = "tuning-key-lacks-argument"
-    category = "tiling"
     severity = "info"
     default = False
     bare = True

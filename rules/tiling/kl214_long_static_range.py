@@ -1,5 +1,3 @@
-"""KL214."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -21,7 +19,6 @@ MOST = 64
 class LongStaticRange(Rule):
     code = "KL214"
     name = "long-static-range"
-    category = "tiling"
     severity = "warning"
     silent_if_open = True
     options = (Option("most-iterations", MOST, "How many copies of a loop body are not too many.", 1),)

@@ -1,5 +1,3 @@
-"""KL215."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,7 +16,6 @@ from kernlint.workload import dtype as dt
 class ScaleInKLoop(Rule):
     code = "KL215"
     name = "scale-in-k-loop"
-    category = "tiling"
     severity = "warning"
     silent_if_open = True
     summary = "each step of the K loop multiplies its product by a factor that does not depend on K"

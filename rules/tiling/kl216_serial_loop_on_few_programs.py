@@ -1,5 +1,3 @@
-"""KL216."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +25,6 @@ _SPLITS = (4, 8, 16, 32, 64, 128)
 class SerialLoopOnFewPrograms(Rule):
     code = "KL216"
     name = "serial-loop-on-few-programs"
-    category = "tiling"
     severity = "warning"
     summary = "a few programs walk through a long sum or online softmax that the idle SMs could share"
     what_it_does = """

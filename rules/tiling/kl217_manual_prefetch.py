@@ -1,5 +1,3 @@
-"""KL217."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +10,6 @@ from kernlint.workload import Dot, Launch, Load, Loop, Operand
 class ManualPrefetch(Rule):
     code = "KL217"
     name = "manual-prefetch"
-    category = "tiling"
     severity = "warning"
     summary = "the tiles of a tl.dot are loaded one iteration ahead by hand, into registers"
     what_it_does = """

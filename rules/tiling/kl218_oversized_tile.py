@@ -1,5 +1,3 @@
-"""KL218."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,7 +16,6 @@ _WARPS = (4, 8, 16, 32)
 class OversizedTile(Rule):
     code = "KL218"
     name = "oversized-tile"
-    category = "tiling"
     severity = "warning"
     tuning = True
     summary = "a loaded tile alone takes more registers than the threads of a program have"

@@ -1,5 +1,3 @@
-"""KL219."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +13,6 @@ from kernlint.workload import Branch, Dot, Launch, Load, Loop
 class BranchAroundDotLoads(Rule):
     code = "KL219"
     name = "branch-around-dot-loads"
-    category = "tiling"
     severity = "warning"
     bare = True
     summary = "a run-time if that does not change in the loop stands around the loads of a tl.dot"

@@ -1,5 +1,3 @@
-"""KL220."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -38,7 +36,6 @@ _DIVISION = "cdiv"
 class FixedTileForOpenSizes(Rule):
     code = "KL220"
     name = "fixed-tile-for-open-sizes"
-    category = "tiling"
     severity = "warning"
     tuning = True
     summary = (

@@ -1,5 +1,3 @@
-"""KL221."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
@@ -21,7 +19,6 @@ _ARANGE = "triton.language.arange"
 class WholeProblemTile(Rule):
     code = "KL221"
     name = "whole-problem-tile"
-    category = "tiling"
     severity = "warning"
     summary = "the tile of a product is as large as the matrices, so that one program does it all"
     what_it_does = """

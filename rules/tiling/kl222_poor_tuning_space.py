@@ -1,5 +1,3 @@
-"""KL222."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +26,6 @@ _NEAR = 1.1
 class PoorTuningSpace(Rule):
     code = "KL222"
     name = "poor-tuning-space"
-    category = "tiling"
     severity = "warning"
     tuning = True
     summary = "a matmul kernel is autotuned among tiles that are all far slower than one that is not in the list"

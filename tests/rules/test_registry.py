@@ -5,13 +5,12 @@ import pytest
 
 from kernlint.errors import UsageError
 from kernlint.rules import registry
-from kernlint.rules.base import CODE_BANDS, Rule
+from kernlint.rules.base import CATEGORIES, WRITTEN_ANEW, Rule
 from kernlint.rules.docs import to_markdown
 
 TEXTS = {
     "code": "KL101",
     "name": "some-bad-pattern",
-    "category": "precision",
     "severity": "warning",
     "summary": "a summary",
     "what_it_does": "It looks.",
@@ -33,9 +32,9 @@ def make(**changes):
     ("changes", "message"),
     [
         pytest.param({"code": "KL1"}, "not a code", id="code"),
-        pytest.param({"code": "KL201"}, "codes of category precision are KL101 to KL199", id="band"),
+        pytest.param({"code": "KL901"}, "not a code such as KL101 \\(to KL899\\)", id="hundred"),
         pytest.param({"name": "Some_Pattern"}, "not a kebab-case name", id="name"),
-        pytest.param({"category": "speed"}, "not a category", id="category"),
+        pytest.param({"fix_safety": None}, "`fix_safety` must be a text", id="no word on the fix"),
         pytest.param({"severity": "fatal"}, "not a severity", id="severity"),
         pytest.param({"evidence": None}, "`evidence` must be a text", id="no evidence"),
         pytest.param({"bad": " \n"}, "`bad` must be a text", id="blank example"),
@@ -44,6 +43,16 @@ def make(**changes):
 def test_a_wrong_rule_fails_at_import(changes, message):
     with pytest.raises(TypeError, match=message):
         make(**changes)
+
+
+def test_the_code_tells_the_category():
+    assert make(code="KL201").category == "tiling"
+    assert all(type(rule).__module__.split(".")[-2] == rule.category for rule in registry.all_rules())
+
+
+def test_what_is_written_anew_is_said_of_its_fix():
+    assert make(operator="generate", fix_safety=None).fix_safety == WRITTEN_ANEW
+    assert make(operator="generate").fix_safety == "Safe."
 
 
 def test_docs_have_the_fixed_headings():
@@ -63,7 +72,7 @@ def test_docs_have_the_fixed_headings():
 
 
 def test_docs_of_a_correctness_rule_say_wrong():
-    assert "## Why it is wrong" in to_markdown(make(code="KL701", category="correctness"))
+    assert "## Why it is wrong" in to_markdown(make(code="KL701"))
 
 
 def test_finds_rules_by_code_and_name(monkeypatch):
@@ -98,7 +107,7 @@ def test_two_rules_of_one_code_are_refused(monkeypatch):
 def test_every_category_has_a_folder():
     from importlib import import_module
 
-    for category in CODE_BANDS:
+    for category in CATEGORIES:
         assert import_module(f"kernlint.rules.{category}").__doc__
 
 

@@ -1,5 +1,3 @@
-"""KL699."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,7 +9,6 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 class NameOfTheBadPattern(Rule):
     code = "KL699"
     name = "name-of-the-bad-pattern"
-    category = "launch"
     severity = "warning"
     summary = "one line, lower case: what the code does that it should not"
     what_it_does = """
