@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kernlint.cli.completion import complete_device
 from kernlint.cli.options import list_devices
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
@@ -20,9 +21,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("tasks", metavar="TASKS", type=click.Path(), required=False)
 @click.option(
-    "-o", "--output", metavar="FILE", help="Where to write the results: .jsonl, .parquet; - for standard output."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(),
+    help="Where to write the results: .jsonl or .parquet; - for standard output.",
 )
-@click.option("--device", metavar="NAME", help="GPU of rows that name none, or `list` for all.  [default: h100-sxm]")
+@click.option(
+    "--device",
+    metavar="NAME",
+    help="GPU for rows that name none; `list` shows all.  [default: h100-sxm]",
+    shell_complete=complete_device,
+)
 @click.option(
     "--scope",
     type=click.Choice(["gpu", "call"]),
@@ -30,23 +40,23 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which time the verdicts are about: device time, or wall time per call.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Number of processes.  [default: one per processor]")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True, max=1e6),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds that one row may take.",
+    help="Time limit for one row.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Where to judge: processes of this machine, or a Ray cluster (needs kernlint[ray]).",
+    help="Where to work: processes on this machine, or a Ray cluster (needs kernlint[ray]).",
 )
-@click.option("--afresh", is_flag=True, help="Do not go on with what an interrupted run has left.")
+@click.option("--afresh", is_flag=True, help="Start over instead of resuming an interrupted run.")
 def batch(
     tasks: str | None,
     output: str | None,
@@ -57,12 +67,12 @@ def batch(
     engine: str,
     afresh: bool,
 ) -> None:
-    """Judge every row of TASKS, a file of JSON Lines, or of Parquet with kernlint[batch].
+    """Judge many programs, a record for each.
 
-    Columns: source, and where there are any id, reference, device and set. Nothing of the programs is run; one that crashes the
-    analysis, or takes too long, costs its row. Results stand in the order of the rows, one flat record each (`kernlint schema
-    batch`). A run that was interrupted is gone on with by the same command. Status 0: every row was processed, whatever came of
-    it; 2: wrong usage.
+    TASKS is a file of JSON Lines, or of Parquet (needs kernlint[batch]). A row has the column source and may have id, reference,
+    device and set. No program is run; one that crashes the analysis or takes too long costs only its own row. There is one flat
+    record a row, in the same order (`kernlint schema batch`). The same command resumes a run that was interrupted. Status 0: every
+    row was processed, whatever the outcome; 2: wrong usage.
     """
     if list_devices(device):
         return
@@ -72,9 +82,9 @@ def batch(
     from kernlint.write import require_folder
 
     if tasks is None:
-        raise click.UsageError("a file of tasks is missing")
+        raise click.UsageError("no file of tasks given")
     if output is None:
-        raise click.UsageError("-o FILE is missing: where the results go")
+        raise click.UsageError("-o FILE is missing: where to write the results")
     if device is not None:
         from kernlint.cli.options import device_id
 
@@ -119,7 +129,7 @@ def _tell(outcome: Outcome, seconds: float) -> None:
     text = f"batch: {outcome.rows} row{'s' * (outcome.rows != 1)}" + (f": {counts}" if counts else "")
     fresh = outcome.rows - outcome.resumed
     if outcome.resumed:
-        text += f"; {outcome.resumed} of them from the run before"
+        text += f"; {outcome.resumed} of them from an earlier run"
     if fresh and seconds >= 1:
         text += f"; {fresh / seconds:.1f} rows a second"
     click.echo(encodable(text, sys.stderr), err=True)

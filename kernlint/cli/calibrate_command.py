@@ -11,7 +11,13 @@ _MOST_SECONDS = 300.0
 
 @click.command()
 @click.option(
-    "-o", "--output", metavar="FILE", default="device.json", show_default=True, help="The device file to write."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(),
+    default="device.json",
+    show_default=True,
+    help="The device file to write.",
 )
 @click.option("--base", metavar="NAME", help="Device to start from.  [default: by the name of the card]")
 @click.option(
@@ -19,14 +25,14 @@ _MOST_SECONDS = 300.0
     type=click.FloatRange(min=10, max=_MOST_SECONDS),
     default=_SECONDS,
     show_default=True,
-    help="How long to measure at most.",
+    help="Time limit for the measurements.",
 )
-@click.option("--force", is_flag=True, help="Overwrite FILE where it exists.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 def calibrate(output: str, base: str | None, seconds: float, force: bool) -> None:
-    """Time micro-benchmarks on the GPU of this machine and write a device file for `--device FILE`.
+    """Fit the cost model to the GPU at hand.
 
-    Needs a CUDA GPU and `pip install 'kernlint[calibrate]'`. The file holds what each term of the cost model takes on this card over
-    what its data sheet says, and how far off predictions were before and after.
+    Times micro-benchmarks and writes a file for `--device FILE`. Needs a CUDA GPU and `pip install 'kernlint[calibrate]'`. The file
+    holds, for each term of the cost model, the ratio of measured time to data sheet, and how far off predictions were before and after.
     """
     import json
     from pathlib import Path

@@ -69,48 +69,65 @@ _STDIN_NAME = "<stdin>"
     "--extend-select", metavar="RULES", multiple=True, shell_complete=complete_rule, help="Run these rules too."
 )
 @click.option("--ignore", metavar="RULES", multiple=True, shell_complete=complete_rule, help="Do not run these rules.")
-@click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
+@click.option(
+    "--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Do not run these rules on these files."
+)
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
 @click.option(
     "--device",
     metavar="NAME",
-    help="GPU that gains are predicted for, or `list` for all.  [default: h100-sxm]",
+    help="GPU that gains are predicted for; `list` shows all.  [default: h100-sxm]",
     shell_complete=complete_device,
 )
-@click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
-@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
-@click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as of `kernlint PATH`.")
 @click.option(
-    "--project/--no-project", default=None, help="Take facts from calls in other files of the project.  [default: no]"
+    "--reference",
+    metavar="FILE",
+    type=click.Path(),
+    help="Python file with the PyTorch reference (Model, get_inputs).",
 )
-@click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
-@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
+@click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as for `kernlint PATH`.")
+@click.option(
+    "--project/--no-project", default=None, help="Use facts from calls in other files of the project.  [default: no]"
+)
+@click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for, such as 3.4.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out these files and folders too.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
-@click.option("--force-exclude", is_flag=True, help="Leave out excluded files even when they are named.")
-@click.option("--config", metavar="FILE", help="Use this pyproject.toml or kernlint.toml for all files.")
+@click.option("--force-exclude", is_flag=True, help="Leave out excluded files even if they are named.")
+@click.option(
+    "--config", metavar="FILE", type=click.Path(), help="Use this pyproject.toml or kernlint.toml for all files."
+)
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
-@click.option("--stdin-filename", metavar="NAME", help="What to call standard input (PATH -), and whose settings.")
+@click.option("--stdin-filename", metavar="NAME", help="The file that standard input (PATH -) stands for.")
 @click.option("--output-format", type=click.Choice(_FORMATS), help="How to print the findings.  [default: text]")
-@click.option("--output-file", metavar="FILE", help="Write the findings there; - for standard output.")
+@click.option(
+    "--output-file", metavar="FILE", type=click.Path(), help="Write the findings there; - for standard output."
+)
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option(
     "--hide", type=click.Choice(["info"]), help="Do not print findings of this level (text and concise only)."
 )
-@click.option("--fail-on", type=_SEVERITY, help="Exit 1 from this severity on.  [default: warning]")
+@click.option("--fail-on", type=_SEVERITY, help="Exit 1 for findings of this severity or above.  [default: warning]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever is found.")
-@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
-@click.option("--update-baseline", is_flag=True, help="Write all findings into the baseline file.")
-@click.option("--fix", is_flag=True, help="Make the safe changes that findings ask for, and report what is left.")
+@click.option("--baseline", metavar="FILE", type=click.Path(), help="Leave out the findings that this file lists.")
+@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file.")
+@click.option("--fix", is_flag=True, help="Make the safe changes, and report what is left.")
 @click.option(
-    "--unsafe-fixes", is_flag=True, help="With --fix or --diff: those too that alter results or lose comments."
+    "--unsafe-fixes", is_flag=True, help="With --fix or --diff: also changes that may alter results or lose comments."
 )
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
-@click.option("--add-ignore", metavar="REASON", help="Suppress each finding by a comment with this reason.")
-@click.option("--diff-base", metavar="REF", help="Only findings on lines changed since this git commit.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
-@click.option("--timeout", type=float, metavar="SECONDS", help="The most that one file may take.  [default: 60]")
-@click.option("--cache-dir", metavar="DIR", envvar="KERNLINT_CACHE_DIR", help="Where to remember results.")
-@click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing remembered.")
+@click.option("--add-ignore", metavar="REASON", help="Suppress each finding with a comment that gives this reason.")
+@click.option("--diff-base", metavar="REF", help="Report only findings on lines changed since this git commit.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Number of processes.  [default: one per processor]")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Time limit for one file.  [default: 60]")
+@click.option(
+    "--cache-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    envvar="KERNLINT_CACHE_DIR",
+    help="Folder of the cache.",
+)
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--show-settings", is_flag=True, help="Print the settings for the first path as JSON.")
 def check(
@@ -152,11 +169,11 @@ def check(
     show_files: bool,
     show_settings: bool,
 ) -> None:
-    """Check Python files, notebooks and Markdown for slow or wrong Triton code.
+    """Find slow or wrong Triton code.
 
-    PATHS are files, folders, patterns, or - for standard input; the working folder where there is none. Nothing of
-    them is run. Status 0: nothing found; 1: findings; 2: wrong usage or configuration, or an internal error. Findings
-    of level info do not count.
+    Each PATH is a Python file, a notebook, a Markdown file, a folder, a pattern, or - for standard input; without one it is the
+    working folder. Nothing in them is run. Status 0: nothing found; 1: findings; 2: wrong usage or configuration, or an internal
+    error. Findings of level info do not count.
     """
     from kernlint.cli.settings import parse_overrides
     from kernlint.lint.config import Configurations, Overrides, device_id

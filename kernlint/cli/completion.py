@@ -22,10 +22,11 @@ _SHELLS = ("bash", "fish", "zsh")
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS), metavar="SHELL")
 def completion(shell: str) -> None:
-    """Print the script that makes SHELL (bash, fish or zsh) complete commands, options, rules and devices.
+    """Print the completion script of a shell.
 
-    For this session: eval "$(kernlint completion bash)", or with zsh; kernlint completion fish | source. For all: the same line in
-    ~/.bashrc or ~/.zshrc, or the script in ~/.config/fish/completions/kernlint.fish.
+    With it SHELL (bash, fish or zsh) completes commands, options, rules and devices. For this session: eval "$(kernlint completion
+    bash)", the same with zsh, or kernlint completion fish | source. For all sessions: put that line into ~/.bashrc or ~/.zshrc, or
+    the script into ~/.config/fish/completions/kernlint.fish.
     """
     from kernlint.cli.main import cli
 

@@ -107,10 +107,10 @@ def _row(device: Device) -> tuple[str, ...]:
 
 
 @click.command("devices")
-@click.option("--sources", is_flag=True, help="Say of every device what its figures are from.")
-@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+@click.option("--sources", is_flag=True, help="Say where the figures of each device come from.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def devices_command(sources: bool, as_json: bool) -> None:
-    """List the GPUs that times are predicted for."""
+    """List the GPUs that are known."""
     if as_json:
         import json
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @click.command()
 @task_options
 @trace_option
+@click.option("--why-not", "refusals", is_flag=True, help="Also say why no change was found for the largest causes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (`kernlint schema explain`).")
 @click.option(
-    "--why-not", "refusals", is_flag=True, help="Also say what every operator answers for the largest causes."
+    "--plot", metavar="FILE", type=click.Path(), help="Also draw a roofline plot, .svg or .png (needs kernlint[plot])."
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
-@click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
 def explain(
     device: str | None,
     settings: tuple[str, ...],
@@ -39,10 +39,11 @@ def explain(
     trace: bool,
     **given: Any,
 ) -> None:
-    """Show the time budget of one call: every step before and after the best change, beside PyTorch's own.
+    """Show where the time of a call goes.
 
-    Options are those of `kernlint PATH`. A list, such as --set M=16,128,4096 or --assume 'x:int8[16|128,2048]', sweeps over
-    sizes instead: one row each, and where the best change flips.
+    Every step before and after the best change, and those of the PyTorch reference. The options are those of `kernlint PATH`. A list
+    of values, such as --set M=16,128,4096 or --assume 'x:int8[16|128,2048]', compares sizes instead: one row each, and where
+    another change becomes the best.
     """
     if list_devices(device):
         return

@@ -27,7 +27,9 @@ _PATIENCE = 5
 @task_options
 @fix_options
 @click.option("--diff", is_flag=True, help="Show what would change, and write nothing.")
-@click.option("-o", "--output", metavar="FILE", help="Write the new source there; - for standard output.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(), help="Write the new source there; - for standard output."
+)
 def fix(
     device: str | None,
     settings: tuple[str, ...],

@@ -49,7 +49,7 @@ _OPTIONS = (
     click.option(
         "--device",
         metavar="NAME",
-        help=f"GPU, or `list` for all.  [default: {DEFAULT_DEVICE}]",
+        help=f"GPU that times are predicted for; `list` shows all.  [default: {DEFAULT_DEVICE}]",
         shell_complete=complete_device,
     ),
     click.option(
@@ -57,16 +57,18 @@ _OPTIONS = (
         type=click.Choice(["gpu", "call"]),
         help="Which time the answer is about: device time, or wall time per call.  [default: gpu]",
     ),
-    click.option("--no-project", is_flag=True, help="Take no facts from other files of the project."),
+    click.option("--no-project", is_flag=True, help="Use no facts from other files of the project."),
     click.option(
-        "--entry", metavar="NAME", help="Function to analyse; else ModelNew.forward, else each launching one."
+        "--entry",
+        metavar="NAME",
+        help="Function to analyse.  [default: ModelNew.forward, else each one that launches a kernel]",
     ),
 )
 
 _TRACE_OPTION = click.option(
     "--trace",
     is_flag=True,
-    help="Run the host code, on fake tensors in a sandbox and without a GPU, where reading it does not tell (needs kernlint[verify]).",
+    help="Where reading the host code is not enough, run it on fake tensors in a sandbox, without a GPU (needs kernlint[verify]).",
 )
 
 _FIX_OPTIONS = (
@@ -78,11 +80,9 @@ _FIX_OPTIONS = (
         help="Fix what this rule finds, by code or name.",
         shell_complete=complete_rule,
     ),
-    click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it."),
-    click.option(
-        "--autotune", is_flag=True, help="Let tiles be tuned on the device, where a fixed one would be advised."
-    ),
-    click.option("--unsafe-fixes", is_flag=True, help="Make changes too that alter results or lose comments."),
+    click.option("--follow-ups", is_flag=True, help="Then make the next change, until none is worth it."),
+    click.option("--autotune", is_flag=True, help="Where one tile would be advised, have tiles tuned on the device."),
+    click.option("--unsafe-fixes", is_flag=True, help="Also make changes that may alter results or lose comments."),
 )
 
 
@@ -146,11 +146,11 @@ def read_task_input(
     from kernlint.syntax.source import read_source
 
     if path is None:
-        raise click.UsageError("a PATH is missing; `kernlint --help` shows what can be given")
+        raise click.UsageError("no PATH given; see `kernlint --help`")
     if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory; `kernlint check` and `kernlint report` read those")
     if path == reference == "-":
-        raise UsageError("kernel and reference cannot both come from standard input")
+        raise UsageError("the kernel and the reference cannot both come from standard input")
     if perf == "-" and "-" in (path, reference):
         raise UsageError("--perf and another file cannot both come from standard input")
     configured = _configured(path)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kernlint.cli.completion import complete_device
 from kernlint.cli.options import DEFAULT_DEVICE, list_devices
 from kernlint.errors import UsageError
 
@@ -16,9 +17,14 @@ _STDOUT = "-"
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", type=click.Path(), nargs=-1)
-@click.option("-o", "--output", metavar="FILE", help="Where to write the page; - for standard output.")
 @click.option(
-    "--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: as configured, else {DEFAULT_DEVICE}]"
+    "-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the page; - for standard output."
+)
+@click.option(
+    "--device",
+    metavar="NAME",
+    help=f"GPU that times are predicted for; `list` shows all.  [default: as configured, else {DEFAULT_DEVICE}]",
+    shell_complete=complete_device,
 )
 @click.option(
     "--scope",
@@ -28,20 +34,27 @@ _STDOUT = "-"
     help="Which time the page is about: device time, or wall time per call.",
 )
 @click.option(
-    "--reference", metavar="FILE", help="PyTorch reference of the files that the configuration names none for."
+    "--reference",
+    metavar="FILE",
+    type=click.Path(),
+    help="PyTorch reference of the files that have none in the configuration.",
 )
-@click.option("--top", type=click.IntRange(min=0), default=50, show_default=True, help="Programs to tell of at length.")
-@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
-@click.option("--config", metavar="FILE", help="Use this pyproject.toml or kernlint.toml for all files.")
+@click.option(
+    "--top", type=click.IntRange(min=0), default=50, show_default=True, help="How many programs to show in full."
+)
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out these files and folders too.")
+@click.option(
+    "--config", metavar="FILE", type=click.Path(), help="Use this pyproject.toml or kernlint.toml for all files."
+)
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Number of processes.  [default: one per processor]")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True, max=1e6),
     default=180.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds that one file may take.",
+    help="Time limit for one file.",
 )
 def report(
     paths: tuple[str, ...],
@@ -56,11 +69,12 @@ def report(
     jobs: int | None,
     timeout: float,
 ) -> None:
-    """Write one HTML page about every program below PATHS that launches a kernel, those with most to gain first.
+    """Write an HTML page about all programs.
 
-    For each: where its time is predicted to go and what it could take, a roofline, the time budget before and after the best change,
-    the source with marked lines, the change as a patch. The page needs no other file and no network. PATHS are as for `kernlint
-    check`. Nothing of them is run. Status 0: the page is written; 2: wrong usage.
+    It shows each program below PATHS that launches a kernel, those with most to gain first: where its time is predicted to go, how
+    fast it could be, a roofline, the time budget before and after the best change, the source with marked lines, and the change as a
+    patch. The page needs no other file and no network. PATHS are as for `kernlint check`; nothing in them is run. Status 0: the page
+    is written; 2: wrong usage.
     """
     if list_devices(device):
         return
@@ -74,7 +88,7 @@ def report(
     from kernlint.write import require_folder, write_output
 
     if output is None:
-        raise click.UsageError("-o FILE is missing: where the page goes")
+        raise click.UsageError("-o FILE is missing: where to write the page")
     if isolated and config is not None:
         raise UsageError("--isolated and --config contradict each other")
     if output != _STDOUT:

@@ -13,7 +13,7 @@ from kernlint.cli.streams import encodable, look_of
 @click.command()
 @click.argument("rule", metavar="CODE|NAME", shell_complete=complete_rule)
 def rule(rule: str) -> None:
-    """Print the documentation of one rule, as Markdown."""
+    """Print the page of one rule, as Markdown."""
     from kernlint.lint.diagnostics import DIAGNOSTICS
     from kernlint.rules.docs import to_markdown
     from kernlint.rules.registry import find_rule
@@ -25,9 +25,12 @@ def rule(rule: str) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with categories, options and links.")
 def rules(as_json: bool) -> None:
-    """List all rules: code, name, severity and what each is about."""
+    """List all rules.
+
+    One line each: code, name, severity and what it is about.
+    """
     from kernlint.links import rule_url
     from kernlint.lint.selection import catalogue
     from kernlint.report.grid import Grid, paint

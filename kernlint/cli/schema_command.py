@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import CompletionItem
+
+
+def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from kernlint.schema import names
+
+    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_complete)
 def schema(name: str) -> None:
-    """Print the JSON Schema called NAME: batch, check, config, explain, mcp or verdict."""
+    """Print the JSON Schema of an output.
+
+    NAME is batch, check, config, explain, mcp or verdict.
+    """
     import json
 
     from kernlint.schema import load

@@ -12,12 +12,12 @@ from kernlint.errors import UsageError
 from kernlint.links import DOCS
 
 
-@click.command(epilog=f"Settings of editors: {DOCS}editor/")
-@click.option("--stdio", is_flag=True, help="Ignored: there is no other way; some editors say it anyway.")
+@click.command(epilog=f"Settings for editors: {DOCS}editor/")
+@click.option("--stdio", is_flag=True, help="Accepted and ignored: nothing else is spoken, but some editors pass it.")
 def server(stdio: bool) -> None:
-    """Serve an editor: the Language Server Protocol over standard input and output.
+    """Serve an editor, as a language server.
 
-    Needs pip install 'kernlint[lsp]'.
+    Speaks the Language Server Protocol over standard input and output. Needs pip install 'kernlint[lsp]'.
     """
     folder = _leave_working_folder()
     try:
@@ -27,11 +27,11 @@ def server(stdio: bool) -> None:
     lsp.run(folder)
 
 
-@click.command(epilog=f"Tools and a loop that calls them: {DOCS}mcp/")
+@click.command(epilog=f"The tools, and a loop that calls them: {DOCS}mcp/")
 def mcp() -> None:
-    """Serve an agent: the Model Context Protocol over standard input and output.
+    """Serve an agent, as an MCP server.
 
-    Needs pip install 'kernlint[mcp]'.
+    Speaks the Model Context Protocol over standard input and output. Needs pip install 'kernlint[mcp]'.
     """
     _leave_working_folder()
     try:

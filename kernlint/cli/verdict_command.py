@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 @click.option(
     "--details/--no-details",
     default=None,
-    help="With or without what the answer rests on.  [default: with; without on a terminal]",
+    help="With or without the evidence for the answer.  [default: with; without on a terminal]",
 )
 def verdict(device: str | None, settings: tuple[str, ...], details: bool | None, trace: bool, **given: Any) -> None:
     """Say whether a Triton kernel is worth optimizing, how, and by how much.
 
-    PATH is a Python file with the kernel and its launcher, a Markdown task file, or - for standard input. Nothing of
-    it is run, unless --trace says so. The verdict is one JSON object on standard output, on a terminal with its findings
-    in words on standard error (2>/dev/null leaves them out); status 0 for any verdict, 2 when there is none.
+    PATH is a Python file with the kernel and its launcher, a Markdown task file, or - for standard input. Nothing in
+    it is run, except with --trace. The verdict is one JSON object on standard output; on a terminal the findings follow in words on
+    standard error (2>/dev/null hides them). Status 0: there is a verdict; 2: there is none.
     """
     if list_devices(device):
         return

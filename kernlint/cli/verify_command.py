@@ -25,7 +25,7 @@ _PATIENCE = 8
 
 @click.command()
 @task_options
-@click.option("--fixed", metavar="FILE", help="The changed version, in place of the automatic fix.")
+@click.option("--fixed", metavar="FILE", type=click.Path(), help="The changed version, instead of the automatic fix.")
 @click.option(
     "--backend",
     type=click.Choice(["auto", "gpu", "interpreter", "compile"]),
@@ -48,11 +48,13 @@ _PATIENCE = 8
     default=180.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long it may take.",
+    help="Time limit for the whole run.",
 )
-@click.option("--memory", type=click.IntRange(min=64), metavar="MB", help="Host memory of all processes together.")
+@click.option(
+    "--memory", type=click.IntRange(min=64), metavar="MB", help="Limit on the host memory of all processes together."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict with `details.verification` filled.")
-@click.option("--update", is_flag=True, help="As --json, with the measured speedup in place of the predicted one.")
+@click.option("--update", is_flag=True, help="Like --json, with the measured speedup instead of the predicted one.")
 def verify(
     device: str | None,
     settings: tuple[str, ...],
@@ -69,11 +71,11 @@ def verify(
     update: bool,
     **given: Any,
 ) -> None:
-    """Prove a change: run the kernel before and after it, and the reference.
+    """Run a change and its original to prove it.
 
-    It runs the code that it is given, in a child process with limits. Status 0: it ran, is correct, and not
-    slower where it was timed; 1: incorrect, slower, failed, not checkable, or only compiled; 2: wrong usage, or torch or
-    Triton is missing. Progress goes to standard error.
+    Both are compared with the reference. This runs the code it is given, in a child process with limits. Status 0: it ran, is
+    correct, and was not slower where it was timed; 1: incorrect, slower, failed, not checkable, or only compiled; 2: wrong usage, or
+    torch or Triton is missing. Progress goes to standard error.
     """
     if list_devices(device):
         return

@@ -5,7 +5,10 @@ import shutil
 import subprocess
 import sys
 
+import click
 import pytest
+
+from kernlint.cli.main import cli
 
 KERNLINT = [sys.executable, "-m", "kernlint"]
 
@@ -38,6 +41,9 @@ def test_options_of_the_command_without_a_name():
     [
         (("k.py", "--device", "h100"), "h100-sxm"),
         (("check", "--device", "l"), "list"),
+        (("batch", "--device", "l"), "list"),
+        (("report", "--device", "l"), "list"),
+        (("schema", "v"), "verdict"),
         (("check", "--select", "KL10"), "KL101"),
         (("check", "--select", "KL103,KL10"), "KL103,KL101"),
         (("fix", "k.py", "--rule", "half"), "half-upcast-before-dot"),
@@ -52,6 +58,15 @@ def test_values(words, among):
 @pytest.mark.parametrize(("words"), [("explain", "k"), ("check", "k"), ("k.py", "--reference", "k"), ("report", "k")])
 def test_files(words):
     assert ("file", "k") in complete(*words)
+
+
+def test_each_option_for_a_file_completes_files():
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        for option in command.params:
+            if option.metavar in ("FILE", "DIR"):
+                assert isinstance(option.type, click.Path), (name, option.name)
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])

@@ -75,6 +75,12 @@ def test_a_verdict_fits(tmp_path, width):
     assert '"details"' in run([path, "--details"], width)[0]
 
 
+def test_what_commands_are_for_is_not_cut_short():
+    shown, status = run(["--help"], 60)
+    assert status == 0
+    assert "Commands:" in shown and "..." not in shown[shown.index("Commands:") :]
+
+
 def test_devices_are_not_cut_short():
     shown = ESCAPES.sub("", run(["devices"], 80)[0])
     assert ".." not in shown
