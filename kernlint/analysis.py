@@ -11,7 +11,7 @@ from typing import Any
 
 import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint import seen
-from kernlint.cost.device import Device, UnknownDevice, find_device
+from kernlint.cost.device import Device, find_device
 from kernlint.cost.estimate import MODEL_VERSION, SCOPES, estimate
 from kernlint.cost.open_sizes import open_symbols
 from kernlint.cost.traffic.accesses import assumed_trips
@@ -173,7 +173,7 @@ def read_program(request: Request, for_rules: bool = False) -> Reading:
     too, which also look at kernels that nothing launches."""
     if request.scope not in SCOPES:
         raise UsageError(f"unknown scope {request.scope!r}; it is gpu or call")
-    gpu = _device(request.device or DEFAULT_DEVICE)
+    gpu = find_device(request.device or DEFAULT_DEVICE)
     task = read_task(SourceText(request.source, request.path))
     module = task.reference
     if request.reference is not None:
@@ -446,13 +446,6 @@ def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
             what = f"{tensor.name or 'a tensor'} would have the shape [{', '.join(map(str, tensor.shape))}]"
             why = "which holds nothing" if none else "which no device can hold"
             raise UsageError(f"--set {given}: {what}" if given else f"{workload.file}: {what}, {why}")
-
-
-def _device(name: str) -> Device:
-    try:
-        return find_device(name)
-    except UnknownDevice as error:
-        raise UsageError(f"{error}; `kernlint --device list` lists all") from None
 
 
 def _check_dialect(module: Module) -> None:

@@ -1,4 +1,5 @@
-"""Worker processes that do jobs: one that dies or hangs costs its job and is replaced.
+"""Worker processes that do jobs: one that dies or hangs costs its job and is replaced; one that is killed costs nothing at first, as its
+job is tried again.
 
 ``concurrent.futures`` gives up the whole pool when a process dies, and cannot end a task that hangs.
 """
@@ -32,6 +33,7 @@ from kernlint.sandbox import (
     run_on_large_stack,
     summary_of,
     wants_processor,
+    was_killed,
 )
 
 #: Starting a worker that has to import everything, on a loaded machine, must not count against its first job.
@@ -105,6 +107,7 @@ class Crew:
         """Kill the workers that have something to do, whose jobs fail; whether there were any."""
         with self._changed:
             for worker in self._busy:
+                worker.stopped = True
                 worker.process.kill()
             return bool(self._busy)
 
@@ -114,6 +117,7 @@ class Crew:
         pending = enumerate(jobs)
         waiting: deque[tuple[int, Any]] = deque()
         mine: set[_Worker] = set()
+        again: set[int] = set()
 
         def refill() -> None:
             while len(waiting) < self._most and (job := next(pending, None)) is not None:
@@ -137,7 +141,11 @@ class Crew:
                     if outcome is None:
                         continue
                     index, result = outcome
-                    if index is not None:
+                    if index is not None and worker.killed and index not in again:
+                        # From outside, or for want of memory: that need not be the fault of this job.
+                        again.add(index)
+                        waiting.appendleft((index, worker.job))
+                    elif index is not None:
                         yield index, result
                     elif waiting:
                         # A worker that cannot even start: the next one would not either.
@@ -253,15 +261,19 @@ class _Worker:
         finally:
             theirs.close()
         self.index: int | None = None
+        self.job: Any = None
         self.idle = False
         self.dead = False
+        #: Whether the process was killed by :meth:`Crew.stop`, and whether by anybody else.
+        self.stopped = False
+        self.killed = False
         self.so_far: Any = None
         self.deadline = time.monotonic() + _START_S
         self._limit_s = _START_S
 
     def give(self, index: int, job: Any) -> None:
         """Start on a job."""
-        self.index, self.idle, self.so_far = index, False, None
+        self.index, self.job, self.idle, self.so_far = index, job, False, None
         self._limit_s = self._trade.limit_s(job)
         with suppress(OSError):  # it is dead, which `outcome` is about to find out
             self.pipe.send(job)
@@ -300,6 +312,7 @@ class _Worker:
         except (EOFError, OSError):
             self.process.join(1)
             self.dead = True
+            self.killed = was_killed(self.process.exitcode) and not self.stopped
             return index, Failure(CRASHED, death(self.process.exitcode), so_far=self.so_far)
         except Exception as error:  # an answer that cannot be unpacked, for which no other row is to pay
             self.dead = True

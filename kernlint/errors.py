@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class KernlintError(Exception):
     """The base of them all. ``str(error)`` is one line, without the ``kernlint: error:`` in front."""
@@ -17,3 +19,12 @@ class AnalysisError(KernlintError):
 
 class UsageError(KernlintError):
     """The question is wrong: an unknown device, rule or name, or two settings that contradict each other."""
+
+
+def suggestion(close: Sequence[str], where: str = "") -> str:
+    """The end of a sentence about an unknown word: ``; did you mean A, B or C?`` where ``close`` ones are known, else ``where`` all are
+    listed."""
+    if not close:
+        return f"; {where}" if where else ""
+    *first, last = close
+    return f"; did you mean {', '.join(first)}{' or ' * bool(first)}{last}?"

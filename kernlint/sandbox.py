@@ -118,8 +118,15 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def was_killed(exit_code: int | None) -> bool:
+    """Whether a child process was ended by SIGKILL: from outside, or by a system that is out of memory."""
+    return hasattr(signal, "SIGKILL") and exit_code == -signal.SIGKILL
+
+
 def death(exit_code: int | None) -> str:
     """What to say of a child process that ended with ``exit_code`` before it answered."""
     if exit_code is not None and exit_code < 0:
-        return f"the analysis died of {signal_name(-exit_code)}: the source is too large or too deeply nested for the parser"
+        parser = "the source is too large or too deeply nested for the parser"
+        why = "ended from outside, or out of memory" if was_killed(exit_code) else parser
+        return f"the analysis died of {signal_name(-exit_code)}: {why}"
     return f"the analysis ended early, with status {exit_code}"

@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 
 import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
-from kernlint.errors import UsageError
+from kernlint.errors import UsageError, suggestion
 from kernlint.rules.base import CATEGORIES, Rule
 
 _PACKAGE = __name__.rpartition(".")[0]
@@ -38,7 +38,7 @@ def find_rule(code_or_name: str) -> Rule:
             return rule
     # Codes that look alike have nothing else in common.
     close = difflib.get_close_matches(wanted.lower(), [rule.name for rule in all_rules()], n=3, cutoff=0.6)
-    hint = f"; did you mean {' or '.join(close)}?" if close else "; `kernlint rules` lists all"
+    hint = suggestion(close, "`kernlint rules` lists all")
     raise UsageError(f"no rule {code_or_name!r}{hint}")
 
 

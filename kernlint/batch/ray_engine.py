@@ -48,6 +48,8 @@ def _judged(window: list[tuple[int, RowTask]]) -> Iterator[tuple[int, dict[str, 
 
     if not ray.is_initialized():
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
+        # We have a progress bar of our own; Ray Data would log a page a second beside it.
+        logging.getLogger("ray.data").setLevel(logging.WARNING)
     blocks = max(1, -(-len(window) // _AT_A_TIME))
     items = [{"number": number, "task": pickle.dumps(task)} for number, task in window]
     rows = ray.data.from_items(items, override_num_blocks=blocks).map_batches(judged_block, batch_size=_AT_A_TIME)

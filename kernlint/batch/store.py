@@ -95,7 +95,7 @@ def _parsed(line: bytes, number: int) -> Mapping[str, Any]:
         row = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return {"unreadable": f"line {number} is not JSON: {' '.join(str(error).split())}"}
-    return row if isinstance(row, dict) else {"unreadable": f"line {number} is no JSON object"}
+    return row if isinstance(row, dict) else {"unreadable": f"line {number} is not a JSON object"}
 
 
 def _parquet(path: str) -> Iterator[Mapping[str, Any]]:

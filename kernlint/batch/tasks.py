@@ -89,7 +89,7 @@ def _overrides(value: Any) -> dict[str, int | float | bool]:
         try:
             value = json.loads(value)
         except ValueError:
-            raise ValueError(f"set is no JSON object: {value[:80]!r}") from None
+            raise ValueError(f"set is not a JSON object: {value[:80]!r}") from None
     if not isinstance(value, Mapping):
         raise ValueError(f"set is a {type(value).__name__}, not an object of names and numbers")
     found: dict[str, int | float | bool] = {}

@@ -175,16 +175,13 @@ def read_task_input(
 
 
 def device_id(name: str) -> str:
-    from kernlint.cost.device import UnknownDevice, chosen, find_device
+    from kernlint.cost.device import chosen, find_device
 
-    try:
-        device = find_device(name)
-        context = click.get_current_context(silent=True)
-        if context is not None and (said := chosen(name, device)):
-            context.meta[NOTE] = said
-        return device.id
-    except UnknownDevice as error:
-        raise UsageError(f"{error}; `kernlint --device list` shows all") from None
+    device = find_device(name)
+    context = click.get_current_context(silent=True)
+    if context is not None and (said := chosen(name, device)):
+        context.meta[NOTE] = said
+    return device.id
 
 
 def _configured(path: str) -> Settings:

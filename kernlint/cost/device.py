@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernlint.cost.fitted import fitted
+from kernlint.errors import UsageError, suggestion
 from kernlint.records import dataclass
 
 #: Words that open the name a driver gives a card: what follows is a model number and its variant.
@@ -31,14 +32,13 @@ ALIASES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class UnknownDevice(ValueError):
+class UnknownDevice(UsageError, ValueError):
     """No device of that name; ``suggestions`` holds the ids that look most like it."""
 
     def __init__(self, name: str, suggestions: tuple[str, ...]) -> None:
         self.name = name
         self.suggestions = suggestions
-        hint = f"; did you mean {' or '.join(suggestions)}?" if suggestions else ""
-        super().__init__(f"unknown device {name!r}{hint}")
+        super().__init__(f"unknown device {name!r}{suggestion(suggestions, '`kernlint devices` lists all')}")
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,8 @@ def evidence(launch: Launch, facet: str, device: Device) -> str:
         return f"{_active(moved) * 100:.0f} % of the lanes are inside their masks"
     dots = launch.kernel.dots()
     if dots and facet == UNIT:
-        return f"operands are fed as {dots[0].a.dtype} and {dots[0].b.dtype} ({dots[0].precision})"
+        types = dict.fromkeys(str(operand.dtype) for operand in (dots[0].a, dots[0].b))
+        return f"operands are fed as {' and '.join(types)} ({dots[0].precision})"
     if dots and facet == TILE:
         stages = f"{launch.num_warps} warps, {launch.num_stages} stages"
         return f"tiles of {dots[0].m}x{dots[0].n}x{dots[0].k} with {stages}, {moved.programs:,} programs"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kernlint.errors import UsageError
+from kernlint.errors import UsageError, suggestion
 from kernlint.files import NotRegular, read_regular
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.patterns import Patterns
@@ -321,15 +321,12 @@ def is_timeout(seconds: float) -> bool:
 
 def device_id(name: str) -> str:
     """The id of the device called ``name``. Raises ``UsageError`` where there is none."""
-    from kernlint.cost.device import UnknownDevice, find_device
+    from kernlint.cost.device import find_device
 
-    try:
-        return find_device(name).id
-    except UnknownDevice as error:
-        raise UsageError(f"{error}; `kernlint --device list` shows all") from None
+    return find_device(name).id
 
 
 def nearest(word: str, known: Any) -> str:
     """``; did you mean X?`` where one of ``known`` is near ``word``, else nothing."""
     close = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
+    return suggestion(close)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from kernlint.errors import UsageError
+from kernlint.errors import UsageError, suggestion
 from kernlint.lint.diagnostics import CATEGORY, DIAGNOSTICS
 from kernlint.records import dataclass
 
@@ -100,7 +100,7 @@ def parse_selector(text: str, what: str = "rule selector") -> Selector:
     # Of a code the first digits say most: they are the category's.
     among = [key for key in known if upper[:3] == known[key][:3]] if upper[:2] == "KL" and len(upper) > 3 else []
     close = [known[match] for match in difflib.get_close_matches(lower, among or list(known), n=3, cutoff=0.6)]
-    hint = f"; did you mean {' or '.join(close)}?" if close else "; `kernlint rules` lists all"
+    hint = suggestion(close, "`kernlint rules` lists all")
     raise UsageError(f"unknown {what} {text!r}{hint}")
 
 

@@ -150,7 +150,7 @@ def _resting(judgement: Judgement) -> str:
         text += f" {_sentence('; '.join(flips))}."
     if judgement.certainty == "assumed" and judgement.undecided:
         given = _facts(judgement)
-        text += f" To decide it give the facts, such as {given}."
+        text += f" For a sure answer give the facts, such as {given}."
     return text
 
 

@@ -80,7 +80,7 @@ def test_a_markdown_task_is_one_too():
         ({"source": KERNEL, "reference": "def f(:"}, "bad-row", "<reference>:1"),
         ({"source": KERNEL, "device": "h1000"}, "bad-row", "unknown device"),
         ({"source": KERNEL, "set": "[1]"}, "bad-row", "set is a list"),
-        ({"source": KERNEL, "set": "{"}, "bad-row", "set is no JSON object"),
+        ({"source": KERNEL, "set": "{"}, "bad-row", "set is not a JSON object"),
         ({"source": KERNEL, "set": {"N": "many"}}, "bad-row", "not a number"),
         ({"source": KERNEL, "set": {"N": float("inf")}}, "bad-row", "not a number"),
         ({"source": KERNEL, "set": {"not a name": 1}}, "bad-row", "is no name"),
@@ -212,6 +212,9 @@ def behave(monkeypatch):
     def judge_row(task):
         if task.source == "crash":
             os.kill(os.getpid(), signal.SIGKILL)
+        if task.source.startswith("killed once:") and not os.path.exists(path := task.source.partition(":")[2]):
+            open(path, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
         if task.source == "hang":
             time.sleep(600)
         if task.source == "bug":
@@ -233,6 +236,14 @@ def test_one_program_costs_one_row(behave, workers):
     assert "died of SIGKILL" in found["error"][1]
     assert "took longer than 0.5 s" in found["error"][3]
     assert "internal error, please report it: ValueError: two lines" in found["error"][4]
+
+
+@only_forked
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_worker_loses_nothing(behave, tmp_path, workers):
+    found = kernlint.analyze_columns({"source": ["fine", f"killed once:{tmp_path / 'mark'}", "fine"]}, workers=workers)
+    assert found["status"] == ["no-verdict"] * 3
+    assert (tmp_path / "mark").exists()
 
 
 @only_forked

@@ -183,7 +183,7 @@ def test_a_line_that_is_no_task_is_a_row(tmp_path, monkeypatch):
     assert [row["id"] for row in rows] == ["a", "1", "2", "3", "4", "5", "a"]
     for row, said in zip(
         rows[1:6],
-        ["line 3 is not JSON", "line 4 is no JSON object", "line 5 is not", "line 6 is not", "line 7 is longer"],
+        ["line 3 is not JSON", "line 4 is not a JSON object", "line 5 is not", "line 6 is not", "line 7 is longer"],
     ):
         assert said in row["error"]
 
@@ -262,7 +262,7 @@ def test_from_standard_input_to_standard_output(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["batch"], "a file of tasks is missing"),
+        (["batch"], "no file of tasks given"),
         (["batch", "tasks.jsonl"], "-o FILE is missing"),
         (["batch", "tasks.jsonl", "-o", "no/such/folder"], "no such folder"),
         (["batch", "tasks.jsonl", "-o", "out", "--device", "h1000"], "unknown device"),

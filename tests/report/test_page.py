@@ -141,7 +141,7 @@ def test_ranked_by_what_there_is_to_gain():
     short = render(replace(PAGE, top=1), [small(), seed()])
     assert 'id="p1"' in short
     assert 'id="p2"' not in short
-    assert "The last 1 stand in this table only" in short
+    assert "The last 1 are in this table only" in short
 
 
 def test_a_program_without_times_is_told_of_in_a_row():
@@ -172,7 +172,7 @@ def test_a_file_that_cannot_be_told_of(source, error):
     report = told(source)
     assert error in report.error
     assert report.programs == ()
-    assert "1 file of which not everything could be told" in render(PAGE, [report])
+    assert "1 file not analysed completely" in render(PAGE, [report])
 
 
 def test_backticks_are_code_and_lines_stay():
@@ -272,7 +272,7 @@ def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys):
     page = (tmp_path / "report.html").read_text()
     outline = Outline(page)
     assert "p1" in outline.ids
-    assert "2 files of which not everything could be told" in page
+    assert "2 files not analysed completely" in page
     assert "src/other.py" not in page
     assert capsys.readouterr().err == "report: 1 program of 3 files\n"
     assert main(["report", "src", "-o", "-", "--jobs", "1"]) == 0

@@ -174,13 +174,11 @@ def _ranking(page: Page, entries: Sequence[_Entry]) -> str:
     )
     more = len(entries) - page.top
     rest = (
-        f"<p class='dim'>The last {more} stand in this table only; <code>--top</code> tells of more.</p>"
-        if more > 0
-        else ""
+        f"<p class='dim'>The last {more} are in this table only; <code>--top</code> shows more.</p>" if more > 0 else ""
     )
     caption = (
-        "“To gain” is what the advised change saves of a call, “gap” what a well-written version would. Facts: assumed where the source "
-        "leaves sizes or types open and plausible ones are taken."
+        "“To gain” is what the advised change saves per call, “gap” what a well-written version would save. Facts are assumed where the "
+        "source leaves sizes or types open and plausible ones were taken."
     )
     return f"<h2>Programs by microseconds to gain</h2>{tools}" + _table(head, rows, caption, {0, 2, 3, 4, 5}) + rest
 
@@ -205,7 +203,7 @@ def _open_programs(entries: Sequence[_Entry]) -> str:
             f'<tr data-text="{text_of(f"{entry.title} {found}".lower())}"><td class="name">{text_of(entry.title)}</td>'
             f"<td>{text_of(missing or 'not known')}</td><td>{text_of(found or '-')}</td></tr>"
         )
-    caption = "Programs without times: the source leaves sizes open. kernlint PATH --set NAME=VALUE or --assume FACT gives them."
+    caption = "Programs without times, as the source leaves sizes open. Give them with kernlint PATH --set NAME=VALUE or --assume FACT."
     inner = _table(("program", "what is open", "found by"), rows, caption, set())
     return f"<details><summary>{_counted(len(entries), 'program')} without times</summary>{inner}</details>"
 
@@ -218,8 +216,8 @@ def _not_told(files: Sequence[FileReport]) -> str:
     ]
     if not rows:
         return ""
-    inner = _table(("file", "why"), rows, "Files of which not everything could be told", set())
-    return f"<details><summary>{_counted(len(rows), 'file')} of which not everything could be told</summary>{inner}</details>"
+    inner = _table(("file", "why"), rows, "Files that were not analysed completely", set())
+    return f"<details><summary>{_counted(len(rows), 'file')} not analysed completely</summary>{inner}</details>"
 
 
 def _counted(count: int, thing: str) -> str:
@@ -228,7 +226,7 @@ def _counted(count: int, thing: str) -> str:
 
 def _footer() -> str:
     return (
-        f"<footer>kernlint {__version__}, model {MODEL_VERSION}. Predictions come from a model that was fitted to measurements on one "
+        f"<footer>kernlint {__version__}, model {MODEL_VERSION}. Predictions come from a model fitted to measurements on one "
         "H100; other devices are scaled from their data sheets.</footer>"
     )
 
@@ -291,10 +289,10 @@ def _waterfall(found: HeadroomReport | None, ident: str) -> str:
         f"{': ' + worded(cause.evidence) if cause.evidence else ''}</li>"
         for cause in found.causes
     )
-    witness = f" {text_of('; '.join(found.witness[:2]))}." if found.witness else ""
+    witness = f" ({text_of('; '.join(found.witness[:2]))})" if found.witness else ""
     return (
         f"<h3>Where the difference goes</h3><figure>{waterfall_svg(found, f'{ident}-w')}<figcaption>Device time, one cause removed after "
-        f"another. Achievable: {format_us(low)} to {format_us(high)} us.{witness}</figcaption></figure>"
+        f"another. Achievable: {format_us(low)} to {format_us(high)} us{witness}.</figcaption></figure>"
         + (f"<ul>{causes}</ul>" if causes else "")
     )
 
@@ -304,8 +302,8 @@ def _roofline(program: Program, ident: str) -> str:
     if not picture:
         return ""
     return (
-        f"<h3>Roofline</h3><figure>{picture}<figcaption>Circles: before; squares: with the best change that was found. Steps without "
-        "arithmetic have no place in it.</figcaption></figure>"
+        f"<h3>Roofline</h3><figure>{picture}<figcaption>Circles: before; squares: with the best change found. Steps without "
+        "arithmetic are not shown.</figcaption></figure>"
     )
 
 
