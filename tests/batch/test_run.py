@@ -296,6 +296,6 @@ def test_a_run_that_is_killed_loses_nothing_that_was_done(tmp_path):
     assert done >= 5
     write(tmp_path / "tasks.jsonl", [{"id": str(n), "source": KERNEL + f"\n# {n}"} for n in range(8)])
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
-    assert f"{min(done, 8)} of them from the run before" in again.stderr or done < 8
+    assert f"{min(done, 8)} of them from an earlier run" in again.stderr or done < 8
     assert [row["id"] for row in read(out)] == [str(n) for n in range(8)]
     assert {row["status"] for row in read(out)} == {"ok"}

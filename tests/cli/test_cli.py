@@ -209,7 +209,7 @@ def test_unreadable_source(source, data, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param([], "a PATH is missing", id="nothing"),
+        pytest.param([], "no PATH given", id="nothing"),
         pytest.param(["none.py"], "none.py: no such file", id="missing file"),
         pytest.param(["none\nline.py"], "no such file", id="a line end in the name"),
         pytest.param(["."], "is a directory; `kernlint check`", id="directory"),

@@ -69,7 +69,7 @@ def test_a_plot(small, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param([], "a PATH is missing", id="nothing"),
+        pytest.param([], "no PATH given", id="nothing"),
         pytest.param(["none.py"], "no such file", id="missing file"),
         pytest.param(["k.py", "--plot", "a.pdf"], "must end in .svg or .png", id="suffix"),
         pytest.param(["k.py", "--plot", "a.svg", "--set", "M=1,2"], "--plot draws one size", id="plot of a sweep"),
