@@ -26,6 +26,8 @@ from kernlint.syntax.tree import Module, parse_module
 #: Files that show where a project begins, and those that stay in a copy of one without its history.
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "kernlint.toml")
 _KEPT = (".gitignore", "LICENSE", "README.md", "requirements.txt")
+#: What is raised where a module cannot be imported, and what that is derived from.
+_FAILURES = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "venv", "env", "__pycache__"})
 #: Folders above a file among which its project begins.
 _HIGHEST = 8
@@ -110,15 +112,35 @@ def is_left(module: Module, function: str) -> bool:
 
 def is_imported(path: str) -> bool:
     """Whether a file of the project that the module at ``path`` is part of imports it."""
+    return any(True for _ in _importers(path))
+
+
+def is_optional(path: str) -> bool:
+    """Whether some file of the project imports the module at ``path``, and each that does catches what that raises."""
+    caught = list(_importers(path))
+    return bool(caught) and all(caught)
+
+
+def _importers(path: str) -> Iterator[bool]:
+    """For each import of the module at ``path`` by a file of its project, whether it stands in a ``try`` that catches its failure."""
     own = os.path.realpath(path)
     for file in map(str, mentioning({path: ["import"]})):
-        for node in statements_of(file):
-            for part in ast.walk(node):
+        for statement in statements_of(file):
+            tries = [
+                one for one in ast.walk(statement) if isinstance(one, ast.Try) and any(map(_catches, one.handlers))
+            ]
+            guarded = {id(part) for one in tries for inner in one.body for part in ast.walk(inner)}
+            for part in ast.walk(statement):
                 for package, level in _modules_named(part):
                     found = module_of(file, package, level)
                     if found is not None and os.path.realpath(found) == own:
-                        return True
-    return False
+                        yield id(part) in guarded
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    """Whether ``handler`` is for imports that fail."""
+    named = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else _FAILURES
+    return bool(named & _FAILURES)
 
 
 def _modules_named(node: ast.AST) -> Iterator[tuple[str, int]]:

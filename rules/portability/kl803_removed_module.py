@@ -6,8 +6,9 @@ from pathlib import Path
 import libcst as cst
 
 from kernlint.interpret.api import Target
+from kernlint.interpret.project import is_optional
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Doubt, Evidence, Finding
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 
@@ -81,7 +82,13 @@ class RemovedModule(Rule):
             change = target.change(missing)
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
-            yield self.finding(text, module.span(node), "<module>", evidence, kernel="")
+            caught = (Doubt("each file of the project that imports this one catches it", "warning"),)
+            doubts = caught if module.once(_is_optional) else ()
+            yield self.finding(text, module.span(node), "<module>", evidence, kernel="", doubts=doubts)
+
+
+def _is_optional(module: Module) -> bool:
+    return is_optional(module.path)
 
 
 def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:

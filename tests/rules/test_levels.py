@@ -141,6 +141,25 @@ def test_what_is_no_kernels_is_not_asked_who_launches_it(tmp_path: Path) -> None
     assert levels(tmp_path, source, "KL803") == ["error"]
 
 
+@pytest.mark.parametrize(
+    ("importer", "expected"),
+    [
+        pytest.param(
+            "try:\n    from p import kernels\nexcept ImportError:\n    kernels = None\n", "warning", id="caught"
+        ),
+        pytest.param("try:\n    from .kernels import run\nexcept (OSError, Exception):\n    0\n", "warning", id="any"),
+        pytest.param("try:\n    import p.kernels\nexcept ValueError:\n    0\n", "error", id="another failure"),
+        pytest.param("try:\n    0\nexcept ImportError:\n    import p.kernels\n", "error", id="in the handler"),
+        pytest.param("from p import kernels\n", "error", id="as it is"),
+        pytest.param("x = 1\n", "error", id="by nobody"),
+    ],
+)
+def test_a_module_that_its_importers_can_do_without(tmp_path: Path, importer: str, expected: str) -> None:
+    source = "import triton.ops\n" + textwrap.dedent(REFUSED)
+    assert levels(tmp_path, source, "KL803", user=importer) == [expected]
+    assert levels(tmp_path, source, "KL803", user=importer, other="import p.kernels\n") == ["error"]
+
+
 def test_names_of_a_package_out_of_view_that_calls_something_triton() -> None:
     assert alone("KL701", ROUNDED) == []
     assert alone("KL701", ROUNDED.replace("from p.ops import triton as ops", "from p.ops import tl as ops")) == []
