@@ -117,7 +117,7 @@ class Asking(Told):
         open_programs.callback(lambda: self.helpers.update(map(os.path.abspath, program.imported)))
         yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
         rules = [rule for rule in rules if not rule.lexical]
-        for workload in program.workloads():
+        for workload in program.workloads() if rules else ():
             for call, concerned in calls_for(workload, rules):
                 yield from self._of_workload(program, call, device, concerned)
             yield from self._of_stated(program, workload, device, rules)
