@@ -433,7 +433,7 @@ def _performance(task: Task, request: Request) -> Performance:
 def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
     """Refuse tensors that no device could hold, and inputs that hold nothing: their times would mean nothing. A kernel may be
     given an empty tensor in the place of one that it does not need."""
-    tensors = [t for step, _ in workload.walk() if isinstance(step, Launch) for t in step.arguments.values()]
+    tensors = [t for step in workload.all_steps if isinstance(step, Launch) for t in step.arguments.values()]
     inputs = {tensor.storage.id for tensor in workload.inputs}
     for tensor in (*workload.inputs, *tensors):
         if not isinstance(tensor, Tensor) or tensor.shape is None:

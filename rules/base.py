@@ -78,7 +78,7 @@ class Rule(ABC):
 
     code: ClassVar[str]
     name: ClassVar[str]
-    severity: ClassVar[str]
+    severity: ClassVar[str] = "warning"
     summary: ClassVar[str]
     #: Given by the code.
     category: ClassVar[str]

@@ -80,6 +80,13 @@ class FaultRule(Rule, abstract=True):
         )
 
 
+class RefusalRule(FaultRule, abstract=True):
+    """Reports faults by which the program fails, as the compiler or the launcher refuses it: a launch in view makes them errors."""
+
+    refused = True
+    severity = "error"
+
+
 def _faults(workload: Workload) -> list[tuple[Launch, Fault]]:
     """The faults of each launch and its kernel, further autotune configurations included: one of a kind at a place, the
     certain one, and that by which the program ends, where launches differ."""

@@ -56,7 +56,6 @@ class Launched:
         self.reading = Reading(kernel.values)
         self.accesses: list[tuple[Access, Tensor, tuple[Loop, ...]]] = []
         for node, loops in kernel.walk((Store, Atomic)):
-            assert isinstance(node, Access)
             tensor = launch.tensor(node.base)
             if tensor is None:
                 raise NotCompared("a store to what is not known")

@@ -19,15 +19,15 @@ _ATOMICS = frozenset({"add", "max", "min", "cas", "xchg", "and", "or", "xor"})
 
 def class_of(launch: Launch, moved: Traffic) -> str:
     """The class of a launch without ``tl.dot``."""
-    scans = [node for node, _ in launch.kernel.walk(Scan) if isinstance(node, Scan)]
+    scans = launch.kernel.nodes(Scan)
     if scans:
         return "sort" if any(node.op == "sort" for node in scans) else "scan"
     if any(access.kind == "atomic" for access in moved.accesses):
         return "atomic"
     if any(access.gather and not access.known for access in moved.accesses):
         return "gather"
-    reduces = any(isinstance(node, Reduce) and node.shape for node, _ in launch.kernel.walk(Reduce))
-    looped = any(isinstance(node, Loop) for node, _ in launch.kernel.walk(Loop))
+    reduces = any(node.shape for node in launch.kernel.nodes(Reduce))
+    looped = launch.kernel.has(Loop)
     if looped:
         return "walk" if reduces else "loop"
     return "row" if reduces else "stream"
@@ -39,7 +39,7 @@ def unmeasured(launch: Launch) -> tuple[str, ...]:
 
 
 def _unmeasured(launch: Launch) -> Iterator[str]:
-    for node, _ in launch.kernel.walk((Reduce, Scan, Atomic, Compute)):
+    for node in launch.kernel.nodes((Reduce, Scan, Atomic, Compute)):
         if isinstance(node, Reduce) and node.op not in _REDUCTIONS and len(node.shape) > 0:
             yield f"a reduction by {node.op}"
         elif isinstance(node, Scan) and node.op not in _SCANS:

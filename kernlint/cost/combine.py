@@ -21,7 +21,7 @@ def with_combined_dots(kernel: Kernel) -> Kernel:
     if kernel.dots():
         return kernel
 
-    if not any(isinstance(node, Reduce) and len(node.shape) == 3 for node, _ in kernel.walk(Reduce)):
+    if not any(len(node.shape) == 3 for node in kernel.nodes(Reduce)):
         return kernel
     combined = replace(kernel, body=rewrite(kernel.body, lambda n: _loop(n) if isinstance(n, Loop) else n))
     return combined if combined.dots() else kernel

@@ -27,8 +27,8 @@ def _sizes(step: Step) -> Iterable[Size | None]:
         yield step.count
     elif isinstance(step, Launch):
         yield from step.grid
-        for node, _ in step.kernel.walk(Loop):
-            yield node.trip  # type: ignore[union-attr]
+        for node in step.kernel.nodes(Loop):
+            yield node.trip
         for argument in step.arguments.values():
             if isinstance(argument, Tensor):
                 yield from argument.shape or ()

@@ -13,7 +13,7 @@ from kernlint.cost.dot_loop import DotLoop
 from kernlint.cost.dots import dot_time
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.records import replace
-from kernlint.workload import Dot, Launch, Load, ProgramId, concrete
+from kernlint.workload import Dot, Launch, ProgramId, concrete
 
 #: Results that a launch computes over those that it stores, up to which its tiles cover just these.
 _PADDED = 1.25
@@ -110,7 +110,7 @@ def _grid(launch: Launch, loop: DotLoop, dot: Dot) -> tuple[int, int] | None:
     """The tiles along the rows and along the columns; None where that is not known."""
     if loop.grid_m and loop.grid_n:
         return loop.grid_m, loop.grid_n
-    loads = {load.id: load for load, _ in launch.kernel.walk(Load) if isinstance(load, Load)}
+    loads = {load.id: load for load in launch.kernel.loads()}
     axes: list[set[int]] = []
     for operand in (dot.a, dot.b):
         load = loads.get(operand.load) if operand.load is not None else None

@@ -19,9 +19,7 @@ from kernlint.workload.expr import Atom, simplify
 
 def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
     """The loaded values that bound the loops of ``launch``, each as what it is in the mean over the grid."""
-    counted = [
-        (node, node.trip) for node, _ in launch.kernel.walk(Loop) if isinstance(node, Loop) and loaded(node.trip)
-    ]
+    counted = [(node, node.trip) for node in launch.kernel.nodes(Loop) if loaded(node.trip)]
     found: dict[Atom, Expr] = {}
     if counted:
         loads = {load.id: load for load in launch.kernel.loads()}
@@ -36,7 +34,7 @@ def greatest_lengths(launch: Launch, known: Mapping[Atom, Expr]) -> dict[Atom, E
     """The loaded values beside ``known`` that bound loops along an axis of a tensor, each as the extent of that axis: the most
     that it can be."""
     found: dict[Atom, Expr] = {}
-    for loop, _ in launch.kernel.walk(Loop):
+    for loop in launch.kernel.nodes(Loop):
         bounds = loaded(loop.trip) if isinstance(loop, Loop) else []
         if isinstance(loop, Loop) and any(atom not in known for atom in bounds):
             found.update(_along_an_axis(launch, loop, bounds))

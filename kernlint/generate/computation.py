@@ -49,7 +49,7 @@ def numbers(sizes: Mapping[str, Expr], constants: Mapping[str, int | float]) -> 
 
 def _is_changed(workload: Workload, given: Any) -> bool:
     """Whether an argument is a tensor to which a step of ``workload`` gives other contents."""
-    steps = (step for step, _ in workload.walk())
+    steps = workload.all_steps
     return isinstance(given, Tensor) and any(given.storage.id in storages(written_tensors(step)) for step in steps)
 
 

@@ -83,7 +83,7 @@ def _before(name: str, other: str) -> str:
 
 def _copies_by_layout(reference: Workload) -> bool:
     """Whether what is written in place may be a copy of an argument, or the argument, as that lies in memory."""
-    called = {one.call.function for one, _ in reference.walk() if isinstance(one, TorchOp) and one.call is not None}
+    called = {one.call.function for one in reference.all_steps if isinstance(one, TorchOp) and one.call is not None}
     written = any(name == "setitem" or name.endswith("_") for name in called)
     return written and not called.isdisjoint(("reshape", "flatten", "ravel", "contiguous"))
 

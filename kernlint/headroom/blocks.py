@@ -30,14 +30,13 @@ def kept_share(launch: Launch) -> tuple[float, float]:
 
 def _kept_share(launch: Launch) -> tuple[float, float]:
     moved = traffic(launch)
-    masks = [(node, loops) for node, loops in launch.kernel.walk(Compute) if isinstance(node, Compute) and node.keeps]
+    masks = [(node, loops) for node, loops in launch.kernel.walk(Compute) if node.keeps]
     if not masks:
         return 1.0, 1.0
     probe = Probe(launch.kernel, [concrete(extent) or 1 for extent in launch.grid])
     work = kept = 0.0
     longest = 0.0
     for dot, loops in launch.kernel.walk(Dot):
-        assert isinstance(dot, Dot)
         rounds = math.prod(moved.trips.get(loop.id, 1.0) for loop in loops)
         share = most = 1.0
         for node, around in masks:

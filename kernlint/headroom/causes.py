@@ -198,7 +198,7 @@ def _shows_through(graph: Graph, storage: int, version: int) -> bool:
     writer = graph.makers.get((storage, version + 1))
     if writer is None or not isinstance(writer.step, Launch):
         return False
-    stores = (node for node, _ in writer.step.kernel.walk(Store) if isinstance(node, Store))
+    stores = writer.step.kernel.stores()
     own = [s for s in stores if (t := writer.step.tensor(s.base)) is not None and t.storage.id == storage]
     picked = any(s.through or s.tested or s.offset is None or not s.offset.is_followed for s in own)
     return picked or any(_left_out(writer.step.kernel, base) for base in {s.base for s in own})
@@ -206,7 +206,7 @@ def _shows_through(graph: Graph, storage: int, version: int) -> bool:
 
 def _left_out(kernel: Kernel, base: str) -> bool:
     """Whether ``kernel`` stores to ``base`` in one arm alone of an ``if`` on what it loads, such as a label."""
-    for branch, _ in kernel.walk(Branch):
+    for branch in kernel.nodes(Branch):
         if isinstance(branch, Branch) and any(map(_by_data, branch.conditions)):
             arms = [replace(kernel, body=arm).walk(Store) for arm in branch.arms]
             storing = [any(isinstance(s, Store) and s.base == base for s, _ in arm) for arm in arms]

@@ -295,7 +295,6 @@ def arithmetic(launch: Launch) -> float:
     found = traffic(launch)
     total = 0.0
     for node, loops in launch.kernel.walk(Compute):
-        assert isinstance(node, Compute)
         if node.kind != "cast":
             total += node.elements * found.programs * math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
     return total

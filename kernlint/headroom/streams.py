@@ -233,9 +233,9 @@ def plain(launch: Launch, found: Traffic) -> bool:
     kernel = launch.kernel
     if not kernel.complete or found.unknown_trips or any(not access.known for access in found.accesses):
         return False
-    if any(True for _ in kernel.walk((Dot, Scan))):
+    if kernel.has((Dot, Scan)):
         return False
-    return all(isinstance(node, Atomic) and _by_all_alike(node) for node, _ in kernel.walk(Atomic))
+    return all(_by_all_alike(node) for node in kernel.nodes(Atomic))
 
 
 def _by_all_alike(update: Atomic) -> bool:
@@ -248,7 +248,7 @@ def _partial_sums(launch: Launch, group: Group, device: Device) -> tuple[TorchOp
     """The sums over what programs as many as the SMs would leave of each tensor that ``launch`` updates by atomics."""
     span, function = group.place
     found = []
-    for base in dict.fromkeys(node.base for node, _ in launch.kernel.walk(Atomic)):  # type: ignore[union-attr]
+    for base in dict.fromkeys(node.base for node in launch.kernel.nodes(Atomic)):
         target = launch.arguments.get(base)
         if isinstance(target, Tensor) and target.numel is not None:
             shape = (device.sm_count, target.numel)

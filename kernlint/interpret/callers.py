@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import libcst as cst
 
 from kernlint.interpret.calling import calling_files, only_tries, starts, statements_using
+from kernlint.interpret.calls_of_tests import call_methods, call_test
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.autograd import backward_pass
 from kernlint.interpret.host.evaluator import HostEvaluator
@@ -23,7 +24,6 @@ from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Rais
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.interpret.trials import call_methods, call_test
 from kernlint.interpret.values import Class, Function, Jit, Namespace, Presumed, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.testing import is_guarded_main

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from kernlint.interpret import prose
+from kernlint.interpret import docstrings
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import (
     Access,
-    Dot,
     Dtype,
     Expr,
     HostSync,
@@ -87,7 +86,7 @@ def untyped(workload: Workload) -> list[Tensor]:
 def _derived(workload: Workload, tensor: Tensor) -> bool:
     """Whether the type of something launched may follow from that of ``tensor``: a step reads it, or something launched has no
     type of its own."""
-    for step, _ in workload.first_call().walk():
+    for step in workload.first_call().all_steps:
         read = step.reads if isinstance(step, TorchOp) else (step.reads,) if isinstance(step, HostSync) else ()
         if any(one is not None and one.storage.id == tensor.storage.id for one in read):
             return True
@@ -147,7 +146,7 @@ def _written(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clu
     """Types that docstrings and comments of the entry, and comments at the parameters of its kernels, give beside the name."""
     for place in _places(module, workload, tensor):
         for said in place.about():
-            dtype = prose.first_type(said.text)
+            dtype = docstrings.first_type(said.text)
             if dtype is None:
                 continue
             if said.line:
@@ -163,7 +162,7 @@ def written_axes(module: Module, workload: Workload) -> dict[str, tuple[str, ...
     for tensor in workload.inputs:
         rank = len(tensor.shape) if tensor.shape is not None else None
         told = (said.text for place in _places(module, workload, tensor) for said in place.about())
-        names = next((axes for text in told if (axes := prose.axes(text)) and len(axes) == rank), ())
+        names = next((axes for text in told if (axes := docstrings.axes(text)) and len(axes) == rank), ())
         found.update({f"{tensor.name}.shape[{axis}]": (name,) for axis, name in enumerate(names)})
     return found
 
@@ -182,13 +181,13 @@ def taps(module: Module, workload: Workload) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _places(module: Module, workload: Workload, tensor: Tensor) -> Iterator[prose.Place]:
+def _places(module: Module, workload: Workload, tensor: Tensor) -> Iterator[docstrings.Place]:
     """Where something may be written of ``tensor``: at the entry and at the kernels that it is given to."""
-    written = module.once(prose.of_functions)
+    written = module.once(docstrings.of_functions)
     entry = workload.entry.split(".")[-1], tensor.name.partition("[")[0]
     for at, name in (entry, *((launch.kernel.name, base) for launch, base in _bases(workload, tensor))):
         if at in written:
-            yield prose.Place(written[at], name)
+            yield docstrings.Place(written[at], name)
 
 
 # -- how it is used ----------------------------------------------------------------------------------------------------
@@ -214,8 +213,7 @@ def _used(workload: Workload, tensor: Tensor, data: bool) -> Iterator[Clue]:
             kinds = (dt.INT64, dt.INT32) if _NUMBERED.fullmatch(tensor.name.lower()) else (dt.INT32, dt.INT64)
             yield Clue(kinds, "use", f"`{kernel.name}` computes addresses or bounds from it")
             continue
-        for dot, _ in kernel.walk(Dot) if data else ():
-            assert isinstance(dot, Dot)
+        for dot in kernel.dots() if data else ():
             for operand, other in ((dot.a, dot.b), (dot.b, dot.a)):
                 if not operand.loads & loads:
                     continue
@@ -239,7 +237,7 @@ def _addressing(launch: Launch) -> set[int]:
             if isinstance(atom, Opaque) and atom.op == "load" and isinstance(atom.key, int):
                 found.add(atom.key)
 
-    for node, _ in launch.kernel.walk((Access, Loop)):
+    for node in launch.kernel.nodes((Access, Loop)):
         if isinstance(node, Loop):
             add(node.trip if isinstance(node.trip, Expr) else None)
         elif isinstance(node, Access):

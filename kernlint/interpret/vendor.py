@@ -19,7 +19,7 @@ import libcst as cst
 from kernlint.errors import SourceError
 from kernlint.interpret import project
 from kernlint.interpret.imports import imported_file
-from kernlint.interpret.pins import fork_asked_for, requirement_files
+from kernlint.interpret.triton_release import fork_asked_for, requirement_files
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source

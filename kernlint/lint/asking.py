@@ -91,9 +91,9 @@ class Asking(Told):
         """What each rule finds in the program, which ``open_programs`` closes."""
         from kernlint.cost.device import find_device
         from kernlint.interpret.assume import parse_facts
-        from kernlint.interpret.pins import pinned, requirement_files
         from kernlint.interpret.program import Program
         from kernlint.interpret.question import Question, host_facts, target_for
+        from kernlint.interpret.triton_release import pinned, requirement_files
         from kernlint.rules.registry import all_rules
         from kernlint.verdict.search import Allowance
 
@@ -238,11 +238,12 @@ _MOST_NAMED = 4
 def listed(codes: Iterable[str]) -> str:
     """Rules in words, with their codes."""
     from kernlint.rules.registry import find_rule
+    from kernlint.rules.wording import listed as in_words
 
     first, *others = named = [f"{find_rule(code).name} ({code})" for code in sorted(codes)]
     if len(named) > _MOST_NAMED:
         others = [*named[1:_MOST_NAMED], f"{len(named) - _MOST_NAMED} other rules"]
-    return " and ".join([", ".join([first, *others[:-1]]), *others[-1:]])
+    return in_words([first, *others])
 
 
 def _span_in(module: Module, finding: RuleFinding) -> Span | None:

@@ -119,7 +119,7 @@ def _leaves_for_others(context: Context, launch: Launch) -> bool:
     if kernel is None:
         return False
     surely = {store.span for store, _ in always_run(launch.kernel, Store)}
-    perhaps = {store.span for store, _ in kernel.walk(Store)} - {store.span for store, _ in always_run(kernel, Store)}
+    perhaps = {store.span for store in kernel.stores()} - {store.span for store, _ in always_run(kernel, Store)}
     return kernel.may_leave or bool(surely & perhaps)
 
 

@@ -53,7 +53,7 @@ class _DropWait(Operator[Wait, Wait]):
         sync = site.sync
         if not site.waiting:
             return WhyNot("the device has nothing to do after it")
-        if not _read_from_device(sync, [s for s, _ in context.workload.walk()]):
+        if not _read_from_device(sync, context.workload.all_steps):
             return WhyNot("what it reads may be on the host: no step of the device touches it")
         if _asked_for(context, site):
             return WhyNot("the size of what the call returns depends on it")
@@ -70,7 +70,7 @@ class _DropWait(Operator[Wait, Wait]):
 DROP_WAIT = _DropWait()
 
 
-def _read_from_device(sync: HostSync, steps: list[Step]) -> bool:
+def _read_from_device(sync: HostSync, steps: Sequence[Step]) -> bool:
     """Whether what ``sync`` reads is surely on the device: an argument that nothing but the host looks at may be anywhere."""
     if sync.reads is None:
         return True
@@ -83,7 +83,7 @@ def _asked_for(context: Context, wait: Wait) -> bool:
     workload, sync = context.workload, wait.sync
     made = {
         t.storage.id
-        for step, _ in workload.walk()
+        for step in workload.all_steps
         if isinstance(step, TorchOp) and step.span == sync.span
         for t in step.writes
         if t.shape is None

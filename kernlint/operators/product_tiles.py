@@ -328,11 +328,7 @@ def _walks_along_k_alone(launch: Launch, dot: Dot) -> bool:
     """Whether the operands of ``dot`` are all that its loops load and nothing is stored there: a scale that belongs to one step
     along K would belong to another part of K in a deeper one."""
     around = {loop.id for node, loops in launch.kernel.walk(Dot) if node is dot for loop in loops}
-    inside = [
-        node
-        for node, loops in launch.kernel.walk(Access)
-        if isinstance(node, Access) and around & {loop.id for loop in loops}
-    ]
+    inside = [node for node, loops in launch.kernel.walk(Access) if around & {loop.id for loop in loops}]
     return bool(around) and {node.id for node in inside} == {dot.a.load, dot.b.load}
 
 
@@ -355,7 +351,7 @@ def _covers(found: Launch, launch: Launch, dot: Dot) -> bool:
     output = max((t.numel or 0 for s in launch.kernel.stores() if (t := launch.tensor(s.base)) is not None), default=0)
     if new_area < min(area, output or area):
         return False
-    tiles = [a for a, _ in launch.kernel.walk(Access) if isinstance(a, Access) and a.elements > 1]
+    tiles = [a for a in launch.kernel.nodes(Access) if a.elements > 1]
     bare = any(tile.mask is None and not _wraps(tile) for tile in tiles)
     if bare and new_area != area:
         return False

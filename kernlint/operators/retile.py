@@ -127,11 +127,10 @@ def stages_for(launch: Launch) -> tuple[int, ...]:
 def streamed_tile(launch: Launch) -> int | None:
     """The tile of a kernel that only streams: every access is that many neighbouring elements, or one."""
     kernel = launch.kernel
-    if not kernel.complete or any(True for _ in kernel.walk((Loop, Dot, Reduce, Scan, Branch))):
+    if not kernel.complete or kernel.has((Loop, Dot, Reduce, Scan, Branch)):
         return None
     tiles = set()
-    for access, _ in kernel.walk(Access):
-        assert isinstance(access, Access)
+    for access in kernel.nodes(Access):
         if len(access.shape) > 1:
             return None
         if access.elements > 1:
@@ -171,7 +170,7 @@ def _halved(launch: Launch, twice: Launch) -> bool:
 
 def widest(launch: Launch, least: int = 1) -> int:
     """The bytes of the widest element that accesses of ``least`` or more elements at a time move."""
-    accesses = (node for node, _ in launch.kernel.walk(Access) if isinstance(node, Access))
+    accesses = launch.kernel.nodes(Access)
     return max(access.dtype.bytes for access in accesses if access.elements >= least)
 
 

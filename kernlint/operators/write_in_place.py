@@ -48,7 +48,7 @@ class _WriteInPlace(Operator[Copy, CopyBack]):
     causes: ClassVar[frozenset[str]] = frozenset({"copies", "round trips"})
 
     def sites(self, context: Context) -> Iterator[Copy]:
-        for op, _ in context.workload.walk():
+        for op in context.workload.all_steps:
             plain = isinstance(op, TorchOp) and (op.kind, len(op.reads), len(op.writes)) == ("copy", 1, 1)
             if isinstance(op, TorchOp) and plain and op.name in ("copy_", "setitem"):
                 name = tensor_name(op.writes[0], "a tensor")
@@ -90,7 +90,7 @@ WRITE_IN_PLACE = _WriteInPlace()
 
 
 def _untouched_between(workload: Workload, launch: Launch, copy: TorchOp, storage: int) -> bool:
-    steps = [step for step, _ in workload.walk()]
+    steps = workload.all_steps
     first = next(i for i, step in enumerate(steps) if step is launch)
     last = next(i for i, step in enumerate(steps) if step is copy)
     between = {id(step) for step in steps[first + 1 : last]}
@@ -110,7 +110,6 @@ def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
     if not launch.kernel.complete or len(stores) != 1 or len(touching) != 1:
         return False
     store, loops = stores[0]
-    assert isinstance(store, Store)
     if not store.mask_known:
         return False
     view = launch.tensor(store.base)

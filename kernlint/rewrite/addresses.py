@@ -45,14 +45,13 @@ def moved_wrongly(before: Workload, after: Workload) -> list[tuple[int, str]]:
 
 
 def _wrong_bases(old: Launch, new: Launch) -> list[str]:
-    first = [(access, loops) for access, loops in old.kernel.walk(Access)]
-    second = [access for access, _ in new.kernel.walk(Access)]
-    kinds = [(type(access), access.base, access.shape) for access, _ in first]  # type: ignore[union-attr]
-    if kinds != [(type(access), access.base, access.shape) for access in second]:  # type: ignore[union-attr]
-        return sorted({access.base for access, _ in first})  # type: ignore[union-attr]
+    first = list(old.kernel.walk(Access))
+    second = new.kernel.nodes(Access)
+    kinds = [(type(access), access.base, access.shape) for access, _ in first]
+    if kinds != [(type(access), access.base, access.shape) for access in second]:
+        return sorted({access.base for access, _ in first})
     wrong: dict[str, None] = {}
     for (access, loops), other in zip(first, second):
-        assert isinstance(access, Access) and isinstance(other, Access)
         source, target = old.tensor(access.base), new.tensor(access.base)
         if not _same_elements(old, access, loops, source, other, target):
             wrong[access.base] = None

@@ -214,8 +214,7 @@ def _keep_types(plan: _Plan) -> None:
     wanted: dict[Span, set[tuple[Dtype | None, Dtype | None]]] = {}
     loads: set[Span] = set()
     for old, new in _launches(plan):
-        for access, _ in old.kernel.walk(Access):
-            assert isinstance(access, Access)
+        for access in old.kernel.nodes(Access):
             before, after = _dtype(old, access.base), _dtype(new, access.base)
             if isinstance(access, Atomic) and before != after:
                 raise CannotRewrite(f"`{old.kernel.name}` adds to {access.base} atomically, which depends on its type")
@@ -279,7 +278,7 @@ def _check_converted_alone(workload: Workload, op: TorchOp) -> None:
 
 def _made(workload: Workload, span: Span | None) -> list[Tensor]:
     return [
-        step.writes[0] for step, _ in workload.walk() if isinstance(step, TorchOp) and step.span == span and step.writes
+        step.writes[0] for step in workload.all_steps if isinstance(step, TorchOp) and step.span == span and step.writes
     ]
 
 
@@ -293,7 +292,7 @@ def _loads(launch: Launch, tensor: Tensor) -> bool:
 def _stores(launch: Launch, tensor: Tensor) -> bool:
     return any(
         (bound := launch.tensor(access.base)) is not None and bound.storage.id == tensor.storage.id
-        for access, _ in launch.kernel.walk((Store, Atomic))
+        for access in launch.kernel.nodes((Store, Atomic))
         if isinstance(access, Access)
     )
 

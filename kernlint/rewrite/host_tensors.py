@@ -24,8 +24,8 @@ def made_contiguous(site: Site, transform: MadeContiguous) -> list[TextEdit]:
     place = LaunchSource(site, transform.launch)
     tensor = place.launch.tensor(transform.parameter)
     for launch in site.workload.launches():
-        for node, _ in launch.kernel.walk((Store, Atomic)):
-            written = launch.tensor(node.base)  # type: ignore[union-attr]
+        for node in launch.kernel.nodes((Store, Atomic)):
+            written = launch.tensor(node.base)
             if tensor is not None and written is not None and written.storage.id == tensor.storage.id:
                 raise CannotRewrite(f"`{transform.parameter}` is written: a copy of it would take the result")
     arg = place.argument(transform.parameter)

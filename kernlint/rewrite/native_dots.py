@@ -86,7 +86,7 @@ def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
         (dot, loops)
         for launch in site.workload.launches()
         for dot, loops in launch.kernel.walk(Dot)
-        if isinstance(dot, Dot) and dot.span == span
+        if dot.span == span
     ]
     if not found:
         raise CannotRewrite(f"the dot at line {span.line} was not followed")

@@ -44,7 +44,7 @@ class _Rewrite:
         self.kernel, self.host, self.source = place.kernel, place.host, place.source
         self.programs = transform.programs
         self.editor = Editor(place.source)
-        nodes = [n for n, _ in place.launch.kernel.walk(Atomic) if isinstance(n, Atomic) and n.span == transform.atomic]
+        nodes = [n for n in place.launch.kernel.nodes(Atomic) if n.span == transform.atomic]
         call = self.source.module.at(transform.atomic, cst.Call)
         if len(nodes) != 1 or call is None or call not in self.kernel.parents:
             raise CannotRewrite("the atomic is not written in the kernel itself")

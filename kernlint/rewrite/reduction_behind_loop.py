@@ -70,7 +70,7 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
 def _joining(place: LaunchSource, loop: cst.For, call: cst.Call) -> tuple[cst.CSTNode, str]:
     """(The statement that joins the reduction's result to a variable, the variable)."""
     module, kernel = place.module, place.launch.kernel
-    found = next((one for one, _ in kernel.walk(Loop) if one.span == module.span(loop)), None)
+    found = next((one for one in kernel.nodes(Loop) if one.span == module.span(loop)), None)
     steps = iteration(kernel, found) if isinstance(found, Loop) else None
     for made in steps.values if steps is not None else ():
         phi = joined_by(steps, made) if steps is not None and made.span == module.span(call) else None

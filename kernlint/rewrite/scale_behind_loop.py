@@ -21,7 +21,7 @@ def scale_behind_loop(site: Site, transform: ScaleBehindLoop) -> list[TextEdit]:
     kernel, source = place.kernel, place.source
     found = next(
         (scaled_product(site.module, dot, loops[-1]) for dot, loops in place.launch.kernel.walk(Dot)
-         if isinstance(dot, Dot) and dot.span == transform.dot and loops), None)  # fmt: skip
+         if dot.span == transform.dot and loops), None)  # fmt: skip
     if found is None or found.loop not in kernel.parents:
         raise CannotRewrite("the product is scaled in a helper function")
     positional = [arg for arg in found.dot.args if arg.keyword is None]

@@ -111,7 +111,7 @@ def order_of_sums(launch: Launch, names: set[str]) -> Effects:
     kernel = launch.kernel
     names = names - {"num_stages"}
     dots = any(dot.out.is_float for dot in kernel.dots()) and bool(names - _OPTIONS)
-    reductions = any(True for _ in kernel.walk((Reduce, Scan))) and bool(names)
+    reductions = kernel.has((Reduce, Scan)) and bool(names)
     return Effects(numerics="reordered") if dots or reductions else Effects()
 
 

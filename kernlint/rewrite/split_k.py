@@ -98,7 +98,7 @@ class _Rewrite:
         node = self.place.module.at(loops[-1].span, cst.For) if loops else None
         if len(loops) != 1 or node is None or not any(node is line for line in self.kernel.body):
             raise CannotRewrite("the K loop is not a `for` loop of the kernel's own block")
-        if any(True for loop, _ in self.place.launch.kernel.walk(Loop) if loop is not loops[0]):
+        if any(loop is not loops[0] for loop in self.place.launch.kernel.nodes(Loop)):
             raise CannotRewrite("the kernel has more than one loop")
         call = node.iter
         if callee(call) != "range" or not isinstance(call, cst.Call) or not isinstance(node.target, cst.Name):
@@ -215,7 +215,7 @@ class _Rewrite:
 
     def _store(self) -> tuple[cst.Call, str]:
         """The one store, and the parameter that it goes through."""
-        nodes = [node for node, _ in self.place.launch.kernel.walk((Store, Atomic))]
+        nodes = self.place.launch.kernel.nodes((Store, Atomic))
         if len(nodes) != 1 or not isinstance(nodes[0], Store):
             raise CannotRewrite("the kernel does not end in one store")
         call = self.place.module.at(nodes[0].span, cst.Call)

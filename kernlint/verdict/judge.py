@@ -97,8 +97,8 @@ class Judgement:
         found = {
             (launch.kernel.name, access.base): None
             for launch in self.workload.first_call().distinct_launches()
-            for access, _ in launch.kernel.walk(Access)
-            if isinstance(access, Access) and access.base and not _is_followed(launch.arguments.get(access.base), given)
+            for access in launch.kernel.nodes(Access)
+            if access.base and not _is_followed(launch.arguments.get(access.base), given)
         }
         return tuple(found)
 

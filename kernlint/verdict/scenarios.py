@@ -14,7 +14,7 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, taps, untyped, written_axes
-from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder, ranks
+from kernlint.interpret.plausible_sizes import MIDDLE, RUNGS, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace

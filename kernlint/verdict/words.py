@@ -9,8 +9,9 @@ from kernlint.cost.device import Device
 from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom, described
-from kernlint.interpret.ladder import RUNGS
+from kernlint.interpret.plausible_sizes import RUNGS
 from kernlint.rules.finding import Finding
+from kernlint.rules.wording import listed
 from kernlint.verdict.candidate import LEAST_LOW, NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement
 from kernlint.verdict.model import (
@@ -138,7 +139,7 @@ def _resting(judgement: Judgement) -> str:
             if isinstance(fact.value, str) and fact.source != "guess":
                 told.setdefault(fact.evidence, {}).setdefault(fact.value, []).append(f"`{fact.name}`")
         said = [
-            f"{', '.join(f'{_listed(names)} {value}' for value, names in values.items())} ({evidence})"
+            f"{', '.join(f'{listed(names)} {value}' for value, names in values.items())} ({evidence})"
             for evidence, values in told.items()
         ]
         sizes = [str(fact) for fact in first.facts if not isinstance(fact.value, str) and fact.source != "call"]
@@ -163,15 +164,11 @@ def _flip(first: Scenario, other: Scenario) -> str:
             types.setdefault(fact.value, []).append(f"`{fact.name}`")
     sizes = [str(f) for f in other.facts if isinstance(f.value, int) and before.get(f.name) != f.value]
     sized = other.name in RUNGS
-    what = "" if sized else " and ".join(f"{_listed(names)} {value}" for value, names in types.items())
+    what = "" if sized else " and ".join(f"{listed(names)} {value}" for value, names in types.items())
     if other.name.startswith("call at "):
         return f"{other.speedup if other.worth else 'no'} for the {other.name}"
     where = f"if {what}" if what else f"at {other.name} sizes ({', '.join(sizes[:4])})"
     return f"{other.speedup if other.worth else 'no'} {where}"
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _left_out(judgement: Judgement) -> str:
@@ -219,7 +216,7 @@ def _why_not(judgement: Judgement, device: Device) -> str:
     before = judgement.before.total_us(judgement.scope)
     chosen = judgement.chosen
     if judgement.behind_addresses and judgement.certainty == "unknown":
-        names = _listed([f"`{name}`" for name in judgement.behind_addresses])
+        names = listed([f"`{name}`" for name in judgement.behind_addresses])
         line = f"`{judgement.behind_addresses[0]}: 120 us`"
         sizes = f", together with {_facts(judgement)}" if before is None and judgement.undecided else ""
         return (
@@ -278,7 +275,7 @@ def _arbitrary(judgement: Judgement) -> str:
     by_kernel: dict[str, list[str]] = {}
     for kernel, name in judgement.arbitrary:
         by_kernel.setdefault(kernel, []).append(f"`{name}`")
-    told = " and ".join(f"{_listed(names)} of `{kernel}`" for kernel, names in by_kernel.items())
+    told = " and ".join(f"{listed(names)} of `{kernel}`" for kernel, names in by_kernel.items())
     return f"nothing tells {told} (give their values with --assume NAME=VALUE)" if told else ""
 
 

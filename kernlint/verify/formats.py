@@ -36,7 +36,7 @@ def formats_of(workload: Workload) -> dict[str, str]:
     """The narrowest floating-point format of each kind that ``workload`` computes in, where it is narrower than float32."""
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     ends = {tensor.storage for tensor in (*workload.inputs, *workload.outputs)}
-    for step, _ in workload.walk():
+    for step in workload.all_steps:
         if isinstance(step, Launch):
             for launch in (step, *step.alternatives):
                 for kind, name in _of_launch(launch, ends):
@@ -48,7 +48,7 @@ def formats_of(workload: Workload) -> dict[str, str]:
 
 
 def _of_launch(launch: Launch, ends: set[Storage]) -> Iterator[tuple[str, str]]:
-    for node, _ in launch.kernel.walk((Dot, Reduce, Compute, Store)):
+    for node in launch.kernel.nodes((Dot, Reduce, Compute, Store)):
         if isinstance(node, Dot):
             for operand in (node.a, node.b):
                 yield "operands", node.precision if operand.dtype.name == "float32" else operand.dtype.name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from functools import cache, cached_property, lru_cache
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar, Union, overload
 
 from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
@@ -19,6 +19,9 @@ from kernlint.workload.span import Span
 from kernlint.workload.values import Values
 
 _T = TypeVar("_T")
+_N = TypeVar("_N")
+#: A kind of node, or several.
+Kind = Union[type[_N], tuple[type[_N], ...]]
 
 
 @dataclass(frozen=True)
@@ -380,12 +383,26 @@ class Kernel:
         not followed so far. A change to the body leaves the values as they were read: ask about nodes that it left alone."""
         return self.read() if self.read is not None else None
 
-    def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
+    @overload
+    def walk(self) -> Iterator[tuple[Node, tuple[Loop, ...]]]: ...
+    @overload
+    def walk(self, kind: Kind[_N]) -> Iterator[tuple[_N, tuple[Loop, ...]]]: ...
+    def walk(self, kind: Any = object) -> Iterator[tuple[Any, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""
-        found = self._walked.get(kind)
-        if found is None:
-            found = self._walked[kind] = [pair for pair in self._nodes if isinstance(pair[0], kind)]
-        return iter(found)
+        return iter(self._found(kind))
+
+    def nodes(self, kind: Kind[_N]) -> list[_N]:
+        """Every node of ``kind``, in program order."""
+        return [node for node, _ in self._found(kind)]
+
+    def has(self, kind: Kind[_N]) -> bool:
+        """Whether there is a node of ``kind``."""
+        return bool(self._found(kind))
+
+    def _found(self, kind: Any) -> list[tuple[Any, tuple[Loop, ...]]]:
+        if kind not in self._walked:
+            self._walked[kind] = [pair for pair in self._nodes if isinstance(pair[0], kind)]
+        return self._walked[kind]
 
     def once(self, question: Callable[[Kernel], _T]) -> _T:
         """``question(self)``, asked once: for what many ask of a kernel."""
@@ -422,13 +439,13 @@ class Kernel:
         return None if access.offset is None else mostly(access.offset.substitute(dict(self.likely)))
 
     def loads(self) -> list[Load]:
-        return [node for node, _ in self.walk(Load)]  # type: ignore[misc]
+        return self.nodes(Load)
 
     def stores(self) -> list[Store]:
-        return [node for node, _ in self.walk(Store)]  # type: ignore[misc]
+        return self.nodes(Store)
 
     def dots(self) -> list[Dot]:
-        return [node for node, _ in self.walk(Dot)]  # type: ignore[misc]
+        return self.nodes(Dot)
 
     def load(self, id: int) -> Load | None:
         return next((load for load in self.loads() if load.id == id), None)

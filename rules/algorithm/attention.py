@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.proofs.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
+from kernlint.rules.proofs.dataflow import is_alloc, read_tensors, storages, written_tensors
 from kernlint.rules.proofs.operand_layout import operand_tensor
+from kernlint.rules.proofs.step_graph import sequences
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -76,7 +77,7 @@ class _Scores:
 
 def materialised_attention(workload: Workload) -> Iterator[Attention]:
     """Every chain product, softmax, product in the workload whose scores and probabilities nothing else reads."""
-    for block in blocks(workload):
+    for block, _ in sequences(workload.steps):
         yield from _in_block(workload, block)
 
 
@@ -131,7 +132,7 @@ def _first_product(step: Step) -> _Scores | None:
 def _product(step: Launch) -> tuple[Dot, Store, Tensor] | None:
     """The one dot of a kernel, the one store of what came of it, and where that goes."""
     dots, stores = step.kernel.dots(), step.kernel.stores()
-    if len(dots) != 1 or len(stores) != 1 or any(True for _ in step.kernel.walk(Atomic)):
+    if len(dots) != 1 or len(stores) != 1 or step.kernel.has(Atomic):
         return None
     node, store = dots[0], stores[0]
     out = step.tensor(store.base)
@@ -143,8 +144,8 @@ def _product(step: Launch) -> tuple[Dot, Store, Tensor] | None:
 
 def _softmax(step: Launch, loads: frozenset[int]) -> bool:
     """Whether the kernel takes the maximum and a sum of exponentials over what came from ``loads``."""
-    reductions = {node.op for node, _ in step.kernel.walk(Reduce) if node.depends & loads}  # type: ignore[union-attr]
-    exponential = any(node.kind == "special" for node, _ in step.kernel.walk(Compute))  # type: ignore[union-attr]
+    reductions = {node.op for node in step.kernel.nodes(Reduce) if node.depends & loads}
+    exponential = any(node.kind == "special" for node in step.kernel.nodes(Compute))
     return {"max", "sum"} <= reductions and exponential
 
 
@@ -161,11 +162,11 @@ def _passed_on(step: Step, source: _Scores) -> _Scores | None:
         return None
     loads = _loads_of(step, source)
     stores = step.kernel.stores()
-    if not loads or len(stores) != 1 or not stores[0].depends & loads or any(True for _ in step.kernel.walk(Atomic)):
+    if not loads or len(stores) != 1 or not stores[0].depends & loads or step.kernel.has(Atomic):
         return None
     if _softmax(step, loads):
         return source.then(step, outs[0], True)
-    reduces = any(True for _ in step.kernel.walk(Reduce))
+    reduces = step.kernel.has(Reduce)
     return None if reduces else source.then(step, outs[0], source.probabilities)
 
 
@@ -219,7 +220,7 @@ def _unread_elsewhere(workload: Workload, found: Attention) -> bool:
     if stored & (storages(list(workload.outputs)) | storages([found.out])):
         return False
     inside = set(found.spans)
-    others = (step for step, _ in workload.walk() if step.span not in inside)
+    others = (step for step in workload.all_steps if step.span not in inside)
     return not any(stored & storages(read_tensors(step)) for step in others)
 
 

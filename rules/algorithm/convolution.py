@@ -85,9 +85,9 @@ def convolution(step: Launch) -> Convolution | None:
     image: every output channel reads the same windows.
     """
     kernel = step.kernel
-    if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk(Atomic)):
+    if not kernel.complete or kernel.dots() or kernel.has(Atomic):
         return None
-    if any(node.depends for node, _ in kernel.walk(Reduce) if isinstance(node, Reduce)):
+    if any(node.depends for node in kernel.nodes(Reduce)):
         return None
     found = (_measured(step, total, pairs) for total, pairs in _products(step))
     return next((one for one in found if one is not None), None)
@@ -211,5 +211,5 @@ def _extent(step: Launch, digit: Atom) -> int | None:
     if isinstance(digit, Opaque) and digit.op == "mod":
         return digit.args[1].value
     if isinstance(digit, LoopIndex):
-        return next((concrete(node.trip) for node, _ in step.kernel.walk(Loop) if node.id == digit.loop), None)  # type: ignore[union-attr]
+        return next((concrete(node.trip) for node in step.kernel.nodes(Loop) if node.id == digit.loop), None)
     return concrete(step.grid[digit.axis]) if isinstance(digit, ProgramId) and digit.axis < len(step.grid) else None

@@ -176,12 +176,12 @@ def _makes(maker: Launch, rows: Tensor, walk: RowWalk, value: Tensor, load: Load
     """Whether a program of ``maker`` reads the same rows as one of the reader, for what ``load`` brings, and does nothing
     else."""
     kernel = maker.kernel
-    stores = [node for node, _ in kernel.walk(Store)]
-    loads = [node for node, _ in kernel.walk(Load)]
+    stores = kernel.stores()
+    loads = kernel.loads()
     loops = [node for node in kernel.body if isinstance(node, Loop)]
     if not kernel.complete or len(stores) != 1 or len(loads) != 1 or len(loops) != 1 or stores[0] not in kernel.body:
         return False
-    if any(True for _ in kernel.walk((Atomic, Dot, Branch, Scan))) or not any(True for _ in kernel.walk(Reduce)):
+    if kernel.has((Atomic, Dot, Branch, Scan)) or not kernel.has(Reduce):
         return False
     store, read = stores[0], loads[0]
     if not isinstance(store, Store) or not isinstance(read, Load) or not any(read is node for node in loops[0].body):

@@ -14,7 +14,6 @@ class MaterialisedAttention(Rule):
     code = "KL501"
     name = "materialised-attention"
     operator = "generate"
-    severity = "warning"
     summary = "attention writes its scores and probabilities to memory between the two products"
     what_it_does = """
         Finds a product whose [rows, columns] result is stored, a row softmax that reads it, and a second product that reads

@@ -24,7 +24,6 @@ class BroadcastMultiplySumMatmul(Rule):
     code = "KL502"
     name = "broadcast-multiply-sum-matmul"
     operator = "generate"
-    severity = "warning"
     summary = "a matrix product is written as a broadcast multiply and tl.sum instead of tl.dot"
     what_it_does = """
         Finds `tl.sum` over the shared axis of a three-dimensional product of two loaded tiles, each of which lacks one of the

@@ -66,7 +66,6 @@ class ScalarScan:
 class SequentialScalarScan(Rule):
     code = "KL503"
     name = "sequential-scalar-scan"
-    severity = "warning"
     summary = "a running sum or recurrence is computed one element per loop iteration"
     what_it_does = """
         Finds kernel loops that in each iteration load one element, update a carried value with it by a sum, product, extremum
@@ -223,8 +222,7 @@ def scalar_scans(launch: Launch) -> Iterator[ScalarScan]:
     """The loops of a kernel that carry a value and move one element per row and iteration along contiguous memory."""
     if not launch.kernel.complete:
         return
-    for node, _ in launch.kernel.walk(Loop):
-        assert isinstance(node, Loop)
+    for node in launch.kernel.nodes(Loop):
         found = _scalar_scan(launch, node)
         if found is not None:
             yield found

@@ -7,8 +7,8 @@ from kernlint.rules.algorithm.earlier_statistics import MomentsAbout, moments_ab
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.fusion.fused import listed, step_name
 from kernlint.rules.proofs.pricing import causes_at
+from kernlint.rules.wording import listed, step_name
 from kernlint.workload import (
     Launch,
     concrete,
@@ -19,7 +19,6 @@ class TwoPassVariance(Rule):
     code = "KL504"
     name = "two-pass-variance"
     operator = "generate"
-    severity = "warning"
     silent_if_open = True
     summary = "a row is read once for its mean and a second time for its variance"
     what_it_does = """

@@ -10,6 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.whole_tiles import whole_tiles
+from kernlint.rules.wording import listed
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -61,7 +62,6 @@ class RepeatedRowPass(Rule):
     code = "KL505"
     name = "repeated-row-pass"
     operator = "generate"
-    severity = "warning"
     summary = "a row that would fit on chip is read from memory in several loops"
     what_it_does = """
         Finds kernels in which several loops, one after the other, load the same tiles of a row in pieces, although the whole row
@@ -140,8 +140,7 @@ class RepeatedRowPass(Rule):
         kernel = launch.kernel.name
         load = found.again[0]
         name = tensor_name(launch.tensor(load.base), load.base)
-        lines = [str(loop.span.line) for loop in found.loops]
-        listed = ", ".join(lines[:-1]) + " and " + lines[-1]
+        lines = listed([str(loop.span.line) for loop in found.loops])
         count = len(found.loops)
         return self.finding(
             f"`{kernel}` sweeps the same {found} of `{name}` in {count} loops",
@@ -149,7 +148,7 @@ class RepeatedRowPass(Rule):
             kernel,
             (
                 Evidence(
-                    f"the loops at lines {listed} load the same addresses of `{name}`, {found.tile} at a time",
+                    f"the loops at lines {lines} load the same addresses of `{name}`, {found.tile} at a time",
                     found.loops[0].span,
                 ),
                 Evidence(f"it has {found.row:,} elements, so one tile of {found.whole:,} holds it", load.span),
@@ -159,7 +158,7 @@ class RepeatedRowPass(Rule):
                 f"Each program loads its {found} of `{name}` {count} times, {found.tile} elements at a time, waiting for "
                 "memory in every pass.",
                 "Load all of it once into one masked tile and do all passes on it in registers.",
-                f"{_how(found)}, with warps enough for it, drop the loops at lines {listed}, load `{name}` once with a mask, and "
+                f"{_how(found)}, with warps enough for it, drop the loops at lines {lines}, load `{name}` once with a mask, and "
                 "reduce and write from that tile.",
             ),
             cause,
@@ -169,7 +168,7 @@ class RepeatedRowPass(Rule):
 def row_passes(launch: Launch) -> RowPasses | None:
     """The loops of a kernel that could be one tile; None where they do other things or the row is too long."""
     kernel = launch.kernel
-    if not kernel.complete or any(True for _ in kernel.walk((Dot, Atomic, Scan, Branch))):
+    if not kernel.complete or kernel.has((Dot, Atomic, Scan, Branch)):
         return None
     found = [s for s in sweeps(kernel) if s.first in kernel.body and s.second in kernel.body]
     loops = [node for node in kernel.body if isinstance(node, Loop)]

@@ -14,7 +14,6 @@ class DirectConvolutionLoops(Rule):
     code = "KL506"
     name = "direct-convolution"
     operator = "generate"
-    severity = "warning"
     summary = "a convolution does one multiply-add per loaded value, without tensor cores"
     what_it_does = """
         Finds kernels whose nested loops load shifted windows of an input and multiply each with a scalar weight, for one output

@@ -18,7 +18,6 @@ class TimeStepLoop(Rule):
     code = "KL507"
     name = "time-step-loop"
     operator = "generate"
-    severity = "warning"
     summary = "a Python loop over time steps launches a recurrent product per step"
     what_it_does = """
         Finds Python loops around launches in which each iteration reads the state that the one before wrote, and multiplies it

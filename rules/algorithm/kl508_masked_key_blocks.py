@@ -16,7 +16,6 @@ class MaskedKeyBlocks(Rule):
     code = "KL508"
     name = "masked-key-blocks"
     operator = "generate"
-    severity = "warning"
     bare = True
     summary = "a causal attention loop computes key blocks that its mask removes completely"
     what_it_does = """
@@ -109,7 +108,6 @@ class _Masked:
 
 def _masked_loops(launch: Launch) -> Iterator[_Masked]:
     for loop, around in launch.kernel.walk(Loop):
-        assert isinstance(loop, Loop)
         trip = loop.trip
         if trip is None or loop.kind == "while" or (isinstance(trip, Expr) and _programs(trip)) or around:
             continue

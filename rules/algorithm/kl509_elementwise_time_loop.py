@@ -9,9 +9,9 @@ from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, read_state_loop
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.source_text import loop_statement
+from kernlint.rules.wording import listed
 from kernlint.syntax.walk import walk
 from kernlint.workload import Repeat, concrete
 
@@ -21,7 +21,6 @@ class ElementwiseTimeLoop(Rule):
     name = "elementwise-time-loop"
     bottleneck = "launch"
     operator = "generate"
-    severity = "warning"
     summary = "a Python loop launches one step of a recurrence at a time, though no program needs another one's state"
     what_it_does = """
         Finds Python loops that launch one kernel per step (or several, whose programs each go on with what they wrote), where

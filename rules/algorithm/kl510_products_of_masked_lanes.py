@@ -11,7 +11,6 @@ from kernlint.workload import Launch, Loop
 class ProductsOfMaskedLanes(Rule):
     code = "KL510"
     name = "products-of-masked-lanes"
-    severity = "warning"
     bare = True
     summary = "a loop multiplies tiles whose rows are masked out unless an index is a multiple of a stride"
     what_it_does = """

@@ -15,7 +15,6 @@ class PairwiseSquaredDifferences(Rule):
     code = "KL511"
     name = "pairwise-squared-differences"
     operator = "generate"
-    severity = "warning"
     summary = "squared distances of rows to rows are formed by subtracting element by element instead of from norms and tl.dot"
     what_it_does = """
         Finds sums of squared differences between each row of one loaded tile and each of another, over the axis that both share:

@@ -6,8 +6,8 @@ from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.one_hot import OneHotProduct, one_hot_products
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.pricing import causes_at
+from kernlint.rules.wording import listed
 from kernlint.workload import Launch
 
 
@@ -15,7 +15,6 @@ class OneHotProductRule(Rule):
     code = "KL512"
     name = "one-hot-product"
     operator = "generate"
-    severity = "warning"
     silent_if_open = True
     summary = "rows that are one-hot are multiplied with a table, where a gather gives the same"
     what_it_does = """

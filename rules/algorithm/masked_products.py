@@ -62,7 +62,6 @@ class Sparse:
 def sparse_operands(launch: Launch) -> Iterator[Sparse]:
     """The operands of the dots in a kernel's loops that a remainder masks row by row."""
     for dot, loops in launch.kernel.walk(Dot):
-        assert isinstance(dot, Dot)
         fed = dot.a.loads | dot.b.loads
         for loop in loops:
             for load in loop.body:

@@ -183,11 +183,10 @@ def _table(user: Step, rows: Tensor) -> Tensor | None:
 def _product(launch: Launch, rows: Tensor) -> Load | None:
     """The load of the table in the loop over the classes, whose one dot multiplies it with one-hot rows."""
     kernel = launch.kernel
-    dots = [(dot, loops) for dot, loops in kernel.walk(Dot)]
+    dots = list(kernel.walk(Dot))
     if not kernel.complete or launch.autotuned or launch.programs is None or len(dots) != 1 or not rows.is_contiguous:
         return None
     dot, loops = dots[0]
-    assert isinstance(dot, Dot)
     left = kernel.load(dot.a.load) if dot.a.load is not None else None
     right = kernel.load(dot.b.load) if dot.b.load is not None else None
     if len(loops) != 1 or left is None or right is None or left.offset is None or right.offset is None:

@@ -166,7 +166,6 @@ def _products(step: Step, state: set[int]) -> Iterator[Product]:
     if not isinstance(step, Launch):
         return
     for node, loops in step.kernel.walk(Dot):
-        assert isinstance(node, Dot)
         k = node.k
         for loop in loops:
             k *= concrete(loop.trip) or 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from kernlint.records import dataclass
 from kernlint.rules.finding import tensor_name
@@ -91,7 +90,7 @@ def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
     if pair is None or concrete(repeat.count) is None:
         return None
     before, launch = pair
-    nodes = [node for node, _ in launch.kernel.walk(object)]
+    nodes = [node for node, _ in launch.kernel.walk()]
     plain = all(isinstance(node, (Load, Store, Compute, Reduce, Scan, KernelLoop)) for node in nodes)
     if not launch.kernel.complete or not plain or launch.programs is None or launch.autotuned:
         return None
@@ -101,7 +100,7 @@ def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
     written = storages(written_tensors(before)) | storages(written_tensors(launch))
     states: list[State] = []
     fixed: list[Load] = []
-    for load, loops in _accesses(launch, Load):
+    for load, loops in launch.kernel.walk(Load):
         tensor = launch.tensor(load.base)
         if tensor is None or load.offset is None:
             return None
@@ -126,11 +125,6 @@ def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
     return found if _no_address_twice(found) else None
 
 
-def _accesses(launch: Launch, kind: type[Load] | type[Store]) -> Iterator[tuple[Any, tuple[KernelLoop, ...]]]:
-    """The loads or stores of a launch with the loops around each."""
-    yield from launch.kernel.walk(kind)
-
-
 def _handed_on(
     launch: Launch, states: Sequence[State], views: Mapping[str, Size], moves: Mapping[int, Size]
 ) -> frozenset[int] | None:
@@ -139,7 +133,7 @@ def _handed_on(
     handed = {state.store.id for state in states if state.store is not None}
     bases = {storage for state in states for storage in _buffers(launch, state)}
     kept = set()
-    for store, _ in _accesses(launch, Store):
+    for store in launch.kernel.stores():
         target = launch.tensor(store.base)
         if target is None:
             return None
@@ -154,7 +148,7 @@ def _no_address_twice(found: StateLoop) -> bool:
     """Whether what is stored at another place in each step never overwrites what another step or program has stored."""
     launch, count = found.launch, concrete(found.repeat.count) or 1
     steps = KernelLoop(_LOOP_ID, "range", count, (), found.repeat.span, None, True)
-    for store, loops in _accesses(launch, Store):
+    for store, loops in launch.kernel.walk(Store):
         if store.id in found.kept:
             continue
         store = _advanced(found, store)
@@ -216,8 +210,8 @@ def _steps(before: Launch, launch: Launch, fresh: frozenset[int]) -> tuple[dict[
         elif tensor.offset == former.offset:
             views[name] = 0
     moves: dict[int, Size] = {}
-    earlier = {node.id: node for node, _ in before.kernel.walk((Load, Store)) if isinstance(node, (Load, Store))}
-    for node, _ in launch.kernel.walk((Load, Store)):
+    earlier = {node.id: node for node in before.kernel.nodes((Load, Store))}
+    for node in launch.kernel.nodes((Load, Store)):
         assert isinstance(node, (Load, Store))
         old = earlier.get(node.id)
         if old is None or old.span != node.span or old.offset is None or node.offset is None:
@@ -248,7 +242,7 @@ def _within_own(before: Launch, launch: Launch, load: Load, loops: tuple[KernelL
     strides, low, high = own
     met = False
     for one in (before, launch):
-        for store, around in _accesses(one, Store):
+        for store, around in one.kernel.walk(Store):
             target = one.tensor(store.base)
             if target is None:
                 return False
@@ -311,7 +305,7 @@ def _buffers(launch: Launch, state: State) -> Iterator[int]:
     tensor = launch.tensor(state.load.base)
     if tensor is not None:
         yield tensor.storage.id
-    for store, _ in _accesses(launch, Store):
+    for store in launch.kernel.stores():
         target = launch.tensor(store.base)
         alike = target is not None and tensor is not None
         if alike and (target.shape, target.strides) == (tensor.shape, tensor.strides):  # type: ignore[union-attr]

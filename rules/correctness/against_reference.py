@@ -69,7 +69,7 @@ class Difference:
         """Where the program makes the output."""
         step, tensor = self.output.written, self.output.program
         if isinstance(step, Launch):
-            for node, _ in step.kernel.walk((Store, Atomic)):
+            for node in step.kernel.nodes((Store, Atomic)):
                 assert isinstance(node, (Store, Atomic))
                 target = step.tensor(node.base)
                 if target is not None and target.storage.id == tensor.storage.id:

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class UnknownTritonName(RefusalRule):
     code = "KL701"
     name = "unknown-triton-name"
-    severity = "error"
     summary = "a name that no release of Triton has"
     kinds = frozenset(["missing-name"])
 

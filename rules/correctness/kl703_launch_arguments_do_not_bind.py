@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class LaunchArgumentsDoNotBind(RefusalRule):
     code = "KL703"
     name = "launch-arguments-do-not-bind"
-    severity = "error"
     summary = "a launch gives an argument twice, forgets one, or names one that the kernel does not have"
     kinds = frozenset(["launch-duplicate", "launch-missing", "launch-unexpected"])
 

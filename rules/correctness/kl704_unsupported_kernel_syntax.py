@@ -4,16 +4,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context, Doubt
 from kernlint.rules.proofs.source_text import node_at
-from kernlint.rules.refusals import RefusalRule
 from kernlint.workload import Fault
 
 
 class UnsupportedKernelSyntax(RefusalRule):
     code = "KL704"
     name = "unsupported-kernel-syntax"
-    severity = "error"
     summary = "a statement or expression that kernels do not support"
     kinds = frozenset(["constant-while", "unpacked-tensor", "unsupported-syntax"])
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class BlockNotAPowerOfTwo(RefusalRule):
     code = "KL705"
     name = "block-not-a-power-of-two"
-    severity = "error"
     summary = "an extent of a block is not a power of two, or the block is too large"
     kinds = frozenset(["not-power-of-two", "too-large"])
     if_certain = frozenset(["not-power-of-two", "too-large"])

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class RunTimeValueAsShape(RefusalRule):
     code = "KL706"
     name = "run-time-value-as-shape"
-    severity = "error"
     summary = "a run-time value where a compile-time constant is needed"
     kinds = frozenset(["runtime-shape"])
     methods = (("runtime-shape", "Annotate it `tl.constexpr`."),)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class BlockThroughOnePointer(RefusalRule):
     code = "KL707"
     name = "block-through-one-pointer"
-    severity = "error"
     summary = "a block of values or a block mask goes through a single pointer"
     kinds = frozenset(["block-through-scalar", "other-without-mask"])
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class BlockShapesDoNotFit(RefusalRule):
     code = "KL708"
     name = "block-shapes-do-not-fit"
-    severity = "error"
     summary = "blocks of shapes that do not broadcast, or an axis that a block does not have"
     kinds = frozenset(["hint-rank", "shape-mismatch", "tensor-rank"])
     if_certain = frozenset(["shape-mismatch", "tensor-rank"])

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class TensorElementAccess(RefusalRule):
     code = "KL709"
     name = "tensor-element-access"
-    severity = "error"
     summary = "elements of a tensor are read or assigned by index"
     kinds = frozenset(["tensor-index"])
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class LoopCarriedTypeChange(RefusalRule):
     code = "KL710"
     name = "loop-carried-type-change"
-    severity = "error"
     summary = "a variable changes its type from one iteration to the next"
     kinds = frozenset(["constexpr-reassigned", "loop-carried-type"])
     if_certain = frozenset(["constexpr-reassigned", "loop-carried-type"])

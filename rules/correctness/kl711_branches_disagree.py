@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class BranchesDisagree(RefusalRule):
     code = "KL711"
     name = "branches-disagree"
-    severity = "error"
     summary = "a variable has two types after a run-time condition, or exists in one branch only"
     kinds = frozenset(["branch-type", "branch-undefined"])
     if_certain = frozenset(["branch-type", "branch-undefined"])

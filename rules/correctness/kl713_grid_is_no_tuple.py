@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class GridIsNoTuple(RefusalRule):
     code = "KL713"
     name = "grid-is-no-tuple"
-    severity = "error"
     summary = "the launch grid is a number, holds a float or is no function of one argument, or a kernel asks for a fourth axis"
     kinds = frozenset(["bad-grid", "grid-function", "program-axis"])
     methods = (("bad-grid", "Write the grid as a tuple."),)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class UnsupportedDot(RefusalRule):
     code = "KL715"
     name = "unsupported-dot"
-    severity = "error"
     summary = "operands that tl.dot does not multiply"
     kinds = frozenset(["dot-least", "dot-shape", "dot-type"])
     if_certain = frozenset(["dot-least", "dot-shape", "dot-type"])

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class MathOnHalf(RefusalRule):
     code = "KL716"
     name = "math-on-half"
-    severity = "error"
     summary = "a function that only takes fp32 and fp64 is called on another type"
     kinds = frozenset(["math-type"])
     if_certain = frozenset(["math-type"])

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class BooleanOperatorOnTensor(RefusalRule):
     code = "KL717"
     name = "boolean-operator-on-tensor"
-    severity = "error"
     summary = "and, or, not on operands that are no booleans"
     kinds = frozenset(["boolean-operand"])
     methods = (("boolean-operand", "Use `&`, `|` and comparisons with zero, each in parentheses."),)

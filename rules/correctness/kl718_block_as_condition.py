@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class BlockAsCondition(RefusalRule):
     code = "KL718"
     name = "block-as-condition"
-    severity = "error"
     summary = "a block decides an if, a while or a conditional expression"
     kinds = frozenset(["block-condition"])
     methods = (("block-condition", "Choose with `tl.where`."),)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class HostObjectInKernel(RefusalRule):
     code = "KL719"
     name = "host-object-in-kernel"
-    severity = "error"
     summary = "a kernel uses a function or a type of Python or PyTorch"
     kinds = frozenset(["host-dtype", "host-function", "power"])
     methods = (

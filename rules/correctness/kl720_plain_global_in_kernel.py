@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import libcst as cst
 
+from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Change, Context, Finding
 from kernlint.rules.proofs.jit_functions import jit_functions
-from kernlint.rules.refusals import RefusalRule
 from kernlint.syntax.names import bound_by
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
@@ -17,7 +17,6 @@ from kernlint.workload import Fault, Launch
 class PlainGlobalInKernel(RefusalRule):
     code = "KL720"
     name = "plain-global-in-kernel"
-    severity = "error"
     summary = "a kernel reads a module variable that is no tl.constexpr"
     kinds = frozenset(["plain-global"])
     methods = (("plain-global", "Make the value by `tl.constexpr(...)`."),)

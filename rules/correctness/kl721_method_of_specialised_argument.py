@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class MethodOfSpecialisedArgument(RefusalRule):
     code = "KL721"
     name = "method-of-specialised-argument"
-    severity = "error"
     summary = ".to(...) on an integer argument that is a constant when it is 1"
     kinds = frozenset(["specialised-scalar"])
     methods = (("specialised-scalar", "Write `tl.cast(argument, type)`, which takes compile-time numbers too."),)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class LiteralOutOfRange(RefusalRule):
     code = "KL722"
     name = "literal-out-of-range"
-    severity = "error"
     summary = "an integer literal does not fit into the type of the other operand"
     kinds = frozenset(["literal-range"])
     methods = (("literal-range", "Write the mask as the signed number of the same bits."),)

@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class UnsignedDifference(FaultRule):
     code = "KL723"
     name = "unsigned-difference"
-    severity = "warning"
     summary = "a difference of unsigned values wraps before it becomes a float"
     kinds = frozenset(["unsigned-wrap"])
     methods = (("unsigned-wrap", "Widen the value to int32 before the difference."),)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class RecursiveKernelFunction(RefusalRule):
     code = "KL727"
     name = "recursive-kernel-function"
-    severity = "error"
     summary = "a jit function calls itself"
     kinds = frozenset(["recursion"])
 

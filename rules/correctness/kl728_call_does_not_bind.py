@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class CallDoesNotBind(RefusalRule):
     code = "KL728"
     name = "call-does-not-bind"
-    severity = "error"
     summary = "a call inside a kernel whose arguments do not fit the function"
     kinds = frozenset(["bad-call", "descriptor", "loop-bound"])
 

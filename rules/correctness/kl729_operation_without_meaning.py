@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class OperationWithoutMeaning(RefusalRule):
     code = "KL729"
     name = "operation-without-meaning"
-    severity = "error"
     summary = "an operation or attribute that the type of its operand does not have"
     kinds = frozenset(
         ["constant-attribute", "dtype-call", "missing-attribute", "not-a-pointer", "operand-type", "pointer-arithmetic"]

@@ -11,7 +11,6 @@ from kernlint.rules.finding import Context, Finding, doubted
 class UndefinedMaskedLanes(Rule):
     code = "KL737"
     name = "undefined-masked-lanes"
-    severity = "warning"
     summary = "a masked load without `other` reaches a reduction"
     bare = True
     what_it_does = """

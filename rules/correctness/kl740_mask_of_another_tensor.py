@@ -12,7 +12,6 @@ from kernlint.workload.kernel import Load
 class MaskOfAnotherTensor(Rule):
     code = "KL740"
     name = "mask-of-another-tensor"
-    severity = "warning"
     summary = "the mask of an access bounds the size of another tensor"
     default = False
     what_it_does = """

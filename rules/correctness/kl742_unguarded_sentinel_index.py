@@ -23,7 +23,6 @@ class SentinelMasked(Repair):
 class UnguardedSentinelIndex(Rule):
     code = "KL742"
     name = "unguarded-sentinel-index"
-    severity = "warning"
     summary = "an index that may be the sentinel -1 is used as an address"
     bare = True
     at_any_size = True

@@ -23,7 +23,6 @@ class MaskOfRows(Repair):
 class MaskOnWrongAxis(Rule):
     code = "KL743"
     name = "mask-on-wrong-axis"
-    severity = "warning"
     summary = "a mask of fewer dimensions is stretched along the wrong axis of a tile"
     bare = True
     what_it_does = """

@@ -10,7 +10,6 @@ from kernlint.workload.expr import Opaque, Symbol, lift
 class UnboundedGridAxis(Rule):
     code = "KL748"
     name = "unbounded-grid-axis"
-    severity = "warning"
     summary = "a size that nothing bounds is the second or third extent of the grid"
     default = False
     what_it_does = """

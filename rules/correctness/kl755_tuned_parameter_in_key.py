@@ -20,7 +20,6 @@ class KeyWithoutTuned(Repair):
 class TunedParameterInKey(Rule):
     code = "KL755"
     name = "tuned-parameter-in-key"
-    severity = "warning"
     summary = "the autotune key names a parameter that the configurations set"
     bare = True
     at_any_size = True

@@ -15,7 +15,6 @@ from kernlint.workload.kernel import Access, Atomic, Load, Store
 class LostUpdate(Rule):
     code = "KL758"
     name = "lost-update"
-    severity = "warning"
     summary = "programs add to the same elements with a load and a store"
     bare = True
     what_it_does = """

@@ -21,7 +21,6 @@ _FAR = 1 << 24
 class StoreLoadWithoutBarrier(Rule):
     code = "KL759"
     name = "store-load-without-barrier"
-    severity = "warning"
     summary = "a program reads back what other threads of it have stored, without a barrier"
     bare = True
     what_it_does = """

@@ -16,7 +16,6 @@ _WAITS_BY_ITSELF = (3, 9)
 class LockReleasedWithoutBarrier(Rule):
     code = "KL762"
     name = "lock-released-without-barrier"
-    severity = "warning"
     summary = "a spin lock is released before the stores of the program are known to be done"
     bare = True
     at_any_size = True

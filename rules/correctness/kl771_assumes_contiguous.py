@@ -21,7 +21,6 @@ class MadeContiguous(Repair):
 class AssumesContiguous(Rule):
     code = "KL771"
     name = "assumes-contiguous"
-    severity = "warning"
     default = False
     summary = "a kernel takes a tensor of the caller to be contiguous, and nothing checks that it is"
     what_it_does = """

@@ -26,7 +26,6 @@ class ContiguousOutput(Repair):
 class OutputLayoutFollowsInput(Rule):
     code = "KL772"
     name = "output-layout-follows-input"
-    severity = "warning"
     summary = (
         "an output from empty_like takes over the layout of a permuted input, and is written as if it were contiguous"
     )

@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class InfiniteDifference(FaultRule):
     code = "KL774"
     name = "infinite-difference"
-    severity = "warning"
     of_values = True
     kinds = frozenset(["infinite-difference"])
     summary = "an online softmax takes exp(-inf - -inf) where a row has no valid element yet"

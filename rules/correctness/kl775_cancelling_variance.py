@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class CancellingVariance(FaultRule):
     code = "KL775"
     name = "cancelling-variance"
-    severity = "warning"
     kinds = frozenset(["cancelling-variance"])
     summary = "a variance is computed as the mean of squares less the square of the mean"
     what_it_does = """

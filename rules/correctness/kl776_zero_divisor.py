@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class ZeroDivisor(FaultRule):
     code = "KL776"
     name = "zero-divisor"
-    severity = "warning"
     of_values = True
     kinds = frozenset(["zero-divisor"])
     summary = "a tile is divided by its largest magnitude, which is zero for a tile of zeros"

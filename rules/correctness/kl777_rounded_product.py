@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class RoundedProduct(FaultRule):
     code = "KL777"
     name = "rounded-product"
-    severity = "warning"
     of_values = True
     kinds = frozenset(["rounded-product"])
     methods = (("rounded-product", "Multiply in float32."),)

@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class LowPrecisionSum(FaultRule):
     code = "KL778"
     name = "low-precision-sum"
-    severity = "warning"
     kinds = frozenset(["low-precision-sum"])
     methods = (("low-precision-sum", "Add up in float32."),)
     summary = "tl.sum or tl.cumsum adds up float16 or bfloat16 values in that type"

@@ -14,7 +14,6 @@ _SAID = frozenset({"input_precision", "allow_tf32"})
 class ImplicitTf32(Rule):
     code = "KL779"
     name = "implicit-tf32"
-    severity = "warning"
     default = False
     summary = "a float32 tl.dot without input_precision multiplies in tf32 on NVIDIA and in float32 on AMD"
     what_it_does = """

@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class LostLiteral(FaultRule):
     code = "KL780"
     name = "lost-literal"
-    severity = "warning"
     kinds = frozenset(["lost-literal"])
     methods = (("lost-literal", "Compute with the literal in float32."),)
     summary = "a literal beside a float16 tile is zero or infinite in float16"

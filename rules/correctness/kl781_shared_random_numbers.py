@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class SharedRandomNumbers(FaultRule):
     code = "KL781"
     name = "shared-random-numbers"
-    severity = "warning"
     kinds = frozenset(["shared-random-numbers"])
     summary = "all programs of a grid draw the same random numbers"
     what_it_does = """

@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class SeedAddress(FaultRule):
     code = "KL782"
     name = "seed-address"
-    severity = "warning"
     kinds = frozenset(["seed-address"])
     methods = (("seed-address", "Load the seed."),)
     summary = "the seed of a random number generator is the address of a tensor"

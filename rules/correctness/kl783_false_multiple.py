@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class FalseMultiple(FaultRule):
     code = "KL783"
     name = "false-multiple"
-    severity = "warning"
     kinds = frozenset(["false-multiple"])
     summary = "tl.multiple_of claims a divisibility that the value does not have"
     what_it_does = """

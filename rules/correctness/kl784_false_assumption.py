@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class FalseAssumption(FaultRule):
     code = "KL784"
     name = "false-assumption"
-    severity = "warning"
     kinds = frozenset(["false-assumption"])
     methods = (("false-assumption", "Assume what holds for the first program too: `>=` in the place of `>`."),)
     summary = "tl.assume states a condition that the program with index 0 breaks"

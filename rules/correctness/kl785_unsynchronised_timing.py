@@ -22,7 +22,6 @@ _SYNCS = frozenset("synchronize item cpu tolist numpy do_bench do_bench_cudagrap
 class UnsynchronisedTiming(Rule):
     code = "KL785"
     name = "unsynchronised-timing"
-    severity = "warning"
     lexical = True
     summary = "a host clock is read after a launch without waiting for the device"
     what_it_does = """

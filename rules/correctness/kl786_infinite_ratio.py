@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class InfiniteRatio(FaultRule):
     code = "KL786"
     name = "infinite-ratio"
-    severity = "warning"
     of_values = True
     kinds = frozenset(["infinite-ratio"])
     if_certain = frozenset(["infinite-ratio"])

@@ -6,7 +6,6 @@ from kernlint.rules.faults import FaultRule
 class InfinityTimesZero(FaultRule):
     code = "KL787"
     name = "infinity-times-zero"
-    severity = "warning"
     of_values = True
     kinds = frozenset(["infinite-product"])
     if_certain = frozenset(["infinite-product"])

@@ -75,7 +75,7 @@ class KernelNeverLaunched(Rule):
         owner = workload.entry.partition(".")[0]
         if not replaces_model(workload) or workload.launches() or owner in may_launch(module):
             return
-        ops = [step for step, _ in workload.walk() if isinstance(step, TorchOp) and step.kind != "alloc"]
+        ops = [step for step in workload.all_steps if isinstance(step, TorchOp) and step.kind != "alloc"]
         # What another module is asked to do may launch.
         if workload.unknowns or any(origin.startswith(".") for origin in module.imports.values()):
             return

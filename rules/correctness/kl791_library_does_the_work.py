@@ -20,7 +20,6 @@ _HEAVY = 0.5
 class LibraryDoesTheWork(Rule):
     code = "KL791"
     name = "library-does-the-work"
-    severity = "warning"
     at_any_size = True
     summary = "the heaviest call of the PyTorch model is still made, and the kernels around it take next to no time"
     what_it_does = """

@@ -106,7 +106,7 @@ def _collision(launch: Launch) -> _Collision | None:
     kernel = launch.kernel
     if not kernel.complete or not followed(launch) or kernel.may_leave or any(concrete(n) is None for n in launch.grid):
         return None
-    if any(True for _ in kernel.walk(Atomic)) or any(loop.kind == "while" for loop, _ in kernel.walk(Loop)):  # type: ignore[union-attr]
+    if kernel.has(Atomic) or any(loop.kind == "while" for loop in kernel.nodes(Loop)):
         return None
     places = sites(kernel, Store)
     for base in dict.fromkeys(site.access.base for site in places):
@@ -130,7 +130,7 @@ def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
     """Two lanes of the first program that stores which write one element, each from loads of its own lane, in a kernel that mixes
     no lanes."""
     access, kernel = store.access, launch.kernel
-    if store.loops or any(True for _ in kernel.walk((Reduce, Scan, Dot))):
+    if store.loops or kernel.has((Reduce, Scan, Dot)):
         return None
     loads = [site for site in sites(kernel, Load) if site.access.id in store.node.depends]  # type: ignore[union-attr]
     if any(site.access.shape != access.shape for site in loads):

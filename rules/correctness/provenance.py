@@ -10,7 +10,7 @@ def is_followed(workload: Workload) -> bool:
 
     A value that the host reads back may choose what happens, so a call with a host sync does not count.
     """
-    for step, _ in workload.walk():
+    for step in workload.all_steps:
         if isinstance(step, Launch) and not step.kernel.complete:
             return False
         if isinstance(step, TorchOp) and step.kind == "unknown":

@@ -32,7 +32,7 @@ def _before(workload: Workload, launch: Launch) -> list[Step]:
     for step, loops in workload.walk():
         if step is launch:
             # In a loop, what stands behind it in the body has run before it too.
-            return [s for s, _ in workload.walk() if s is not launch] if loops else found
+            return [s for s in workload.all_steps if s is not launch] if loops else found
         found.append(step)
     return found
 

@@ -32,8 +32,7 @@ class Use:
 def uses(workload: Workload) -> Iterator[Use]:
     """Every access whose address was followed and whose base is a tensor."""
     for launch in workload.launches():
-        for node, _ in launch.kernel.walk(Access):
-            assert isinstance(node, Access)
+        for node in launch.kernel.nodes(Access):
             tensor = launch.tensor(node.base)
             if tensor is None or node.offset is None or not node.offset.is_followed:
                 continue

@@ -128,18 +128,18 @@ def _only_reader(workload: Workload, steps: tuple[Step, ...], index: int, looped
 def _reduced(op: TorchOp, reader: Launch) -> BroadcastReduced | None:
     wide = op.writes[0]
     shape = _numbers(wide)
-    accesses = [(node, loops) for node, loops in reader.kernel.walk(Access)]
+    accesses = list(reader.kernel.walk(Access))
     loads = [(node, loops) for node, loops in accesses if isinstance(node, Load)]
     stores = [node for node, _ in accesses if isinstance(node, Store)]
     if shape is None or len(loads) != 1 or len(stores) != 1 or len(accesses) != 2:
         return None
-    if any(True for _ in reader.kernel.walk((Dot, Scan, Branch))):
+    if reader.kernel.has((Dot, Scan, Branch)):
         return None
     (load, loops), store = loads[0], stores[0]
     source, out = reader.tensor(load.base), reader.tensor(store.base)
     if source is None or source.storage.id != wide.storage.id or source.offset != 0 or source.dtype != wide.dtype:
         return None
-    reduces = tuple(node for node, _ in reader.kernel.walk(Reduce) if isinstance(node, Reduce))
+    reduces = tuple(reader.kernel.nodes(Reduce))
     if out is None or len(reduces) != 1 or len(loops) > 1 or not _of_row(reduces[0], load):
         return None
     axis = reduces[0].axis or 0
@@ -153,7 +153,7 @@ def _reduced(op: TorchOp, reader: Launch) -> BroadcastReduced | None:
         return None
     if reader.programs is None or reader.programs * store.elements < out.numel:
         return None
-    computes = [node for node, _ in reader.kernel.walk(Compute) if isinstance(node, Compute)]
+    computes = reader.kernel.nodes(Compute)
     mapped = tuple(node for node in computes if node.elements == load.elements)
     return BroadcastReduced(op, reader, wide, shape, load, reduces[0], mapped)
 

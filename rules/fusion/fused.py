@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import Chain, Fuse
 from kernlint.rules.fusion.checks import kept_apart
 from kernlint.rules.proofs.step_graph import blamed
-from kernlint.workload import Launch, Size, Tensor, TorchOp, concrete
+from kernlint.rules.wording import described, listed, step_name
+from kernlint.workload import Launch, Tensor, TorchOp
 
 
 def chain_finding(rule: Rule, context: Context, chain: Chain, message: str, method: str, plan: str) -> Finding | None:
@@ -50,22 +49,6 @@ def chain_finding(rule: Rule, context: Context, chain: Chain, message: str, meth
     )  # fmt: skip
 
 
-def step_name(step: Launch | TorchOp) -> str:
-    """What to call a step: the kernel, or the torch call."""
-    return f"`{step.kernel.name}`" if isinstance(step, Launch) else f"torch `{step.name}` (line {step.span.line})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-
-
-def described(tensor: Tensor) -> tuple[str, str]:
-    """(name, shape with dtype) of a tensor, for a message."""
-    shape = ", ".join(map(size_text, tensor.shape or ()))
-    return tensor_name(tensor, "an intermediate"), f"[{shape}] {tensor.dtype}"
-
-
 def _tensors(chain: Chain) -> str:
     names = [f"`{described(t)[0]}`" if t.name else described(t)[1] for t in (chain.passed or chain.kept)]
     return listed(list(dict.fromkeys(names)))
@@ -85,9 +68,3 @@ def _touches(step: Launch | TorchOp, tensor: Tensor) -> bool:
         step.writes if isinstance(step, TorchOp) else [v for v in step.arguments.values() if isinstance(v, Tensor)]
     )
     return any(t.storage.id == tensor.storage.id for t in tensors)
-
-
-def size_text(size: Size) -> str:
-    """A size for a message: the number, or the expression while it is open."""
-    number = concrete(size)
-    return str(size if number is None else number)

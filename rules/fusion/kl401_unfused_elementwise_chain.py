@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
-from kernlint.rules.fusion.fused import chain_finding, listed, step_name
+from kernlint.rules.fusion.fused import chain_finding
+from kernlint.rules.wording import listed, step_name
 
 
 class UnfusedElementwiseChain(Rule):
     code = "KL401"
     name = "unfused-elementwise-chain"
     operator = "generate"
-    severity = "warning"
     summary = "launches hand a tensor on element by element through global memory"
     what_it_does = """
         Finds launches (and torch elementwise calls before or after them) of which one writes a tensor that the

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
-from kernlint.rules.fusion.fused import chain_finding, listed, step_name
+from kernlint.rules.fusion.fused import chain_finding
+from kernlint.rules.wording import listed, step_name
 
 
 class UnfusedMatmulEpilogue(Rule):
     code = "KL402"
     name = "unfused-matmul-epilogue"
     operator = "generate"
-    severity = "warning"
     summary = "a matmul's result goes through memory only to be scaled, shifted or activated"
     what_it_does = """
         Finds kernels with `tl.dot` whose output is read back by elementwise launches or torch calls (bias,

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
-from kernlint.rules.fusion.fused import chain_finding, described, listed, step_name
+from kernlint.rules.fusion.fused import chain_finding
+from kernlint.rules.wording import described, listed, step_name
 
 
 class SplitRowReduction(Rule):
     code = "KL403"
     name = "split-row-reduction"
     operator = "generate"
-    severity = "warning"
     summary = "a softmax or norm is split over kernels that each fetch the same rows"
     what_it_does = """
         Finds launches of which one reduces whole rows to statistics (maximum, sum, mean, variance) and stores

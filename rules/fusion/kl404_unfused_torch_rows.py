@@ -8,8 +8,8 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.checks import kept_apart
-from kernlint.rules.fusion.fused import listed, step_name
 from kernlint.rules.proofs.dataflow import is_alloc
+from kernlint.rules.wording import listed, step_name
 from kernlint.workload import Launch, TorchOp
 
 #: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
@@ -24,7 +24,6 @@ class UnfusedTorchRows(Rule):
     code = "KL404"
     name = "unfused-torch-rows"
     operator = "generate"
-    severity = "warning"
     silent_if_open = True
     summary = "a norm, softmax, quantisation or activation beside Triton kernels is spelt out in torch calls"
     what_it_does = """

@@ -22,7 +22,6 @@ class RowsWrittenForAGather(Rule):
     code = "KL405"
     name = "rows-written-for-a-gather"
     operator = "generate"
-    severity = "warning"
     summary = "a kernel writes whole rows of which the next step picks a few elements"
     what_it_does = """
         Finds launches that write a tensor which is read once, by a `gather`, an `nll_loss` or a kernel that loads it at
@@ -138,7 +137,7 @@ def picked_rows(workload: Workload) -> Iterator[PickedRows]:
             if len(touched) != 1 or isinstance(touched[0][0], Repeat) or touched[0][1]:
                 continue
             reader = touched[0][0]
-            if any(a.base == store.base and a is not store for a, _ in launch.kernel.walk(Access)):  # type: ignore[union-attr]
+            if any(a.base == store.base and a is not store for a in launch.kernel.nodes(Access)):
                 continue
             found = _picks(reader, rows)
             if found is not None and _LEAST_SHARE * found <= rows.numel:
@@ -158,7 +157,6 @@ def _picks(step: Step, rows: Tensor) -> int | None:
         return None
     total = 0
     for access, loops in step.kernel.walk(Access):
-        assert isinstance(access, Access)
         tensor = step.tensor(access.base)
         if tensor is None or tensor.storage.id != rows.storage.id:
             continue

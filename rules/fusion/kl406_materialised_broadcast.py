@@ -8,17 +8,16 @@ from kernlint.headroom.causes import Cause
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.broadcasts import BroadcastReduced, broadcasts, squares_differences, sums_products
-from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.rules.proofs.step_graph import blamed
+from kernlint.rules.wording import listed
 
 
 class MaterialisedBroadcast(Rule):
     code = "KL406"
     name = "materialised-broadcast"
     operator = "generate"
-    severity = "warning"
     summary = "torch writes out a broadcast result that a kernel could form itself"
     what_it_does = """
         Finds elementwise torch calls on operands that broadcast against each other, such as `x[:, None] - c[None]`, whose result

@@ -7,10 +7,10 @@ import libcst as cst
 from kernlint.headroom.causes import Cause
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.fusion.fused import described, listed
 from kernlint.rules.fusion.row_stages import RowStages, row_stages
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.step_graph import blamed
+from kernlint.rules.wording import described, listed
 from kernlint.workload import Launch
 
 
@@ -18,7 +18,6 @@ class RowStagesThroughMemory(Rule):
     code = "KL407"
     name = "row-stages-through-memory"
     operator = "generate"
-    severity = "warning"
     summary = "stages of one computation on rows are launches of their own, though a row fits on chip"
     what_it_does = """
         Finds launches behind each other, often of one kernel with another stride, that read what the ones before wrote at other

@@ -115,7 +115,6 @@ class _Accesses:
             return None
         nodes = []
         for node, loops in launch.kernel.walk((Load, Store, Atomic)):
-            assert isinstance(node, Access)
             tensor = launch.tensor(node.base)
             if tensor is None or node.offset is None:
                 return None
@@ -123,7 +122,7 @@ class _Accesses:
         return _Accesses(launch, tuple(nodes))
 
     def has(self, kind: type | tuple[type, ...]) -> bool:
-        return any(True for _ in self.launch.kernel.walk(kind))
+        return self.launch.kernel.has(kind)
 
     def select(self, kind: type, storage: int) -> list[Access]:
         return [node for node, id, _ in self.nodes if isinstance(node, kind) and id == storage]
@@ -291,7 +290,7 @@ def _append(
 
 def _has_statistic(stores: Iterable[Access], a: _Accesses) -> bool:
     """Whether what is handed over holds fewer values than the tiles it was reduced from."""
-    reduced = [node for node, _ in a.launch.kernel.walk(Reduce)]
+    reduced = a.launch.kernel.nodes(Reduce)
     widest = max((_count(node.shape) for node in reduced if isinstance(node, Reduce)), default=0)
     return any(store.elements < widest for store in stores)
 

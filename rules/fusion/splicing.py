@@ -94,7 +94,7 @@ def spliced(body: tuple[Node, ...], at: Access, nodes: tuple[Node, ...], keep: b
 def joined(host: Launch, names: Names, body: tuple[Node, ...], num_warps: int) -> Launch:
     """``host`` with the kernel ``body``; tensors that it no longer touches are no longer passed."""
     kernel = replace(host.kernel, body=body)
-    used = {node.base for node, _ in kernel.walk((Load, Store, Atomic)) if isinstance(node, Access)}
+    used = {node.base for node in kernel.nodes((Load, Store, Atomic))}
     arguments = {n: v for n, v in names.arguments.items() if not isinstance(v, Tensor) or n in used}
     return replace(host, kernel=kernel, arguments=arguments, num_warps=num_warps, alternatives=())
 

@@ -18,7 +18,6 @@ class LaunchInPythonLoop(Rule):
     code = "KL601"
     name = "launch-in-python-loop"
     operator = "generate"
-    severity = "warning"
     summary = "a Python loop launches one small kernel per batch element, expert or chunk"
     what_it_does = """
         Finds Python loops around kernel launches whose iterations are independent of each other: no iteration reads what

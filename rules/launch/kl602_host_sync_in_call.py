@@ -12,7 +12,6 @@ class HostSyncInCall(Rule):
     code = "KL602"
     name = "host-sync-in-call"
     operator = "drop a wait"
-    severity = "warning"
     summary = "the host waits for the device in the middle of a call"
     what_it_does = """
         Finds `.item()`, `.cpu()`, `.tolist()`, a tensor in an `if`, boolean-mask indexing, `nonzero` and `torch.cuda.synchronize()`

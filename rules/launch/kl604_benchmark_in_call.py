@@ -190,7 +190,7 @@ def _returns_work(workload: Workload) -> bool:
 
 
 def _executed(workload: Workload) -> list[Span]:
-    return [step.span for step, _ in workload.walk() if isinstance(step, (Launch, HostSync))]
+    return [step.span for step in workload.all_steps if isinstance(step, (Launch, HostSync))]
 
 
 def _asks_cache(test: cst.BaseExpression) -> bool:

@@ -53,12 +53,11 @@ def few_bins(launch: Launch) -> FewBins | None:
     """The counters that ``launch`` adds to; None where another atomic or the old value plays a part, where what is added is
     not one number, or where more addresses than a program can hold may be meant."""
     kernel = launch.kernel
-    atomics = [node for node, _ in kernel.walk(Atomic)]
+    atomics = kernel.nodes(Atomic)
     plain = [node for node, _ in always_run(kernel, Atomic)]
     if not kernel.complete or launch.autotuned or len(atomics) != 1 or len(plain) != 1 or launch.programs is None:
         return None
     (atomic,) = plain
-    assert isinstance(atomic, Atomic)
     if atomic.op != "add" or not atomic.alike or atomic.elements < _LEAST:
         return None
     if not atomic.through or any(

@@ -7,6 +7,7 @@ from typing import Union
 from kernlint.operators.drop import DROP, Picked, Skipped, Unfilled, subject_of, without
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.wording import listed
 from kernlint.workload import Size, TorchOp
 
 #: A pass over whole tensors that can go.
@@ -20,7 +21,6 @@ class PerCallCopy(Rule):
     code = "KL301"
     name = "per-call-copy"
     operator = "drop"
-    severity = "warning"
     silent_if_open = True
     summary = "the launcher copies, casts or clears tensors that the kernel could read or write in place"
     what_it_does = """
@@ -163,8 +163,7 @@ def _of_parameters(passes: list[Pass]) -> list[Pass]:
 
 
 def _listed(passes: list[Pass]) -> str:
-    names = [f"`{p.op.name}()` of `{subject_of(p.op)}` (line {p.op.span.line})" for p in passes]
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+    return listed([f"`{p.op.name}()` of `{subject_of(p.op)}` (line {p.op.span.line})" for p in passes])
 
 
 def _proof(op: TorchOp) -> str:

@@ -15,7 +15,6 @@ class ZeroFilledOutput(Rule):
     code = "KL302"
     name = "zero-filled-output"
     operator = "drop"
-    severity = "warning"
     summary = "torch.zeros or full fills a tensor that the next launch overwrites completely"
     what_it_does = """
         Finds `torch.zeros`, `ones`, `full` and their `_like` and `new_` forms whose memory is touched next by a launch that

@@ -11,7 +11,6 @@ class CopiedBack(Rule):
     code = "KL303"
     name = "out-of-place-then-copy-back"
     operator = "write in place"
-    severity = "warning"
     summary = "a kernel writes its result to a new tensor that is then copied over the input"
     what_it_does = """
         Finds `x.copy_(new)` where `new` was allocated in the same call, is written by one launch and read by nothing but the

@@ -20,7 +20,6 @@ class UncoalescedAccess(Rule):
     code = "KL304"
     name = "uncoalesced-access"
     operator = "generate"
-    severity = "warning"
     summary = "neighbouring lanes are a row apart in memory while neighbouring programs are adjacent"
     what_it_does = """
         Finds loads and stores whose fastest tile axis walks memory in steps of at least 32 bytes while an index that is fixed
@@ -138,10 +137,9 @@ class _Strided:
 
 def _strided(launch: Launch, indices: Indices) -> Iterator[_Strided]:
     """The accesses that waste sectors, the largest tile first; those much smaller than the kernel's main tile not."""
-    accesses = [(node, loops) for node, loops in launch.kernel.walk(Access)]
-    largest = max((node.elements for node, _ in accesses), default=0)  # type: ignore[union-attr]
+    accesses = list(launch.kernel.walk(Access))
+    largest = max((node.elements for node, _ in accesses), default=0)
     for node, loops in accesses:
-        assert isinstance(node, Access)
         if node.offset is None or node.elements < largest or largest == 1:
             continue
         offset = indices.rewrite(node.offset)

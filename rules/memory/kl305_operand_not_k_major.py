@@ -10,7 +10,6 @@ from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor,
 class OperandNotKMajor(Rule):
     code = "KL305"
     name = "operand-not-k-major"
-    severity = "warning"
     summary = "an 8-bit or tf32 dot operand is not contiguous along K on Hopper"
     what_it_does = """
         Finds `tl.dot` operands of 8-bit or fp32 type that are loaded straight from a tensor whose memory is contiguous

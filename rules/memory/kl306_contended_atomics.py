@@ -50,7 +50,6 @@ _BLOCKS = (1, 4, 16)
 class ContendedAtomics(Rule):
     code = "KL306"
     name = "contended-atomics"
-    severity = "warning"
     summary = "every program, or every lane of a block, adds to the same few addresses with atomics"
     what_it_does = """
         Finds `tl.atomic_add`, `atomic_max` and `atomic_min` whose address depends on no program id and whose result is not
@@ -211,11 +210,10 @@ def _contended(launch: Launch) -> Atomic | None:
     """The one reduction by atomics of a 1-D grid to addresses that all programs share; None where there is none, more than
     one, or where the old value is used."""
     kernel = launch.kernel
-    atomics = [node for node, _ in kernel.walk(Atomic)]
-    if len(atomics) != 1 or any(True for _ in kernel.walk(Dot)) or len(launch.grid) != 1:
+    atomics = kernel.nodes(Atomic)
+    if len(atomics) != 1 or kernel.has(Dot) or len(launch.grid) != 1:
         return None
     atomic = atomics[0]
-    assert isinstance(atomic, Atomic)
     if atomic.op not in REDUCTIONS or atomic.offset is None:
         return None
     plain = [(node, loops) for node, loops in always_run(kernel, Atomic) if node is atomic]

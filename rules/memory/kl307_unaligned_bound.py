@@ -109,9 +109,9 @@ def _moves_data(launch: Launch, reading: Kernel) -> bool:
     computed = any(
         isinstance(node, Dot)
         or (isinstance(node, Compute) and node.kind in ("cast", "special") and node.dtype.is_float)
-        for node, _ in reading.walk((Dot, Compute))
+        for node in reading.nodes((Dot, Compute))
     )
-    tensors = [launch.tensor(node.base) for node, _ in launch.kernel.walk(Access) if isinstance(node, Access)]
+    tensors = [launch.tensor(node.base) for node in launch.kernel.nodes(Access)]
     given = [tensor.dtype for tensor in tensors if tensor is not None and tensor.dtype is not None]
     return computed or not given or any(dtype.is_float for dtype in given)
 
@@ -122,7 +122,7 @@ def _bounded_by(kernel: Kernel, name: str, free: frozenset[str]) -> Iterator[Acc
     without a mask (its full tiles are fast), nor a tile of fewer axes than the kernel's largest: a vector of statistics beside
     the rows that it is about."""
     size = Symbol(name)
-    found = [node for node, _ in kernel.walk(Access) if isinstance(node, Access) and not isinstance(node, Atomic)]
+    found = [node for node in kernel.nodes(Access) if not isinstance(node, Atomic)]
     unmasked = {access.base for access in found if access.mask is None}
     most = max((_axes(access) for access in found), default=0)
     for access in found:

@@ -83,10 +83,9 @@ def _invariant(launch: Launch) -> Iterator[tuple[Load, Loop]]:
     kernel = launch.kernel
     if not kernel.complete:
         return
-    written = {node.base for node, _ in kernel.walk(Access) if isinstance(node, Access) and not isinstance(node, Load)}
+    written = {node.base for node in kernel.nodes(Access) if not isinstance(node, Load)}
     storages = [v.storage.id for v in launch.arguments.values() if isinstance(v, Tensor)]
-    for loop, _ in kernel.walk(Loop):
-        assert isinstance(loop, Loop)
+    for loop in kernel.nodes(Loop):
         stores = any(isinstance(node, Store) for node in loop.body)
         if not stores or loop.kind == "while" or any(isinstance(node, Branch) for node in loop.body):
             continue

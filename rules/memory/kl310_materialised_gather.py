@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from kernlint.operators.drop import DROP, Picked, picked, picks, without
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.proofs.windows import ThroughWindows, can_read_windows, copies_windows
+from kernlint.rules.wording import listed
 from kernlint.workload import Span, Tensor, TorchOp, concrete
 
 

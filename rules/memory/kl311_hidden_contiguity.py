@@ -16,7 +16,6 @@ _TILE_BYTES = 65_536
 class HiddenContiguity(Rule):
     code = "KL311"
     name = "hidden-contiguity"
-    severity = "warning"
     summary = "a division hides from the compiler which axis of a tile is contiguous"
     what_it_does = """
         Finds large two-dimensional tiles whose rows are neighbours in memory, but by an index that a `//` or `%` by an odd number
@@ -88,7 +87,7 @@ class HiddenContiguity(Rule):
             return
         seen = set()
         for launch in context.launches():
-            for access, _ in launch.kernel.walk((Load, Store)):
+            for access in launch.kernel.nodes((Load, Store)):
                 assert isinstance(access, (Load, Store))
                 divisor = _hidden_by(access)
                 if divisor is None or access.span in seen or launch.autotuned or launch.kernel.assumed:

@@ -17,7 +17,6 @@ _LEAST_READS = 4
 class ScatteredOperand(Rule):
     code = "KL312"
     name = "scattered-operand"
-    severity = "warning"
     summary = "every element of a tl.dot operand is in a sector of its own"
     what_it_does = """
         Finds operands of `tl.dot` that are loaded from a contiguous tensor whose last dimensions are not those of the tile, so

@@ -6,12 +6,11 @@ other one becomes a program index, so that addresses are sums of strides times i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.index_divisions import flat_index, whole
-from kernlint.workload import Access, Branch, Dot, Kernel, Launch, Loop, Node, Reduce, Scan, concrete
+from kernlint.workload import Access, Branch, Dot, Launch, Loop, Node, Reduce, Scan, concrete
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, ProgramId, ceildiv, lift
 
 
@@ -82,10 +81,10 @@ def digits_of(launch: Launch) -> Digits | None:
     """The digits of the flat index of ``launch``; None where it has none that is divided, where sizes are open, or where
     the kernel does more than load, compute and store one tile."""
     kernel = launch.kernel
-    if not kernel.complete or any(True for _ in kernel.walk((Branch, Dot, Loop, Reduce, Scan))):
+    if not kernel.complete or kernel.has((Branch, Dot, Loop, Reduce, Scan)):
         return None
-    tiles = {access.elements for access in _accesses(kernel) if access.elements > 1}
-    if len(tiles) != 1 or any(len(access.shape) > 1 or access.offset is None for access in _accesses(kernel)):
+    tiles = {access.elements for access in kernel.nodes(Access) if access.elements > 1}
+    if len(tiles) != 1 or any(len(access.shape) > 1 or access.offset is None for access in kernel.nodes(Access)):
         return None
     tile = tiles.pop()
     for axis in range(len(launch.grid)):
@@ -106,15 +105,11 @@ def _total(digits: Digits) -> int:
     return digits.weights[-1] * digits.extents[-1]
 
 
-def _accesses(kernel: Kernel) -> Iterator[Access]:
-    return (node for node, _ in kernel.walk(Access))  # type: ignore[misc]
-
-
 def _boundaries(launch: Launch, program: ProgramId, tile: int) -> set[int] | None:
     """Where the digits of the flat index begin, by the divisions of it; None where it is used in another way too."""
     found: set[int] = set()
     flat = flat_index(program, tile)
-    for access in _accesses(launch.kernel):
+    for access in launch.kernel.nodes(Access):
         for expr in (access.offset, *(side for pair in access.mask or () for side in pair)):
             if expr is None:
                 return None
@@ -154,7 +149,7 @@ def _part(atom: Atom, flat: Expr) -> tuple[int, int | None] | None:
 
 def _count(launch: Launch, program: ProgramId, tile: int) -> int | None:
     """How many values the flat index takes: the bound that masks set, else all of the grid."""
-    masks = [pair for access in _accesses(launch.kernel) if access.elements > 1 for pair in access.mask or ()]
+    masks = [pair for access in launch.kernel.nodes(Access) if access.elements > 1 for pair in access.mask or ()]
     bounds = [(right - left + flat_index(program, tile)).value for left, right in masks]
     extent = concrete(launch.grid[program.axis])
     return min((bound for bound in bounds if bound is not None), default=None if extent is None else extent * tile)

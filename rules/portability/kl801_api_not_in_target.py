@@ -3,15 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernlint.interpret.api import Target
+from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context, Doubt
-from kernlint.rules.refusals import RefusalRule
 from kernlint.workload import Fault
 
 
 class ApiNotInTarget(RefusalRule):
     code = "KL801"
     name = "api-not-in-target"
-    severity = "error"
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["cache-modifier", "removed-name", "removed-parameter"])
     methods = (

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class DeprecatedApi(RefusalRule):

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class Fp8FormatOfAnotherDevice(RefusalRule):
     code = "KL806"
     name = "fp8-format-of-another-device"
-    severity = "error"
     summary = "an fp8 type that the device does not support"
     kinds = frozenset(["fp8-type"])
 

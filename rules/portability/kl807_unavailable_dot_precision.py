@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.refusals import RefusalRule
+from kernlint.rules.faults import RefusalRule
 
 
 class UnavailableDotPrecision(RefusalRule):
     code = "KL807"
     name = "unavailable-dot-precision"
-    severity = "error"
     summary = "input_precision that the device does not have"
     kinds = frozenset(["dot-precision"])
 

@@ -12,7 +12,6 @@ from kernlint.workload import Dot, Launch, Span
 class Int8UpcastBeforeDot(Rule):
     code = "KL101"
     name = "int8-upcast-before-dot"
-    severity = "warning"
     at_any_size = True
     summary = "int8 operands are cast to a floating type before tl.dot"
     what_it_does = """

@@ -10,7 +10,6 @@ from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
 class Fp8UpcastBeforeDot(Rule):
     code = "KL102"
     name = "fp8-upcast-before-dot"
-    severity = "warning"
     at_any_size = True
     summary = "fp8 operands are cast to a wider type before tl.dot"
     what_it_does = """

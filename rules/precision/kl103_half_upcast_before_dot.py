@@ -10,7 +10,6 @@ from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
 class HalfUpcastBeforeDot(Rule):
     code = "KL103"
     name = "half-upcast-before-dot"
-    severity = "warning"
     at_any_size = True
     summary = "fp16 or bf16 operands are cast to fp32 before tl.dot"
     what_it_does = """

@@ -19,7 +19,6 @@ from kernlint.workload import dtype as dt
 class IeeeDot(Rule):
     code = "KL104"
     name = "ieee-dot"
-    severity = "warning"
     summary = 'fp32 tl.dot with input_precision="ieee" leaves the tensor cores'
     what_it_does = """
         Finds `tl.dot` calls with `input_precision="ieee"` or `allow_tf32=False` whose operands are two fp32 tensors as they lie
@@ -79,7 +78,7 @@ class IeeeDot(Rule):
             plain = [
                 (dot, loops[-1].id)
                 for dot, loops in launch.kernel.walk(Dot)
-                if isinstance(dot, Dot) and loops  # a single small product gains nothing
+                if loops  # a single small product gains nothing
                 if dot.precision == "ieee" and dot.span not in seen and _plain_fp32(dot.a) and _plain_fp32(dot.b)
                 if _written_down(context, launch, dot)
             ]

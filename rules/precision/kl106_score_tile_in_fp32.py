@@ -16,7 +16,6 @@ from kernlint.workload.steps import map_configurations
 class ScoreTileInFp32(Rule):
     code = "KL106"
     name = "score-tile-in-fp32"
-    severity = "warning"
     bare = True
     summary = "the softmax tile of an attention kernel meets a value tile that is widened to fp32"
     what_it_does = """
@@ -120,8 +119,7 @@ class _Product:
 def _second_products(context: Context) -> Iterator[_Product]:
     seen = set()
     for launch in context.distinct_launches():
-        for loop, _ in launch.kernel.walk(Loop):
-            assert isinstance(loop, Loop)
+        for loop in launch.kernel.nodes(Loop):
             dots = [node for node in loop.body if isinstance(node, Dot)]
             tops = [node for node in loop.body if isinstance(node, Reduce) and node.op == "max" and not node.scalar]
             for dot in dots:

@@ -29,8 +29,7 @@ def products_of_halves(launch: Launch) -> Iterator[tuple[Loop, list[Product]]]:
     """The loops of ``launch`` with such dots, which all come from one 16-bit type, of a kernel that stores nothing wider."""
     if any(store.dtype.bits != 16 or not store.dtype.is_float for store in launch.kernel.stores()):
         return
-    for loop, _ in launch.kernel.walk(Loop):
-        assert isinstance(loop, Loop)
+    for loop in launch.kernel.nodes(Loop):
         found = [_product(node) for node in loop.body if isinstance(node, Dot)]
         products = [one for one in found if one is not None]
         if len({one.narrow for one in products}) == 1:

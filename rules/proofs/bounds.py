@@ -65,7 +65,7 @@ def extents(workload: Workload) -> dict[int, list[Tensor]]:
 
     for tensor in (*workload.inputs, *workload.outputs):
         add(tensor)
-    for step, _ in workload.walk():
+    for step in workload.all_steps:
         if isinstance(step, Launch):
             for value in step.arguments.values():
                 add(value)

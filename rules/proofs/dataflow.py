@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from kernlint.records import dataclass
-from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
 
 
 def read_tensors(step: Step) -> list[Tensor]:
@@ -72,8 +72,8 @@ def _uses(workload: Workload) -> Uses:
     return Uses(readers, writers, numbers, frozenset(made))
 
 
-def _accessed(launch: Launch, kinds: tuple[type, ...]) -> list[Tensor]:
-    bases = dict.fromkeys(node.base for node, _ in launch.kernel.walk(kinds))  # type: ignore[union-attr]
+def _accessed(launch: Launch, kinds: tuple[type[Access], ...]) -> list[Tensor]:
+    bases = dict.fromkeys(node.base for node in launch.kernel.nodes(kinds))
     return [tensor for base in bases if (tensor := launch.tensor(base)) is not None]
 
 
@@ -86,7 +86,7 @@ def fed_by(workload: Workload, sources: Iterable[int]) -> set[int]:
     """The storages whose contents depend on those of ``sources`` (ids), themselves included."""
     found = set(sources)
     # What a loop is handed shows in its earlier iteration: the recorded one reads what that has made.
-    steps = [inner for step, _ in workload.walk() for inner in (step, *_earlier(step))]
+    steps = [inner for step in workload.all_steps for inner in (step, *_earlier(step))]
     moved = [(storages(read_tensors(step)), storages(written_tensors(step))) for step in steps]
     while True:
         before = len(found)
@@ -104,14 +104,6 @@ def _earlier(step: Step) -> Iterator[Step]:
         if isinstance(inner, Repeat):
             yield from inner.body
             yield from _earlier(inner)
-
-
-def blocks(workload: Workload) -> Iterator[tuple[Step, ...]]:
-    """Each run of steps that follow one another: the call's own, and the body of each Python loop."""
-    yield workload.steps
-    for step, _ in workload.walk():
-        if isinstance(step, Repeat):
-            yield step.body
 
 
 def is_alloc(step: Step) -> bool:

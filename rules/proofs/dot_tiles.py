@@ -66,4 +66,4 @@ def current_tile(launch: Launch, dot: Dot) -> Tile:
 def main_dot(launch: Launch) -> tuple[Dot, bool] | None:
     """The one dot of a GEMM-like kernel, and whether it sits in a loop; None for kernels with none or several."""
     dots = [(node, bool(loops)) for node, loops in launch.kernel.walk(Dot)]
-    return dots[0] if len(dots) == 1 else None  # type: ignore[return-value]
+    return dots[0] if len(dots) == 1 else None

@@ -33,7 +33,7 @@ def takes_programs_apart(launch: Launch) -> bool:
     """Whether an address of the kernel divides a program id."""
     return any(
         isinstance(atom, Opaque) and _has_program(atom)
-        for access in _accesses(launch)
+        for access in launch.kernel.nodes(Access)
         if access.offset is not None
         for atom in access.offset.atoms()
     )
@@ -148,7 +148,7 @@ class _Tiling:
         """From a launch and the same one with the constexpr ``doubled``."""
         if doubled is None or doubled.grid != base.grid:
             return None
-        pairs = list(zip(_accesses(base), _accesses(doubled)))
+        pairs = list(zip(base.kernel.nodes(Access), doubled.kernel.nodes(Access)))
         if any(a.span != b.span for a, b in pairs):
             return None
         counts = _counts(base) - _counts(doubled)
@@ -183,14 +183,10 @@ class _Tiling:
         return bool(self.multiplied) and all(map(divides, self.multiplied))
 
 
-def _accesses(launch: Launch) -> list[Access]:
-    return [access for access, _ in launch.kernel.walk(Access) if isinstance(access, Access)]
-
-
 def _counts(launch: Launch) -> set[Opaque]:
     """The quotients of sizes in the addresses and masks of a kernel."""
     found: set[Opaque] = set()
-    for access in _accesses(launch):
+    for access in launch.kernel.nodes(Access):
         for value in (access.offset, *(side for pair in access.mask or () for side in pair)):
             for atom in value.atoms() if value is not None else ():
                 if isinstance(atom, Opaque) and atom.op == "floordiv" and not _moves(atom):

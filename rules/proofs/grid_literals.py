@@ -72,8 +72,7 @@ def _axis(context: Context, launch: Launch, name: str, block: int) -> int | None
 def _spacing(launch: Launch) -> dict[tuple[Span, int], Size]:
     """By how many elements the programs of each axis are apart in each access of the kernel."""
     found: dict[tuple[Span, int], Size] = {}
-    for access, _ in launch.kernel.walk(Access):
-        assert isinstance(access, Access)
+    for access in launch.kernel.nodes(Access):
         for axis in range(len(launch.grid)):
             apart = access.offset.coefficient(ProgramId(axis)) if access.offset is not None else None
             if apart is not None and apart != ex.lift(0):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import TypeVar
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.index_divisions import apart
@@ -27,6 +28,8 @@ from kernlint.workload.expr import (
     mod,
     simplify,
 )
+
+_Access = TypeVar("_Access", bound=Access)
 
 #: Added to a grid axis to name the two digits of its program id: quotient and remainder.
 QUOTIENT, REMAINDER = 10, 20
@@ -103,8 +106,8 @@ def program_indices(launch: Launch) -> Indices:
 def _lanes(launch: Launch) -> dict[Atom, int]:
     """The largest extent of each tile axis over all accesses."""
     found: dict[Atom, int] = {}
-    for access, _ in launch.kernel.walk(Access):
-        for dim, extent in enumerate(access.shape):  # type: ignore[union-attr]
+    for access in launch.kernel.nodes(Access):
+        for dim, extent in enumerate(access.shape):
             found[Lane(dim)] = max(extent, found.get(Lane(dim), 1))
     return found
 
@@ -212,15 +215,15 @@ def addresses(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> Addres
     return Addresses(tuple(sorted(running, key=lambda d: _by_stride(d.stride))), repeated)
 
 
-def always_run(kernel: Kernel, kind: type[Access]) -> list[tuple[Access, tuple[Loop, ...]]]:
+def always_run(kernel: Kernel, kind: type[_Access]) -> list[tuple[_Access, tuple[Loop, ...]]]:
     """The accesses of ``kind`` outside run-time branches, with the loops around them."""
     in_branches = {
         id(inner)
-        for branch, _ in kernel.walk(Branch)
-        for arm in branch.arms  # type: ignore[union-attr]
-        for inner, _ in Kernel("", arm, branch.span, branch.span, "").walk(kind)
+        for branch in kernel.nodes(Branch)
+        for arm in branch.arms
+        for inner in Kernel("", arm, branch.span, branch.span, "").nodes(kind)
     }
-    return [(node, loops) for node, loops in kernel.walk(kind) if id(node) not in in_branches]  # type: ignore[misc]
+    return [(node, loops) for node, loops in kernel.walk(kind) if id(node) not in in_branches]
 
 
 def _reach(reach: Size | None, digit: Digit, gapless: bool) -> Size | None:
@@ -285,7 +288,7 @@ def _has_index(expr: Expr) -> bool:
 
 def _expressions(launch: Launch) -> list[Expr]:
     found: list[Expr] = []
-    for node, _ in launch.kernel.walk((Access, Loop)):
+    for node in launch.kernel.nodes((Access, Loop)):
         if isinstance(node, Loop):
             found += [node.trip] if isinstance(node.trip, Expr) else []
         elif isinstance(node, Access):

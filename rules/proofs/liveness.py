@@ -47,7 +47,7 @@ def parameters(launch: Launch, storage: int) -> list[str]:
 def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Access], ...] = Access) -> list[Access]:
     """The loads, stores and atomics of the kernel that point into ``storage``."""
     names = parameters(launch, storage)
-    return [node for node, _ in launch.kernel.walk(kind) if node.base in names]  # type: ignore[misc,union-attr]
+    return [node for node in launch.kernel.nodes(kind) if node.base in names]
 
 
 def overwrites(launch: Launch, tensor: Tensor) -> bool:
@@ -65,7 +65,7 @@ def _overwrites(launch: Launch, tensor: Tensor) -> bool:
     if count is None or not all(_whole(launch.tensor(name), tensor) for name in names):
         return False
     for store, loops in always_run(launch.kernel, Store):
-        if isinstance(store, Store) and store.base in names and store.mask_known:
+        if store.base in names and store.mask_known:
             found = addresses(launch, store, loops)
             if found is not None and found.cover(count):
                 return True

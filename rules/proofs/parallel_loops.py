@@ -207,7 +207,7 @@ def _indexed_stores_move(loop: Loop, tensor: Tensor) -> bool:
     moved = []
     for step in loop.body:
         if isinstance(step, Launch):
-            for node, _ in step.kernel.walk((Store, Atomic)):
+            for node in step.kernel.nodes((Store, Atomic)):
                 assert isinstance(node, (Store, Atomic))
                 target = step.tensor(node.base)
                 if target is not None and target.storage.id == tensor.storage.id:

@@ -161,13 +161,12 @@ def same_values(old: Launch, new: Launch) -> bool:
     ours, theirs = old.kernel.values, new.kernel.values
     if ours is None or theirs is None:
         return False
-    trips = [(one.id, one.trip is not None and one.trip == other.trip) for one, other in zip(_loops(old), _loops(new))]
+    trips = [
+        (one.id, one.trip is not None and one.trip == other.trip)
+        for one, other in zip(old.kernel.nodes(Loop), new.kernel.nodes(Loop))
+    ]
     twins = _Loaded(old, ours, theirs, frozenset(loop for loop, same in trips if not same))
     return twins.all_stores(twins.stores)
-
-
-def _loops(launch: Launch) -> list[Loop]:
-    return [loop for loop, _ in launch.kernel.walk(Loop)]  # type: ignore[misc]
 
 
 class _Loaded(_Twins):
@@ -214,7 +213,7 @@ class _Loaded(_Twins):
         end = self.ours.operands(phi)[1]
         if end is phi:
             return True
-        loop = next((one for one in _loops(self.launch) if one.id == phi.node), None)
+        loop = next((one for one in self.launch.kernel.nodes(Loop) if one.id == phi.node), None)
         steps = iteration(self.launch.kernel, loop) if loop is not None else None
         if steps is not None and any(joined_by(steps, one) is phi for one in self.ours.operands(end)):
             return True

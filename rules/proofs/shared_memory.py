@@ -38,11 +38,10 @@ def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
     for dot, loops in launch.kernel.walk(Dot):
         if not loops or loops[-1].kind == "while":
             continue
-        assert isinstance(dot, Dot)
         inside = [load for load, around in launch.kernel.walk(Load) if around and around[-1].id == loops[-1].id]
         for operand in (dot.a, dot.b):
             synchronous = wants_k_major(device, operand.memory_dtype) and operand.k_major is not True
-            load = next((one for one in inside if operand.direct and one.id == operand.load), None)  # type: ignore[union-attr]
+            load = next((one for one in inside if operand.direct and one.id == operand.load), None)
             tiles = found.setdefault(loops[-1].id, (loops[-1], []))[1]
             # Of a tensor of unknown type the tile's bytes are a guess.
             known = isinstance(load, Load) and launch.tensor(load.base) is not None

@@ -23,7 +23,7 @@ class Place:
 def numbered_steps(workload: Workload) -> Iterator[tuple[Step, Place]]:
     """Every step with its place; a helper that is called twice makes two steps at one span."""
     counts: dict[Span, int] = {}
-    for step, _ in workload.walk():
+    for step in workload.all_steps:
         number = counts.get(step.span, 0)
         counts[step.span] = number + 1
         yield step, Place(step.span, number)
@@ -87,10 +87,10 @@ def needed_elsewhere(
 
 def without_allocations(workload: Workload, storages: set[int]) -> Workload:
     """``workload`` without the allocation and clearing of those ``storages`` that no other step touches any more."""
-    fills = [step for step, _ in workload.walk() if isinstance(step, TorchOp) and step.kind in ("alloc", "fill")]
+    fills = [step for step in workload.all_steps if isinstance(step, TorchOp) and step.kind in ("alloc", "fill")]
     makers = [step for step in fills if {t.storage.id for t in step.writes} <= storages]
     used = {t.storage.id for t in workload.outputs}
-    for step, _ in workload.walk():
+    for step in workload.all_steps:
         if not isinstance(step, Repeat) and not any(step is maker for maker in makers):
             used |= set().union(*may_use(step))
     gone = [maker for maker in makers if not used & {t.storage.id for t in maker.writes}]

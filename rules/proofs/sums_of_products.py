@@ -107,7 +107,7 @@ def _found(kernel: Kernel) -> Iterator[Sum]:
     values = kernel.values
     if values is None:
         return
-    loops = {loop.id: loop for loop, _ in kernel.walk(Loop) if isinstance(loop, Loop)}
+    loops = {loop.id: loop for loop in kernel.nodes(Loop)}
     in_loops: set[int] = set()
     for phi in values:
         if phi.op == "phi" and phi.node in loops:

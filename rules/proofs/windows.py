@@ -47,7 +47,7 @@ class ThroughWindows:
     def __call__(self, workload: Workload) -> Workload:
         calls = {
             step.writes[0].storage.id: step
-            for step, _ in workload.walk()
+            for step in workload.all_steps
             if isinstance(step, TorchOp) and step.span in self.ops
         }
 
@@ -65,7 +65,7 @@ def can_read_windows(workload: Workload, op: TorchOp) -> bool:
     loads = [
         (launch, load)
         for launch in workload.launches() if made in storages(tensors_of(launch))
-        for load, _ in launch.kernel.walk(Load) if isinstance(load, Load) and _reads(launch, load, made)
+        for load in launch.kernel.loads() if _reads(launch, load, made)
     ]  # fmt: skip
     return bool(loads) and all(_moved(launch, load, op) is not None for launch, load in loads)
 
@@ -73,8 +73,7 @@ def can_read_windows(workload: Workload, op: TorchOp) -> bool:
 def _reading(launch: Launch, calls: dict[int, TorchOp]) -> Launch:
     moved: dict[int, Load] = {}
     arguments = dict(launch.arguments)
-    for load, _ in launch.kernel.walk(Load):
-        assert isinstance(load, Load)
+    for load in launch.kernel.loads():
         for made, op in calls.items():
             place = _moved(launch, load, op) if _reads(launch, load, made) else None
             if place is not None:

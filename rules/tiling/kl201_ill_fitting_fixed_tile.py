@@ -26,7 +26,6 @@ class IllFittingFixedTile(Rule):
     code = "KL201"
     name = "ill-fitting-fixed-tile"
     operator = "retile"
-    severity = "warning"
     tuning = True
     summary = "a matmul kernel is launched with one hard-coded tile that fits neither device nor problem"
     what_it_does = """

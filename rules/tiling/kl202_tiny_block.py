@@ -30,7 +30,6 @@ class TinyBlock(Rule):
     code = "KL202"
     name = "tiny-block"
     operator = "retile"
-    severity = "warning"
     summary = "a streaming kernel has blocks with less than 16 bytes for each thread"
     what_it_does = """
         Finds elementwise kernels (one 1-D tile, no loop, no dot, no reduction) whose block holds less than 16 bytes per thread
@@ -190,10 +189,10 @@ class _RowChunks:
 def _row_chunks(launch: Launch) -> _RowChunks | None:
     """The chunks that loops of ``launch`` reduce rows in; None where they are of several widths or of none."""
     kernel = launch.kernel
-    if launch.programs is None or not kernel.complete or kernel.assumed or any(True for _ in kernel.walk(Dot)):
+    if launch.programs is None or not kernel.complete or kernel.assumed or kernel.has(Dot):
         return None
-    walking = [loop for loop, _ in kernel.walk(Loop) if isinstance(loop, Loop)]
-    widths = {access.elements for access, _ in kernel.walk(Access) if isinstance(access, Access) and access.shape}
+    walking = kernel.nodes(Loop)
+    widths = {access.elements for access in kernel.nodes(Access) if access.shape}
     trips = [trip for loop in walking if (trip := concrete(loop.trip)) is not None]
     reductions = max((sum(isinstance(node, Reduce) for node in loop.body) for loop in walking), default=0)
     if len(widths) != 1 or not reductions or len(trips) != len(walking):
@@ -214,9 +213,9 @@ def _short_row(launch: Launch, warp_threads: int) -> int | None:
     kernel = launch.kernel
     if not kernel.complete or launch.programs is None:
         return None
-    if any(True for _ in kernel.walk((Loop, Atomic, Dot, Scan, Branch))):
+    if kernel.has((Loop, Atomic, Dot, Scan, Branch)):
         return None
-    accesses = [access for access, _ in kernel.walk(Access) if isinstance(access, Access)]
+    accesses = kernel.nodes(Access)
     widths = {access.elements for access in accesses if access.elements > 1}
     if len(widths) != 1 or any(len(access.shape) > 1 for access in accesses):
         return None

@@ -41,7 +41,6 @@ _PER_SM = (1, 2, 4, 8)
 class UnderfilledGrid(Rule):
     code = "KL203"
     name = "underfilled-grid"
-    severity = "warning"
     tuning = True
     summary = "a long-K matmul has fewer tiles, or a persistent kernel fewer programs, than the device has SMs"
     what_it_does = """

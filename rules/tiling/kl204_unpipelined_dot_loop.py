@@ -26,7 +26,6 @@ _NEAR = 1.1
 class UnpipelinedDotLoop(Rule):
     code = "KL204"
     name = "unpipelined-dot-loop"
-    severity = "warning"
     silent_if_open = True
     summary = "num_stages=1, or nothing else for the autotuner, switches software pipelining of a dot loop off"
     what_it_does = """

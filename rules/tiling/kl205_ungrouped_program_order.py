@@ -18,7 +18,6 @@ _SAVED = 0.2
 class UngroupedProgramOrder(Rule):
     code = "KL205"
     name = "ungrouped-program-order"
-    severity = "warning"
     summary = "a matmul sweeps an operand larger than the L2 once for every row of tiles"
     what_it_does = """
         Finds matmul-like kernels whose programs visit the tiles of the output row by row (or column by column) although the

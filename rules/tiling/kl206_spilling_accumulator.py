@@ -16,7 +16,6 @@ _WARPS = (8, 16)
 class SpillingAccumulator(Rule):
     code = "KL206"
     name = "spilling-accumulator"
-    severity = "warning"
     summary = "the accumulators of a dot loop need more registers than a thread has"
     what_it_does = """
         Finds dot loops whose accumulators (all that are carried through one loop together) come to 256 or more 32-bit registers
@@ -100,7 +99,6 @@ def _accumulators(launch: Launch) -> list[Dot]:
     """The dots of the loop that carries the most accumulator values."""
     by_loop: dict[int, list[Dot]] = {}
     for dot, loops in launch.kernel.walk(Dot):
-        assert isinstance(dot, Dot)
         if loops and dot.accumulates:
             inner: Loop = loops[-1]
             by_loop.setdefault(inner.id, []).append(dot)

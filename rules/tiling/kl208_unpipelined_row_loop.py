@@ -21,7 +21,6 @@ _LEAST_GAIN = 2.0
 class UnpipelinedRowLoop(Rule):
     code = "KL208"
     name = "unpipelined-row-loop"
-    severity = "warning"
     tuning = True
     summary = "a memory-bound range loop of few programs waits for each of its loads"
     what_it_does = """
@@ -71,13 +70,12 @@ class UnpipelinedRowLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.distinct_launches():
-            if launch.autotuned or not launch.kernel.complete or any(True for _ in launch.kernel.walk(Dot)):
+            if launch.autotuned or not launch.kernel.complete or launch.kernel.has(Dot):
                 continue
             # One program per SM at most: with more of them the hardware overlaps loads by itself.
             if launch.programs is None or launch.programs > context.device.sm_count:
                 continue
-            for loop, _ in launch.kernel.walk(Loop):
-                assert isinstance(loop, Loop)
+            for loop in launch.kernel.nodes(Loop):
                 trip = concrete(loop.trip)
                 if trip is None or trip < _LEAST_TRIP or not _pipelines(loop):
                     continue

@@ -20,7 +20,6 @@ _PER_THREAD = 8
 class ScalarReductionPerIteration(Rule):
     code = "KL209"
     name = "scalar-reduction-per-iteration"
-    severity = "warning"
     silent_if_open = True
     summary = "a loop reduces its tile to a scalar in every iteration instead of once at the end"
     what_it_does = """
@@ -72,8 +71,7 @@ class ScalarReductionPerIteration(Rule):
             if launch.autotuned or not launch.kernel.complete or launch.kernel.assumed:
                 continue  # a block that the source does not fix may hold the whole row
             threads = context.device.warp_size_threads * launch.num_warps
-            for loop, _ in launch.kernel.walk(Loop):
-                assert isinstance(loop, Loop)
+            for loop in launch.kernel.nodes(Loop):
                 reduce = _accumulated(loop)
                 if reduce is None or loop.trip is None or loop.trip == 1 or reduce.shape[0] > _PER_THREAD * threads:
                     continue

@@ -11,7 +11,6 @@ class DotInWhileLoop(Rule):
     code = "KL210"
     name = "dot-in-while-loop"
     operator = "pipeline"
-    severity = "warning"
     summary = "a tl.dot loop is a while loop, which Triton does not pipeline"
     what_it_does = """
         Finds `tl.dot` calls in a `while` loop that counts: its test is one bound on a variable that each iteration moves by the

@@ -81,6 +81,4 @@ class StagesWithoutALoop(Rule):
 
 def _pipelined(kernel: Kernel) -> bool:
     """Whether num_stages may matter to ``kernel``: any loop that is not a plain one, and any around a dot."""
-    return any(isinstance(loop, Loop) and loop.kind != "range" for loop, _ in kernel.walk(Loop)) or any(
-        loops for _, loops in kernel.walk(Dot)
-    )
+    return any(loop.kind != "range" for loop in kernel.nodes(Loop)) or any(loops for _, loops in kernel.walk(Dot))

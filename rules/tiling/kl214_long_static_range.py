@@ -19,7 +19,6 @@ MOST = 64
 class LongStaticRange(Rule):
     code = "KL214"
     name = "long-static-range"
-    severity = "warning"
     silent_if_open = True
     options = (Option("most-iterations", MOST, "How many copies of a loop body are not too many.", 1),)
     summary = "tl.static_range unrolls a loop many times over, or as often as a size of the call says"
@@ -65,8 +64,7 @@ class LongStaticRange(Rule):
         most = context.option(self, "most-iterations")
         seen = set()
         for launch in kernels_once(context):
-            for loop, _ in launch.kernel.walk(Loop):
-                assert isinstance(loop, Loop)
+            for loop in launch.kernel.nodes(Loop):
                 if loop.kind != "tl.static_range" or loop.span in seen:
                     continue
                 trip, opened = concrete(loop.trip), _open_bound(context, launch, loop)

@@ -16,7 +16,6 @@ from kernlint.workload import dtype as dt
 class ScaleInKLoop(Rule):
     code = "KL215"
     name = "scale-in-k-loop"
-    severity = "warning"
     silent_if_open = True
     summary = "each step of the K loop multiplies its product by a factor that does not depend on K"
     what_it_does = """
@@ -75,7 +74,6 @@ class ScaleInKLoop(Rule):
         seen = set()
         for launch in context.distinct_launches():
             for dot, loops in launch.kernel.walk(Dot):
-                assert isinstance(dot, Dot)
                 found = scaled_product(module, dot, loops[-1]) if loops and dot.span not in seen else None
                 if found is None or dot.out != dt.FLOAT32:
                     continue

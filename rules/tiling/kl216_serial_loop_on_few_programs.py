@@ -25,7 +25,6 @@ _SPLITS = (4, 8, 16, 32, 64, 128)
 class SerialLoopOnFewPrograms(Rule):
     code = "KL216"
     name = "serial-loop-on-few-programs"
-    severity = "warning"
     summary = "a few programs walk through a long sum or online softmax that the idle SMs could share"
     what_it_does = """
         Finds launches that fill less than a quarter of the SMs under every configuration, whose programs run a long loop in the
@@ -190,7 +189,7 @@ class Shared:
     def _split(self, launch: Launch) -> tuple[Step, ...]:
         split = [self._shared(one) for one in launch.configurations]
         first = replace(split[0], alternatives=tuple(split[1:]))
-        written = {node.base for node, _ in launch.kernel.walk(Store) if isinstance(node, Store)}
+        written = {node.base for node in launch.kernel.stores()}
         outputs = [t for base in sorted(written) if (t := launch.tensor(base)) is not None]
         return first, *(self._sum(tensor, launch) for tensor in outputs)
 

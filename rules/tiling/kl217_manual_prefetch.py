@@ -10,7 +10,6 @@ from kernlint.workload import Dot, Launch, Load, Loop, Operand
 class ManualPrefetch(Rule):
     code = "KL217"
     name = "manual-prefetch"
-    severity = "warning"
     summary = "the tiles of a tl.dot are loaded one iteration ahead by hand, into registers"
     what_it_does = """
         Finds dot loops that consume the tile loaded in the iteration before: a first tile is loaded in front of the loop, each
@@ -117,9 +116,8 @@ class ManualPrefetch(Rule):
 
 def _prefetched(launch: Launch) -> Iterator[tuple[Dot, dict[str, Load]]]:
     """The dots whose operands were loaded in the iteration before, with the load in the loop of each side."""
-    outside = {node.id: node for node, loops in launch.kernel.walk(Load) if isinstance(node, Load)}
-    for loop, _ in launch.kernel.walk(Loop):
-        assert isinstance(loop, Loop)
+    outside = {node.id: node for node, loops in launch.kernel.walk(Load)}
+    for loop in launch.kernel.nodes(Loop):
         inside = {node.id: node for node in loop.body if isinstance(node, Load)}
         if not loop.carried:
             continue

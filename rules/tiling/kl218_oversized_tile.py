@@ -16,7 +16,6 @@ _WARPS = (4, 8, 16, 32)
 class OversizedTile(Rule):
     code = "KL218"
     name = "oversized-tile"
-    severity = "warning"
     tuning = True
     summary = "a loaded tile alone takes more registers than the threads of a program have"
     what_it_does = """
@@ -57,7 +56,7 @@ class OversizedTile(Rule):
         for launch in context.distinct_launches():
             load = _largest(launch)
             threads = context.device.warp_size_threads * launch.num_warps
-            if load is None or launch.autotuned or launch.span in seen or any(True for _ in launch.kernel.walk(Dot)):
+            if load is None or launch.autotuned or launch.span in seen or launch.kernel.has(Dot):
                 continue
             needed = _registers(load, threads)
             if needed < _REGISTERS or launch.kernel.assumed:

@@ -13,7 +13,6 @@ from kernlint.workload import Branch, Dot, Launch, Load, Loop
 class BranchAroundDotLoads(Rule):
     code = "KL219"
     name = "branch-around-dot-loads"
-    severity = "warning"
     bare = True
     summary = "a run-time if that does not change in the loop stands around the loads of a tl.dot"
     what_it_does = """
@@ -80,8 +79,7 @@ class BranchAroundDotLoads(Rule):
 
 def _branched(launch: Launch) -> Iterator[tuple[Loop, Branch, Load]]:
     """The branches of loops with a dot that hold a load which feeds it."""
-    for loop, _ in launch.kernel.walk(Loop):
-        assert isinstance(loop, Loop)
+    for loop in launch.kernel.nodes(Loop):
         fed = {id for node in loop.body if isinstance(node, Dot) for id in (*node.a.loads, *node.b.loads)}
         for branch in loop.body:
             if isinstance(branch, Branch) and branch.run_time and fed:

@@ -36,7 +36,6 @@ _DIVISION = "cdiv"
 class FixedTileForOpenSizes(Rule):
     code = "KL220"
     name = "fixed-tile-for-open-sizes"
-    severity = "warning"
     tuning = True
     summary = (
         "a matmul whose sizes its caller chooses is launched with one hard-coded tile that is slow at most of them"

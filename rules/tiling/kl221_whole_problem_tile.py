@@ -19,7 +19,6 @@ _ARANGE = "triton.language.arange"
 class WholeProblemTile(Rule):
     code = "KL221"
     name = "whole-problem-tile"
-    severity = "warning"
     summary = "the tile of a product is as large as the matrices, so that one program does it all"
     what_it_does = """
         Finds kernels with `tl.dot` whose tile extents are given the sizes of the tensors, with a grid that is one program whatever
@@ -59,7 +58,7 @@ class WholeProblemTile(Rule):
         seen = set()
         for launch in context.distinct_launches():
             alone = all(concrete(extent) == 1 for extent in launch.grid)
-            if not alone or launch.span in seen or not any(True for _ in launch.kernel.walk(Dot)):
+            if not alone or launch.span in seen or not launch.kernel.has(Dot):
                 continue
             whole = list(_whole(context, launch))
             if len(whole) < 2:

@@ -26,7 +26,6 @@ _NEAR = 1.1
 class PoorTuningSpace(Rule):
     code = "KL222"
     name = "poor-tuning-space"
-    severity = "warning"
     tuning = True
     summary = "a matmul kernel is autotuned among tiles that are all far slower than one that is not in the list"
     what_it_does = """

@@ -46,7 +46,7 @@ class Shares:
 
 def shares(launch: Launch) -> Shares | None:
     """How the programs of ``launch`` share out the items of a loop; None where they do not, or need each other."""
-    if not launch.kernel.complete or any(_waits(node) for node, _ in launch.kernel.walk(object)):
+    if not launch.kernel.complete or any(_waits(node) for node, _ in launch.kernel.walk()):
         return None
     for axis, size in enumerate(launch.grid):
         programs = concrete(size)
@@ -110,13 +110,13 @@ def _by_item(launch: Launch, found: Shares) -> Launch:
 def _follows_item(launch: Launch, found: Shares) -> bool:
     """Whether what the kernel does depends on the item alone, and not on the program that is at it."""
     gone: set[Atom] = {ProgramId(found.axis), LoopIndex(found.loop)}
-    nodes = [node for node, _ in _by_item(launch, found).kernel.walk(object)]
+    nodes = [node for node, _ in _by_item(launch, found).kernel.walk()]
     others = [node for node in nodes if not (isinstance(node, Loop) and node.id == found.loop)]
     used = any(_ITEM in expr.atoms() for node in nodes if isinstance(node, Access) for expr in _expressions(node))
     return used and all(gone.isdisjoint(expr.atoms()) for node in others for expr in _expressions(node))
 
 
-def _expressions(node: Node) -> Iterator[Expr]:
+def _expressions(node: Node | Access) -> Iterator[Expr]:
     if isinstance(node, Access):
         yield from [node.offset] if node.offset is not None else []
         yield from (side for pair in node.mask or () for side in pair)

@@ -346,7 +346,7 @@ def _sizes(context: Context, launch: Launch) -> list[str]:
     if kernel is None:
         return []
     bounds: list[Expr] = []
-    for node, _ in kernel.walk((Access, Loop)):
+    for node in kernel.nodes((Access, Loop)):
         if isinstance(node, Loop):
             bounds += [lift(node.trip)] if node.trip is not None else []
         elif isinstance(node, Access):
@@ -419,5 +419,5 @@ def _updated(launch: Launch) -> tuple[str, ...]:
     kernel = launch.kernel
     read = {name for load in kernel.loads() for name in partners(launch, load.base)}
     changed = {store.base for store in kernel.stores() if store.base in read}
-    changed |= {node.base for node, _ in kernel.walk(Atomic) if isinstance(node, Atomic)}
+    changed |= {node.base for node in kernel.nodes(Atomic)}
     return tuple(name for name in launch.arguments if name in changed)

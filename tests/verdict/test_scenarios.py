@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 from kernlint.analysis import Analysis, analysis
-from kernlint.interpret import prose
-from kernlint.interpret.ladder import _role
+from kernlint.interpret import docstrings
+from kernlint.interpret.plausible_sizes import _role
 from kernlint.request import Request
 from kernlint.schema import load
 
@@ -281,7 +281,7 @@ def test_loops_between_loaded_bounds_are_listed():
     ],
 )  # fmt: skip
 def test_types_in_prose_belong_to_the_name_before_them(text, name, expected):
-    told = map(prose.first_type, prose._beside(name, text, ["a", "b", "q", "k", "v"]))
+    told = map(docstrings.first_type, docstrings._beside(name, text, ["a", "b", "q", "k", "v"]))
     found = next((dtype for dtype in told if dtype is not None), None)
     assert (None if found is None else str(found)) == expected
 
@@ -401,7 +401,7 @@ def test_what_is_wrong_at_assumed_sizes_alone_is_not_said_to_be_wrong():
     ],
 )
 def test_axes_that_are_written(text, expected):
-    assert prose.axes(text) == expected
+    assert docstrings.axes(text) == expected
 
 
 def test_what_axes_are_called_in_a_comment_tells_their_sizes():

@@ -9,7 +9,6 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 class NameOfTheBadPattern(Rule):
     code = "KL699"
     name = "name-of-the-bad-pattern"
-    severity = "warning"
     summary = "one line, lower case: what the code does that it should not"
     what_it_does = """
         Finds ... (which code, under which conditions; what is proven before anything is said).

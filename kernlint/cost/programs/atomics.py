@@ -89,7 +89,7 @@ class Atomics(Terms):
         """The old value is used: the request waits for an answer."""
         return any(
             node.id in other.depends or node.id in other.through or node.id in other.tested
-            for other, _ in self.launch.kernel.walk((Store, Atomic))
+            for other in self.launch.kernel.nodes((Store, Atomic))
             if isinstance(other, (Store, Atomic))
         )
 

@@ -160,8 +160,8 @@ class Lanes(Caches):
         """What each thread holds of the results of the reductions of tiles, by how many there are."""
         shapes = [
             (node.shape, node.axis % len(node.shape))
-            for node, _ in self.launch.kernel.walk(Reduce)
-            if isinstance(node, Reduce) and len(node.shape) == 2 and node.axis is not None
+            for node in self.launch.kernel.nodes(Reduce)
+            if len(node.shape) == 2 and node.axis is not None
         ]
         # What is loaded as a vector is worked on as such first.
         whole = {math.prod(shape) for shape, _ in shapes} | {load.elements for load in self.launch.kernel.loads()}

@@ -77,7 +77,7 @@ class Resources(TileSizes):
         return found
 
     def _layout(self, shape: tuple[int, ...]) -> Layout:
-        made = [node for node, _ in self.launch.kernel.walk((Load, Store)) if node.shape == shape]  # type: ignore[union-attr]
+        made = [node for node in self.launch.kernel.nodes((Load, Store)) if node.shape == shape]
         if not made:
             return blocked(shape, len(shape) - 1, 4 if len(shape) == 1 else 1, self.warps)
         widest = max(made, key=self._vector_elements)  # type: ignore[arg-type]
@@ -110,9 +110,9 @@ class Resources(TileSizes):
 
     def _largest_tile(self) -> int:
         """Elements of the largest tile loaded (stored, where nothing is): larger ones are made by broadcasting."""
-        loads = [node.elements for node, _ in self.launch.kernel.walk(Load)]  # type: ignore[union-attr]
+        loads = [node.elements for node in self.launch.kernel.loads()]
         nodes = self.launch.kernel.walk((Store, Atomic))
-        return max(loads or [node.elements for node, _ in nodes], default=1) or 1  # type: ignore[union-attr]
+        return max(loads or [node.elements for node, _ in nodes], default=1) or 1
 
     def _ahead(self, loop: Loop) -> bool:
         """Whether the loads of ``loop`` are copied to shared memory some iterations ahead: a copy takes 4 bytes or more, so
@@ -130,7 +130,7 @@ class Resources(TileSizes):
         staged = 0.0
         for node, loops in self.launch.kernel.walk(Load):
             if loops and self._ahead(loops[-1]):
-                staged += node.bytes * (loops[-1].num_stages or 1)  # type: ignore[union-attr]
+                staged += node.bytes * (loops[-1].num_stages or 1)
         by_shared = device.shared_memory_bytes_per_sm / staged if staged else math.inf
         return max(1, int(min(by_registers, by_warps, by_blocks, by_shared)))
 

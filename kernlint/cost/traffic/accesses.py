@@ -43,8 +43,7 @@ def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
     bounds = likely_bounds(launch)
     lengths = greatest_lengths(launch, bounds)
     trips = traffic(launch).trips
-    for node, _ in launch.kernel.walk(Loop):
-        assert isinstance(node, Loop)
+    for node in launch.kernel.nodes(Loop):
         read = loaded(node.trip)
         symbolic = isinstance(node.trip, Expr) and any(isinstance(atom, Symbol) for atom in node.trip.atoms())
         if node.trip is not None and (not read or symbolic):

@@ -52,8 +52,7 @@ class LaunchReader:
             raise CannotGenerate(f"`{kernel.name}` is not followed to its end")
         self.values: ssa.Values = values
         self.stores: list[tuple[Access, Tensor]] = []
-        for node, _ in kernel.walk((Store, Atomic)):
-            assert isinstance(node, Access)
+        for node in kernel.nodes((Store, Atomic)):
             tensor = launch.tensor(node.base)
             if tensor is None or isinstance(node, Atomic):
                 raise CannotGenerate(

@@ -166,7 +166,7 @@ def launch_one(
         kernel = replace(kernel, assumed=(*kernel.assumed, *guesses))
     if kernel.complete:
         # What the kernel never points into is no tensor.
-        pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
+        pointers = {a.base for a in kernel.nodes(Access)}
         h.used_as_integers(v for n, v in arguments.items() if n not in pointers)
     else:
         # What is only taken for a tensor may be a number: the uses that would tell may be among those not followed.

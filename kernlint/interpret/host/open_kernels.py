@@ -73,9 +73,8 @@ def _at(kernel: Kernel, sizes: Sizes) -> Kernel | None:
     if words or kernel.random or kernel.coarse or kernel.counts_programs:
         return None
     found = kernel_at(kernel, {_symbol(name): value for name, value in sizes.items()})
-    loops = zip(kernel.walk(Loop), found.walk(Loop))
-    for (before, _), (loop, _) in loops:
-        assert isinstance(before, Loop) and isinstance(loop, Loop)
+    loops = zip(kernel.nodes(Loop), found.nodes(Loop))
+    for before, loop in loops:
         if loop.trip == 0 or (loop.kind == "tl.static_range" and loop.trip is not before.trip):
             return None
     return found

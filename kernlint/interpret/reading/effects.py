@@ -21,7 +21,7 @@ def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escape
     data that it makes up, or where nobody sees what it computes: it keeps no tensor, writes to none that it was given and
     hands none to code that is not followed. Nor is one that is given no tensor, draws its own at random or writes them
     out, and has other functions work on them, whatever it returns. Such a call tests, measures or warms up."""
-    steps = [step for step, _ in workload.first_call().walk()]
+    steps = workload.first_call().all_steps
     given = {tensor.storage.id for tensor in workload.inputs}
     made_up = not any(_touches(step, given) for step in steps)
     if not returns_answers(node, module):
@@ -84,7 +84,7 @@ def _touches(step: Step, storages: set[int]) -> bool:
 def _pointed_into(launch: Launch, kind: type[Access] | tuple[type[Access], ...]) -> list[Any]:
     """What accesses of ``kind`` go to in ``launch``, None for an address that was loaded; whatever it is passed that may be a tensor
     where that is not followed."""
-    found = [launch.arguments.get(access.base) for access, _ in launch.kernel.walk(kind)]  # type: ignore[union-attr]
+    found = [launch.arguments.get(access.base) for access in launch.kernel.nodes(kind)]
     if launch.kernel.complete:
         return found
     return [*(value for value in launch.arguments.values() if isinstance(value, (Tensor, Unknown))), *found]

@@ -139,7 +139,7 @@ def _uses(evaluator: KernelEvaluator) -> tuple[set[str], set[str]]:
     kernel = Kernel("", tuple(evaluator.stack[0]), _NOWHERE, _NOWHERE, "")
     pointers: set[str] = set()
     exprs: list[Expr] = [n.value for n in evaluator.random]
-    for node, _ in kernel.walk((Access, Loop)):
+    for node in kernel.nodes((Access, Loop)):
         if isinstance(node, Access):
             pointers.add(node.base)
             exprs += [node.offset] if node.offset is not None else []

@@ -151,7 +151,7 @@ def _multiplies(workload: Workload) -> bool:
 
 def _looped(workload: Workload) -> set[str]:
     """The sizes that loops of the host run over."""
-    counts = (step.count for step, _ in workload.first_call().walk() if isinstance(step, Repeat))
+    counts = (step.count for step in workload.first_call().all_steps if isinstance(step, Repeat))
     atoms = (atom for count in counts if isinstance(count, Expr) for atom in count.atoms())
     return {atom.name for atom in atoms if isinstance(atom, Symbol)}
 

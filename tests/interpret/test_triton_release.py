@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernlint.interpret.api import NEWEST, Target, parse_version, supported
-from kernlint.interpret.pins import fork_asked_for, pinned
+from kernlint.interpret.triton_release import fork_asked_for, pinned
 from kernlint.interpret.vendor import other_vendor
 from kernlint.lint.check_file import check_file
 from kernlint.lint.job import Job
