@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint import seen
@@ -23,10 +23,7 @@ from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
 from kernlint.interpret.question import Question, host_facts, target_for
-from kernlint.interpret.recorded.program import RecordedProgram
-from kernlint.interpret.recorded.recording import Recording
 from kernlint.perf.model import Performance
-from kernlint.perf.read import read_performance
 from kernlint.records import dataclass, replace
 from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.rules.base import NOT_ABOUT_SPEED
@@ -43,6 +40,9 @@ from kernlint.verdict.scenarios import Plan, Planner, arbitrary_constants, is_op
 from kernlint.verdict.search import MOST_WORK, Allowance
 from kernlint.verdict.words import speedup_text, write_verdict
 from kernlint.workload import Launch, Symbol, Tensor, Workload, concrete
+
+if TYPE_CHECKING:
+    from kernlint.interpret.recorded.recording import Recording
 
 #: References that are kept for the next kernel.
 _MOST_REFERENCES = 16
@@ -181,11 +181,12 @@ def read_program(request: Request, for_rules: bool = False) -> Reading:
     _check_dialect(task.kernel)
     facts = parse_facts(request.assumptions)
     question = Question(request.entry, request.overrides, facts, host_facts(gpu), target_for(None, gpu))
-    program = (
-        Program(task.kernel, module, question)
-        if request.recording is None
-        else RecordedProgram(task.kernel, module, question, request.recording)
-    )
+    if request.recording is None:
+        program = Program(task.kernel, module, question)
+    else:
+        from kernlint.interpret.recorded.program import RecordedProgram
+
+        program = RecordedProgram(task.kernel, module, question, request.recording)
     followed = program.workloads()
     workloads = [w for w in followed if (w.first_call() if for_rules else w).launches()]
     # Where all that is launched fills a cache, or tests something, that is what the question is about.
@@ -423,11 +424,14 @@ def _guessed(workload: Workload) -> list[tuple[str, str | int, str, str]]:
 
 def _performance(task: Task, request: Request) -> Performance:
     """What was measured: as given, else as the task file says, where it has numbers at all."""
-    if request.performance is not None:
-        return read_performance(request.performance, request.performance_path)
-    if any(character.isdigit() for character in task.performance):
-        return read_performance(task.performance, f"{task.path}: section Performance")
-    return Performance()
+    text, path = request.performance, request.performance_path
+    if text is None and any(character.isdigit() for character in task.performance):
+        text, path = task.performance, f"{task.path}: section Performance"
+    if text is None:
+        return Performance()
+    from kernlint.perf.read import read_performance
+
+    return read_performance(text, path)
 
 
 def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:

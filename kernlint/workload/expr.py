@@ -224,8 +224,9 @@ class Expr:
             return Expr(linear)
         for monomial, coefficient in self.terms.items():
             count = monomial.count(atom)
-            rest = tuple(a for a in monomial if a != atom)
-            if count > 1 or any(isinstance(a, Opaque) and any(atom in arg.atoms() for arg in a.args) for a in rest):
+            rest = tuple([a for a in monomial if a != atom])
+            args = [arg for a in rest if type(a) is Opaque for arg in a.args]
+            if count > 1 or (args and any(atom in arg.atoms() for arg in args)):
                 return None
             if count == 1:
                 linear[rest] = linear.get(rest, 0) + coefficient
