@@ -11,7 +11,6 @@ from kernlint.generate.contraction import (
     SUMMED,
     Contraction,
     common_type,
-    fed_text,
     kinds_of,
     lossless,
 )
@@ -163,7 +162,7 @@ class AttentionWriter(Contraction):
 
     def _load(self, printer: Printer, name: str, term: Term, down: int, along: int, fed: Dtype) -> None:
         inner = self.spread(printer, down, along)
-        text = fed_text(inner, term, fed)
+        text = self.fed_tile(inner, term, fed, down, along, SUMMED if along == COLUMNS else DEPTH)
         printer.lines += [*inner.lines, f"{name} = {text}"]
 
     def _limits(self, printer: Printer, n: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.calls.shares import attended, gated, narrowed
+from kernlint.generate.chunks import chunked
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
 from kernlint.generate.reassociated import reassociated
@@ -104,7 +105,8 @@ class Computation:
             if len(changed) > len(self.updates):
                 raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")
         self.workload: Workload = workload
-        values = gated(reassociated([*values, *self.updates.values()], self.sizes), self.sizes)
+        values = chunked([*values, *self.updates.values()], self.sizes)
+        values = gated(reassociated(values, self.sizes), self.sizes)
         #: Whether something is rounded that the computation does not round.
         values, self.narrowed = narrowed(values)
         self.updates = dict(zip(self.updates, values[len(values) - len(self.updates) :]))

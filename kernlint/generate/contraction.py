@@ -20,6 +20,7 @@ from kernlint.generate.kernel import (
 )
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.product_tiles import fits
+from kernlint.generate.reductions import zero_outside
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Bounds, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, lane, looked_through
@@ -175,6 +176,18 @@ class Contraction:
         made.mask_of = lambda lanes: self.mask(lanes, down, along)
         return made
 
+    def fed_tile(self, printer: Printer, term: Term, fed: Dtype, down: int, along: int, summed: int) -> str:
+        """``term`` as a tile of these axes for the tensor core, in the type that it is ``fed``: zero where there is nothing ``summed``."""
+        text = _fed_text(printer, term, fed)
+        other = along if summed == down else down
+        spread = any(dim // COLUMNS * COLUMNS == other and dim != CHUNK for dim in term.lanes)
+        if spread and zero_outside(term, summed):
+            return text
+        regions = ((down, "[:, None]"), (along, "[None, :]"))
+        mask = " & ".join(f"{_MASKS[one]}{suffix}" for one, suffix in regions if one == summed or not spread)
+        made = f"tl.where({mask}, {text}, {'0.0' if fed.is_float else '0'})"
+        return made if term.lanes or fed == dt.FLOAT32 else f"{made}.to(tl.{fed})"
+
     def _divide(self, printer: Printer, flat: str, lanes: Sequence[Axis]) -> None:
         rest = flat
         if len(lanes) > 1:
@@ -264,14 +277,14 @@ def common_type(types: set[Dtype]) -> tuple[Dtype, str]:
     raise CannotGenerate("a product of types that no tensor core takes")
 
 
-def fed_text(printer: Printer, term: Term, fed: Dtype) -> str:
-    """``term`` in the type that the tensor core is fed."""
+def _fed_text(printer: Printer, term: Term, fed: Dtype) -> str:
+    """``term`` in the type that the tensor core is fed; a number as it is."""
     if term.op == "load":
         text, source = printer.load(term, raw=True), term.kind
     elif term.op == "narrow":
         text, source = printer.spell(term.operands[0])[0], "float32"
     else:
         text, source = printer.spell(term)[0], str(term.dtype)
-    if source == str(fed):
+    if source == str(fed) or not term.lanes:
         return text
     return f"{wrapped((text, 9 if text.startswith('tl.load') else 0), 9)}.to(tl.{fed})"

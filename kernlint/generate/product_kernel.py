@@ -10,7 +10,6 @@ from kernlint.generate.contraction import (
     SUMMED,
     Contraction,
     common_type,
-    fed_text,
     kinds_of,
     lossless,
 )
@@ -119,7 +118,7 @@ class ProductWriter(Contraction):
     def _load(self, inner: Printer, number: int) -> str:
         down, along = ((ROWS, SUMMED), (SUMMED, COLUMNS))[number]
         printer = self.spread(inner, down, along)
-        text = fed_text(printer, self.operands[number].term, self.fed)
+        text = self.fed_tile(printer, self.operands[number].term, self.fed, down, along, SUMMED)
         name = self.names.new(("a", "b")[number])
         inner.lines += [*printer.lines, f"{name} = {text}"]
         return name

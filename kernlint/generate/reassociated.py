@@ -33,11 +33,11 @@ class Factor:
 
 def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
     """``values`` in a cheaper order of their sums and products, if it is much cheaper; else as they are."""
-    sums = [one for one in _walk(values) if one.op == "product" or _is_sum(one)]
+    sums = [one for one in _walk(values) if one.op == "product" or is_sum(one)]
     if len(sums) < 2:
         return list(values)
     new: dict[int, Value] = {}
-    orders = _Orders(sizes)
+    orders = Orders(sizes)
     outer = set(map(id, sums)) - {id(inner) for one in sums for inner in _inside(one)}
     for one in sums:
         found = orders.cheaper(one) if id(one) in outer else None
@@ -53,7 +53,7 @@ def _walk(values: Iterable[Value]) -> list[Value]:
     return [one for value in values for one in value.walk(seen)]
 
 
-def _is_sum(value: Value) -> bool:
+def is_sum(value: Value) -> bool:
     return value.op == "reduce" and value.attributes["kind"] == "sum" and value.dtype.is_float
 
 
@@ -62,7 +62,7 @@ def _inside(value: Value) -> list[Value]:
     found, waiting = list[Value](), [view.value for view in value.operands]
     while waiting:
         one = waiting.pop()
-        if one.op == "product" or _is_sum(one):
+        if one.op == "product" or is_sum(one):
             found.append(one)
         elif _opens(one):
             waiting += [view.value for view in one.operands]
@@ -80,7 +80,35 @@ def _opens(value: Value) -> bool:
     return value.op in ("mul", "square", "neg")
 
 
-class _Orders:
+def taken_apart(value: Value) -> tuple[list[Size], list[View], list[tuple[str, View]]]:
+    """A sum or product of products as the extents of its axes, with what is summed behind its own; its factors, seen from all of these;
+    and the numbers by which the whole is multiplied (mul) or divided (div), or changes its sign (neg)."""
+    extents: list[Size] = [*value.shape, *value.attributes["over"]]
+    leaves: list[View] = []
+    scales: list[tuple[str, View]] = []
+    waiting = list(value.operands)
+    while waiting:
+        view = waiting.pop()
+        inner = view.value
+        if inner.op == "product" or is_sum(inner):
+            own = [lane(len(extents) + i) for i in range(len(inner.attributes["over"]))]
+            extents += inner.attributes["over"]
+            waiting += [View(one.value, looked_through(one.index, [*view.index, *own])) for one in inner.operands]
+        elif _opens(inner):
+            parts = [through(view, one) for one in inner.operands]
+            if inner.op == "div":
+                scales.append(("div", parts.pop()))
+            elif inner.op == "neg":
+                scales.append(("neg", view))
+            waiting += parts * (2 if inner.op == "square" else 1)
+        elif inner.op == "number":
+            scales.append(("mul", view))
+        else:
+            leaves.append(view)
+    return extents, leaves, scales
+
+
+class Orders:
     """Finds orders for sums of products; what is put together twice of the same is one value."""
 
     def __init__(self, sizes: Mapping[Atom, float]) -> None:
@@ -92,7 +120,7 @@ class _Orders:
         return sum(
             self._count((*one.shape, *one.attributes["over"]))
             for one in _walk(values)
-            if one.op == "product" or _is_sum(one)
+            if one.op == "product" or is_sum(one)
         )
 
     def _count(self, extents: Iterable[Size]) -> float:
@@ -101,28 +129,7 @@ class _Orders:
 
     def cheaper(self, value: Value) -> Value | None:
         """``value`` put together of its factors; None where they are too few or too many, or their extents are not known."""
-        extents: list[Size] = [*value.shape, *value.attributes["over"]]
-        leaves: list[View] = []
-        scales: list[tuple[str, View]] = []
-        waiting = list(value.operands)
-        while waiting:
-            view = waiting.pop()
-            inner = view.value
-            if inner.op == "product" or _is_sum(inner):
-                own = [lane(len(extents) + i) for i in range(len(inner.attributes["over"]))]
-                extents += inner.attributes["over"]
-                waiting += [View(one.value, looked_through(one.index, [*view.index, *own])) for one in inner.operands]
-            elif _opens(inner):
-                parts = [through(view, one) for one in inner.operands]
-                if inner.op == "div":
-                    scales.append(("div", parts.pop()))
-                elif inner.op == "neg":
-                    scales.append(("neg", view))
-                waiting += parts * (2 if inner.op == "square" else 1)
-            elif inner.op == "number":
-                scales.append(("mul", view))
-            else:
-                leaves.append(view)
+        extents, leaves, scales = taken_apart(value)
         if not 1 < len(leaves) <= _MOST_FACTORS or math.isinf(self._count(extents)):
             return None
         factors = [self._factor(view, extents) for view in leaves]
@@ -131,7 +138,7 @@ class _Orders:
         summed = self._summed(factors, frozenset(range(len(value.shape))), extents)
         index = tuple(lane(d) for d in summed.letters)
         placed = Value("cast", value.shape, value.dtype, (View(summed.value, index),), name=value.name)
-        return _scaled(placed, scales)
+        return scaled(placed, scales)
 
     def _factor(self, view: View, extents: Sequence[Size]) -> Factor:
         """``view`` as a value over the letters that it depends on."""
@@ -201,7 +208,7 @@ class _Orders:
         return self._once(made)
 
 
-def _scaled(value: Value, scales: Sequence[tuple[str, View]]) -> Value:
+def scaled(value: Value, scales: Sequence[tuple[str, View]]) -> Value:
     for op, number in scales:
         own = View(value, identity(value.shape))
         operands = (own,) if op == "neg" else (own, View(number.value, ()))

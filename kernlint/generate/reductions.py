@@ -46,7 +46,7 @@ class Whole:
         """What is reduced, ``outside`` where there are no columns."""
         (body,) = term.operands
         text = printer.spell(body)[0]
-        if outside == "0.0" and _zero_outside(body, self.tile.region(term)):
+        if outside == "0.0" and zero_outside(body, self.tile.region(term)):
             return text
         if outside == "0.0" and not term.dtype.is_float:
             outside = "0"
@@ -112,19 +112,19 @@ def worst(term: Term) -> str:
     return LEAST if term.kind == "max" else _MOST
 
 
-def _zero_outside(term: Term, region: int) -> bool:
+def zero_outside(term: Term, region: int) -> bool:
     """Whether ``term`` is zero where its loads were masked: outside the columns of ``region``."""
     if term.op == "load":
         return any(dim // COLUMNS * COLUMNS == region and dim > CHUNK for dim in term.lanes)
     if term.op in ("square", "abs", "neg", "cast", "narrow", "relu"):
-        return _zero_outside(term.operands[0], region)
+        return zero_outside(term.operands[0], region)
     if term.op == "mul":
         first, second = term.operands
-        left, right = (_zero_outside(one, region) for one in (first, second))
+        left, right = (zero_outside(one, region) for one in (first, second))
         return (left and _is_finite(second)) or (right and _is_finite(first))
-    if term.op in ("add", "sub"):
-        return all(_zero_outside(one, region) for one in term.operands)
-    return False
+    if term.op in ("add", "sub", "choose"):
+        return all(zero_outside(one, region) for one in term.operands)
+    return term.op == "number" and type(term.number) in (int, float) and term.number == 0
 
 
 def _is_finite(term: Term) -> bool:

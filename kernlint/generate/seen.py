@@ -43,7 +43,7 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
     seen.found.append((value, index))
     if value is not root and (id(value) in stored or value.op == "input"):
         return
-    if value.op in ("partial", "scattered", "held"):
+    if value.op in ("partial", "scattered", "held") or (value is not root and value.attributes.get("stored")):
         raise Stored(value)
     lanes = list(index)
     if value.op in ("reduce", "scan", *PRODUCTS) and any(map(_is_told, index)):

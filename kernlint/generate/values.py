@@ -83,8 +83,9 @@ class Value:
     operand 1 over ``attributes["space"]`` at the places ``attributes["at"]``, which the other operands tell: ``attributes["kind"]`` says
     whether they are put there, or their sum or the largest with what is there before), ``partial`` (the
     ``attributes["state"]`` of the reduction that is its operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along
-    a last axis) or the name of an elementwise function of torch's. ``dtype`` is torch's for it. ``attributes["plain"]``, where it is there,
-    has the same elements, made in a way that no kernel would go but that is shorter for one of them alone.
+    a last axis) or the name of an elementwise function of torch's. ``dtype`` is torch's for it. What is ``attributes["stored"]`` lies in
+    memory as it is, for whatever else is made of it. ``attributes["plain"]``, where it is there, has the same elements, made in a way
+    that no kernel would go but that is shorter for one of them alone.
     """
 
     op: str

@@ -171,9 +171,23 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ),
         (
             "y = x.clone()\np = y[:, 0]\nh = p * 0.0\nfor t in range(T):\n    y[:, t] = h\n    h = h + p\n    p = y[:, t]\nreturn h",
-            "two values",
+            "a part of a tensor that it changes",
         ),
-        ("x = x.clone()\nfor t in range(2, T):\n    x[:, t] = x[:, t] + x[:, t - 2]\nreturn x", "elsewhere"),
+        ("x = x.clone()\nfor t in range(9, T):\n    x[:, t] = x[:, t] + x[:, t - 9]\nreturn x", "elsewhere"),
+        ("x = x.clone()\nfor t in range(1, T - 1):\n    x[:, t] = x[:, t - 1] + x[:, t + 1]\nreturn x", "elsewhere"),
+        ("x = torch.ones_like(x)\nfor t in range(T):\n    x[:, t] = x[:, t - 1] * 0.5\nreturn x", "goes beyond"),
+        (
+            "y = x.new_zeros(B, T + 1)\nfor t in range(T):\n    y[:, t] = x[:, t]\n    y[:, t + 1] = -x[:, t]\nreturn y",
+            "overlap",
+        ),
+        (
+            "y = x.clone()\nh = y[0] * 0.0\nfor t in range(B - 1):\n    y[t] = h * 0.5 + 1.0\n    h = y[t + 1]\nreturn y, h",
+            "hands on a part of a tensor",
+        ),
+        (
+            "y = x.clone()\nh = y[0] * 0.0\nfor t in range(B):\n    h = torch.add(h, x[t], out=y[t])\n    y.mul_(0.5)\nreturn y, h",
+            "elsewhere",
+        ),
         ("y = x.t().contiguous()\nx.copy_(y.t().flip(0))\nreturn x", "other elements"),
         ("for t in range(T):\n    x[:, t] = x[:, t] + t\nreturn x", "in place"),
         ("return x.cummax(-1).indices", "bits"),

@@ -1208,6 +1208,67 @@ CASES = {
         1,
     ),
     "wide pools": ({"forward": "return F.max_pool2d(x, 9, 3, 4) - F.avg_pool2d(x, 9, 3, 4)", "inputs": "torch.randn(2, 3, 50, 31)"}, 1),
+    "operands that are not zero beyond their end": (
+        {
+            "forward": (
+                "s = (x + 1.0) @ (y + 1.0).t()\nn = torch.ones(9, x.shape[1], device=x.device)\n"
+                "return torch.softmax(s / 6.0, -1) @ (1.0 / z), (x - 1.0) @ (y.t() + 2.0), n @ (y.t() + 1.0)"
+            ),
+            "inputs": "torch.randn(70, 40), torch.randn(50, 40), torch.rand(50, 24) + 0.5",
+            "arguments": "x, y, z",
+        },
+        3,
+    ),
+    "complementary error function": (
+        {
+            "forward": "return torch.erfc(x), torch.tan(x[:-2])",
+            "inputs": "torch.cat([torch.linspace(-6, 10, 998), torch.tensor([torch.inf, -torch.inf])])",
+        },
+        2,
+    ),
+    "a filter that looks back in what it makes": (
+        {
+            "forward": (
+                "y = torch.zeros_like(x)\ny[:, 0] = x[:, 0]\ny[:, 1] = x[:, 1] - 0.3 * y[:, 0]\nfor t in range(2, x.shape[1]):\n"
+                "    y[:, t] = x[:, t] + 0.5 * x[:, t - 1] - 0.3 * y[:, t - 1] + 0.2 * y[:, t - 2]\n"
+                "z = x.clone()\nfor t in range(3, x.shape[1]):\n    z[:, t] += 0.4 * z[:, t - 1] - 0.2 * z[:, t - 3]\nreturn y, z * 2"
+            ),
+            "inputs": "torch.randn(9, T)",
+            "constants": "T = 70\n",
+        },
+        1,
+    ),
+    "results of rounds put into what is handed on": (
+        {
+            "forward": (
+                "a = torch.empty_like(r)\nh = torch.zeros_like(r[0])\nfor t in range(r.shape[0] - 1, -1, -1):\n"
+                "    h = torch.addcmul(r[t], d[t], h, out=a[t])\nn = r.shape[1]\nc = r.new_zeros(r.shape[0], 2 * n)\n"
+                "e = r.new_ones(r.shape[0], 3, n)\ng = r[:, 0]\nfor t in range(n):\n    g = g * 0.5 + d[:, t]\n    c[:, t] = g\n"
+                "    c[:, n + t] = -g\n    e[:, 0, t] = g\n    e[:, 2, t] = torch.tanh(g)\nreturn a, c, e"
+            ),
+            "inputs": "torch.randn(37, T), torch.rand(37, T)",
+            "constants": "T = 70\n",
+            "arguments": "r, d",
+        },
+        4,
+    ),
+    "linear attention in chunks": (
+        {
+            "forward": (
+                "n = q.shape[1]\ns, p, o = s0, s0 * 0.0, []\nfor t in range(n):\n"
+                "    u = torch.einsum('bhd,bhde->bhe', q[:, t], p) / 4.0\n    a = k[:, t, :, :, None] * v[:, t, :, None, :]\n"
+                "    s = s * g[:, t, :, None, None] + a\n    p = p * torch.exp(-w)[None, :, None, None] + a\n"
+                "    o.append((q[:, t, :, :, None] * s).sum(2) + u)\nreturn torch.stack(o, 1), s"
+            ),
+            "inputs": (
+                "*(torch.randn(2, K, 4, 32) / 4 for _ in range(3)), torch.randint(-1, 2, (2, K, 4)).float(), torch.rand(4), "
+                "torch.randn(2, 4, 32, 32)"
+            ),
+            "constants": "K = 512",
+            "arguments": "q, k, v, g, w, s0",
+        },
+        12,
+    ),
     "parameter": (
         {
             "forward": "return x * self.w + self.shift",

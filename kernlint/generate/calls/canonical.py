@@ -63,6 +63,15 @@ def is_widening(value: Value) -> bool:
     return source.is_float and source.bits <= value.dtype.bits
 
 
+def constant(view: View) -> float | None:
+    """The number that ``view`` is everywhere."""
+    value = view.value
+    while value.op == "cast":
+        value = value.operands[0].value
+    number = value.attributes.get("value") if value.op == "number" else None
+    return number if isinstance(number, (int, float)) else None
+
+
 def _twice(value: Value) -> bool:
     first, second = value.operands
     return first.value is second.value and first.index == second.index

@@ -251,6 +251,34 @@ def _logaddexp(w: Writer) -> Value:
     return w.map("where", w.map("eq", x, y), w.map("add", x, math.log(2.0)), apart)
 
 
+#: Factors of powers of ``t = 1 / (1 + |x| / 2)``, from the constant on: ``t * exp(-x * x + p(t))`` is erfc of ``|x|``, 1.2e-7 of it off at
+#: most (Press et al., Numerical Recipes in C, 2nd edition, section 6.2), where ``1 - erf(x)`` would leave nothing from 4 on.
+_ERFC = (
+    -1.26551223,
+    1.00002368,
+    0.37409196,
+    0.09678418,
+    -0.18628806,
+    0.27886807,
+    -1.13520398,
+    1.48851587,
+    -0.82215223,
+    0.17087277,
+)
+
+
+def _erfc(w: Writer) -> Value:
+    if w.dtype == dt.FLOAT64:
+        raise CannotGenerate("erfc of float64")
+    x, size = w.args[0], w.map("abs", w.args[0])
+    t = w.map("reciprocal", w.map("add", w.map("mul", size, 0.5), 1.0))
+    power: Any = _ERFC[-1]
+    for one in reversed(_ERFC[:-1]):
+        power = w.map("add", w.map("mul", t, power), one)
+    beyond = w.map("mul", t, w.map("exp", w.map("sub", power, w.map("square", size))))
+    return w.map("where", w.map("lt", x, 0.0), w.map("sub", 2.0, beyond), beyond)
+
+
 #: The largest number of each element type.
 _LARGEST = {dt.FLOAT16: 65504.0, dt.BFLOAT16: 3.3895313892515355e38, dt.FLOAT32: 3.4028234663852886e38}
 
@@ -332,6 +360,8 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "threshold": _threshold,
     "celu": _celu,
     "mish": _mish,
+    "erfc": _erfc,
+    "tan": lambda w: w.map("div", w.map("sin", w.args[0]), w.map("cos", w.args[0])),
     "prelu": _prelu,
     "frac": _chain(("trunc", "x"), ("sub", "x", ...)),
     "log10": _chain(("log", "x"), ("mul", ..., 1.0 / math.log(10.0))),

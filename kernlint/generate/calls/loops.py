@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from kernlint.generate.calls.reader import Reader
 
 
+#: Rounds that what a round has put into a tensor is looked at later.
+_MOST_LAGS = 4
+
+
 @dataclass(frozen=True)
 class Filled:
     """What all rounds of a loop put into a list: ``value`` over the axes of ``tensor``, the base of what is in the list, and the
@@ -55,6 +59,8 @@ class LoopReader:
         self.earlier_place = loop.before
         #: Views of tensors from before the loop that the round before has handed on: what the first round had in their place.
         self.kept: dict[Tensor, Any] = {}
+        #: The same of views of what the round before has put into such a tensor.
+        self.handed: dict[Tensor, Any] = {}
         now: dict[Atom, Size] = {loop.before: Expr.atom(loop.round)}
         self.steps, self.earlier = _calls(loop.body), _calls(tuple(_at(step, now) for step in loop.earlier))
         if [s.name for s in self.steps] != [s.name for s in self.earlier]:
@@ -82,7 +88,8 @@ class LoopReader:
     def _match(self, earlier: Any, now: Any) -> None:
         """Hold the arguments of two rounds against one another: what is handed on differs, all else is the same."""
         if isinstance(now, Tensor) and self._is_earlier(now):
-            if now.storage.id in self.written or not _alike(self.kept.setdefault(now, earlier), earlier):
+            known = self.handed if now.storage.id in self.written else self.kept
+            if not _alike(known.setdefault(now, earlier), earlier):
                 raise CannotGenerate("a Python loop that begins with two values of one variable")
             return
         if isinstance(now, Tensor):
@@ -162,24 +169,21 @@ class LoopReader:
             reader.holds[storage] = befores[-1][0], base
         late = {now: self._one_late(number, now, first) for number, (now, first) in enumerate(self.kept.items(), 1)}
         self.steps = [_exchanged(step, late) for step in self.steps]
-        changed = self._changed_in_place(holds)
-        for storage in changed:
+        puts = self._puts(holds)
+        for storage in self._changed_in_place(holds, puts):
             value, base = holds[storage]
             befores.append((carried(value.shape, value.dtype, value.name), View(value, identity(value.shape)), storage))
             reader.holds[storage] = befores[-1][0], base
-        puts = self._puts(befores)
-        for out in puts.values():
-            befores += self._put_before(out)
+        self._refuse_shared(puts, [*self.first.values(), *self.kept.values(), *self.handed.values()])
+        delayed = self._delayed(puts, len(late))
         put: dict[int, Value] = {}
         for number, step in enumerate(self.steps):
             if number in puts:
-                assert step.call is not None
-                out = puts[number]
-                put[number] = reader.shown(step.call.args[1], out)  # now: a later step may change it
-                reader.holds[out.storage.id] = put[number], out
+                put[number] = reader.made(step)
+                reader.holds[puts[number].storage.id] = put[number], puts[number]  # now: a later step may change it
             else:
                 reader.read(step)
-        self._finish(holds, befores, [(put[number], out) for number, out in puts.items()])
+        self._finish(holds, befores, [(put[number], out) for number, out in puts.items()], delayed(put))
 
     def _state(self, base: Tensor, first: Any, name: str) -> tuple[Value, View]:
         if base.shape is None or base.dtype is None:
@@ -197,76 +201,142 @@ class LoopReader:
             return View(Value("number", (), base.dtype or dt.FLOAT32, attributes={"value": first}), ())
         raise CannotGenerate("a Python loop that begins with what is not known")
 
-    def _changed_in_place(self, holds: Mapping[int, tuple[Value, Tensor]]) -> list[int]:
+    def _changed_in_place(self, holds: Mapping[int, tuple[Value, Tensor]], puts: Mapping[int, Tensor]) -> list[int]:
         """Tensors from before the loop that each round changes as a whole."""
-        found = []
-        for step in self.steps:
-            out = step.writes[0]
-            storage = out.storage.id
-            if storage in self.before or storage not in holds:
-                continue
-            if step.name != "setitem" or _is_whole(out, holds[storage][1]):
-                found.append(storage)
-        return list(dict.fromkeys(found))
+        kept = self.before.keys() | {out.storage.id for out in puts.values()}
+        written = [step.writes[0].storage.id for step in self.steps]
+        return list(dict.fromkeys(one for one in written if one in holds and one not in kept))
 
-    def _puts(self, befores: Sequence[tuple[Value, View, int]]) -> dict[int, Tensor]:
+    def _puts(self, holds: Mapping[int, tuple[Value, Tensor]]) -> dict[int, Tensor]:
         """By their number the steps that put something at their own place into a tensor from before the loop."""
-        changed = {storage for _, _, storage in befores} | self.before.keys()
         found: dict[int, Tensor] = {}
         for number, step in enumerate(self.steps):
             out = step.writes[0]
-            if step.name != "setitem" or out.storage.id in changed:
+            held = holds.get(out.storage.id)
+            if held is None or out.storage.id in self.before or _is_whole(out, held[1]):
                 continue
-            again = any(out.storage.id == one.storage.id for one in found.values())
-            if again or self.place not in lift(out.offset).atoms():
+            if self.place not in lift(out.offset).atoms():
+                if step.name == "setitem":
+                    raise CannotGenerate("a Python loop that puts its results at places that overlap")
+                continue
+            if not all(
+                self._are_apart(out, one, held[1]) for one in found.values() if one.storage.id == out.storage.id
+            ):
                 raise CannotGenerate("a Python loop that puts its results at places that overlap")
             found[number] = out
-        for number, out in found.items():
-            for at, step in enumerate(self.steps):
-                wanted = out if at > number else self._previous(out)
-                if any(t.storage.id == out.storage.id and not _placed_alike(t, wanted) for t in step.reads):
-                    raise CannotGenerate("a Python loop that reads what it has put elsewhere into a tensor")
         return found
 
-    def _previous(self, out: Tensor) -> Tensor:
-        """Where the round before has put what this one puts to ``out``."""
-        step = lift(out.offset).coefficient(self.place)
-        if step is None:
-            raise CannotGenerate("a Python loop that puts its results at places that overlap")
-        return replace(
-            out, offset=ex.simplify(lift(out.offset) + step if self.loop.backwards else lift(out.offset) - step)
-        )
+    def _are_apart(self, one: Tensor, other: Tensor, base: Tensor) -> bool:
+        """Whether no round puts an element to ``one`` that some round puts to ``other``."""
+        bounds = [self._rectangle(out, base)[0] for out in (one, other)]
+        for low, place, high in bounds[0]:
+            for other_low, same, other_high in bounds[1]:
+                ends = [(high, other_low), (other_high, low)] if same == place else []
+                if any(end is not None and (lift(begin) - end).is_natural for end, begin in ends):
+                    return True
+        return False
 
-    def _put_before(self, out: Tensor) -> list[tuple[Value, View, int]]:
-        """The state that is handed on through ``out``, where a round reads what the one before it has put there."""
-        if not any(t.storage.id == out.storage.id for step in self.steps for t in step.reads):
-            return []
-        previous, reader = self._previous(out), self.reader
+    def _rectangle(self, out: Tensor, base: Tensor) -> tuple[Any, Mapping[int, Expr]]:
+        """What all rounds put to ``out``, as bounds of the axes of ``base``, and the places within ``out`` and of the round there."""
+        rank = len(out.shape or ())
+        moving = {**axes_of(out), self.place: (rank, self.count)}
+        bounds, back = rectangle(base, index_of(base, out, self.reader.sizes), moving)
+        if rank not in back:
+            raise CannotGenerate("a Python loop that puts its results at places that overlap")
+        return bounds, back
+
+    def _lag(self, read: Tensor, out: Tensor) -> int:
+        """How many rounds before this one has put what ``read`` shows to ``out``."""
+        now = _at(read, {self.earlier_place: Expr.atom(self.place) + (1 if self.loop.backwards else -1)})
+        rounds = self._rounds_apart(out, now)
+        if rounds is None or rounds < 0:
+            raise CannotGenerate("a Python loop that reads what it has put elsewhere into a tensor")
+        return rounds
+
+    def _rounds_apart(self, out: Tensor, other: Tensor) -> int | None:
+        """How many rounds after ``other`` has been its place comes ``out``; None where it is at no place of the kind, or far from it."""
+        step = lift(out.offset).coefficient(self.place)
+        if step is None or not _placed_alike(replace(other, offset=out.offset), out):
+            return None
+        ahead = -step if self.loop.backwards else step
+        apart = lift(out.offset) - other.offset
+        return next((n for n in range(-_MOST_LAGS, _MOST_LAGS + 1) if ex.simplify(apart - ahead * n) == 0), None)
+
+    def _delayed(
+        self, puts: Mapping[int, Tensor], taken: int
+    ) -> Callable[[Mapping[int, Value]], list[tuple[Value, View, Value]]]:
+        """Exchange in all steps what rounds before have put into a tensor for tensors of their own, which are states; these are known once
+        the values are that each step puts."""
+        reader, chains = self.reader, list[tuple[int, list[Value], list[View]]]()
+        new: dict[Tensor, Tensor] = {}
+        for read in [one for step in self.steps for one in step.reads]:
+            own = [number for number, out in puts.items() if out.storage.id == read.storage.id]
+            if len(own) > 1:
+                raise CannotGenerate("a Python loop that reads what it has put elsewhere into a tensor")
+            rounds = self._lag(read, puts[own[0]]) if own and read not in new else 0
+            if rounds == 0:
+                if read in self.handed and read not in new:
+                    raise CannotGenerate("a Python loop that hands on a part of a tensor and changes it")
+                continue
+            out = puts[own[0]]
+            assert out.shape is not None and out.dtype is not None
+            memory = replace(out.storage, id=-taken - len(new) - 1)
+            base = replace(out, name="", strides=contiguous_strides(out.shape), offset=0, storage=memory)
+            befores = [carried(out.shape, out.dtype, out.name) for _ in range(rounds)]
+            if read not in self.handed:
+                begin = [self._begun_at(out, lag) for lag in range(1, rounds + 1)]
+            elif rounds == 1:
+                begin = [self._begun(base, self.handed[read])]
+            else:
+                raise CannotGenerate("a Python loop that begins with two values of one variable")
+            chains.append((own[0], befores, begin))
+            new[read] = base
+            reader.holds[memory.id] = befores[-1], base
+        self.steps = [_exchanged(step, new) for step in self.steps]
+
+        def states(put: Mapping[int, Value]) -> list[tuple[Value, View, Value]]:
+            return [
+                (before, first, update)
+                for number, befores, begin in chains
+                for before, first, update in zip(befores, begin, [put[number], *befores])
+            ]
+
+        return states
+
+    def _refuse_shared(self, puts: Mapping[int, Tensor], begun: Sequence[Any]) -> None:
+        """Raise where a state begins as a part of a tensor, a view, that the first round may change before it looks at it."""
         first = lift(self.count) - 1 if self.loop.backwards else lift(0)
-        begin = replace(previous, offset=ex.simplify(lift(previous.offset).substitute({self.place: first})))
-        view = reader.view(begin)
-        assert out.shape is not None and out.dtype is not None
-        before = carried(out.shape, out.dtype, out.name)
-        reader.holds[out.storage.id] = before, previous
-        return [(before, view, out.storage.id)]
+        for out in puts.values():
+            for one in begun:
+                if not isinstance(one, Tensor) or one.storage.id != out.storage.id:
+                    continue
+                moved = lift(out.offset) - lift(out.offset).substitute({self.place: first})
+                if not self._rounds_apart(out, replace(one, offset=ex.simplify(moved + one.offset))):
+                    raise CannotGenerate("a Python loop that begins with a part of a tensor that it changes")
+
+    def _begun_at(self, out: Tensor, lag: int) -> View:
+        """What lies, before the loop, where ``lag`` rounds before the first would have put what this one puts to ``out``."""
+        first = lift(self.count) - 1 + lag if self.loop.backwards else lift(-lag)
+        return self.reader.view(replace(out, offset=ex.simplify(lift(out.offset).substitute({self.place: first}))))
 
     def _finish(
         self,
         holds: dict[int, tuple[Value, Tensor]],
         befores: Sequence[tuple[Value, View, int]],
         puts: Sequence[tuple[Value, Tensor]],
+        delayed: Sequence[tuple[Value, View, Value]],
     ) -> None:
         reader, along = self.reader, Along(self.place, self.count)
-        states, ends = [], []
         updated = {base.storage.id: mine for mine, base in self.before.items()}
-        for before, first, storage in befores:
-            now = updated.get(storage, storage)
-            value = reader.holds[now][0]
-            whole = along.whole(value)
+        ends = [updated.get(storage, storage) for _, _, storage in befores]
+        states = []
+        for before, first, value in [
+            *((b, f, reader.holds[end][0]) for (b, f, _), end in zip(befores, ends)),
+            *delayed,
+        ]:
             if value.shape != before.shape or value.dtype != before.dtype:
                 raise CannotGenerate("a Python loop in which a tensor changes its shape or type")
-            states.append(State(along.whole(before), first, whole))
-            ends.append(now)
+            states.append(State(along.whole(before), first, along.whole(value)))
         new, made = after_the_loop(states, self.loop.backwards), dict[int, Value]()
         inside = {key: value for key, value in reader.holds.items() if key in self.written}
         reader.holds = holds
@@ -279,7 +349,7 @@ class LoopReader:
                 reader.holds[storage] = self._last(every), base
         for value, out in puts:
             every = exchanged(along.whole(value), new, made)
-            reader.holds[out.storage.id] = self._put(holds[out.storage.id], out, every)
+            reader.holds[out.storage.id] = self._put(reader.holds[out.storage.id], out, every)
 
     def _last(self, every: Value) -> Value:
         if every.op == "scan" or any(map(is_held, every.walk())):
@@ -291,11 +361,8 @@ class LoopReader:
     def _put(self, held: tuple[Value, Tensor], out: Tensor, every: Value) -> tuple[Value, Tensor]:
         """A tensor with what each round has put into it."""
         old, base = held
+        bounds, back = self._rectangle(out, base)
         rank = len(out.shape or ())
-        moving = {**axes_of(out), self.place: (rank, self.count)}
-        bounds, back = rectangle(base, index_of(base, out, self.reader.sizes), moving)
-        if rank not in back:
-            raise CannotGenerate("a Python loop that puts its results at places that overlap")
         index = looked_through(identity(every.shape), [back.get(d, lift(0)) for d in range(rank + 1)])
         if not bounds:
             return Value("cast", old.shape, old.dtype, (View(every, index),), name=old.name), base
@@ -339,7 +406,14 @@ def _calls(steps: Sequence[Any]) -> list[TorchOp]:
             raise CannotGenerate("a Python loop around what is no torch function")
         if step.call is None or len(step.writes) != 1 + (step.call.function in PAIRS and len(step.writes) == 2):
             raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
-    return list(steps)
+    return [one for one in steps if not _puts_itself(one)]
+
+
+def _puts_itself(step: TorchOp) -> bool:
+    """Whether ``step`` is the assignment that ``x[i] += y`` makes after the sum, of what is there already."""
+    given = step.call.args[1] if step.name == "setitem" and step.call is not None else None
+    out = step.writes[0]
+    return isinstance(given, Tensor) and given.storage.id == out.storage.id and _placed_alike(given, out)
 
 
 def _is_whole(view: Tensor, base: Tensor) -> bool:

@@ -104,6 +104,8 @@ class Reader:
             object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
         places = index_of(base, tensor, self.sizes)
         for one in conditions(base, tensor, places):
+            if one.value is not None:
+                raise CannotGenerate(f"a view that goes beyond `{tensor.name or base.name}`")
             if not any(atom in self.rounds for atom in one.atoms()):
                 self.within[one] = None
         return View(value, places)
@@ -132,7 +134,6 @@ class Reader:
         if call is None or len(step.writes) > 1:
             raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
         name = call.function
-        made: Value | None = None
         if not step.writes or step.writes[0].shape is None or step.writes[0].dtype is None:
             raise CannotGenerate(f"the result of torch function {step.name} is not known")
         out = call.args[0] if name in ("index_put", "index_put_") else step.writes[0]
@@ -146,11 +147,7 @@ class Reader:
             axis = writer.axis(writer.argument(1, "dim", 0), len(out.shape or ()))
             self.holds[out.storage.id] = stacked(self, call.args[0], out, axis, name == "stack"), out
             return
-        in_place = name.endswith("_") and not name.startswith("_")
-        plain = name.rstrip("_") if in_place else name
-        made = self._batch_norm(writer) if name == "batch_norm" else self._made(writer, _SAME.get(plain, plain))
-        if plain not in _COPIES:
-            writer.refuse_unread()
+        made = self._called(writer, call)
         held = self.holds.get(out.storage.id)
         if held is not None and (held[1].shape, held[1].strides, held[1].offset) != (
             out.shape,
@@ -165,6 +162,30 @@ class Reader:
             self.holds[out.storage.id] = replace_name(made, out), base
             self.filled.pop(out.storage.id, None)  # what a loop made of it is no more
 
+    def made(self, step: TorchOp) -> Value:
+        """What ``step``, which changes a part of a tensor, makes there."""
+        out, call = step.writes[0], step.call
+        if (
+            call is None
+            or len(step.writes) != 1
+            or out.shape is None
+            or any(isinstance(one, Collected) for one in call.args)
+        ):
+            raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
+        writer = Writer(self.view, self.sizes, out, call)
+        if call.function == "setitem":
+            return writer.cast(writer.spread(call.args[1], len(out.shape)), writer.dtype)
+        return writer.cast(View(self._called(writer, call), identity(out.shape)), writer.dtype)
+
+    def _called(self, writer: Writer, call: Call) -> Value:
+        name = call.function
+        in_place = name.endswith("_") and not name.startswith("_")
+        plain = name.rstrip("_") if in_place else name
+        made = self._batch_norm(writer) if name == "batch_norm" else self._made(writer, _SAME.get(plain, plain))
+        if plain not in _COPIES:
+            writer.refuse_unread()
+        return made
+
     def _read_pair(self, step: TorchOp, call: Call) -> None:
         writer = Writer(self.view, self.sizes, step.writes[0], call)
         both = PAIRS[call.function](writer)
@@ -172,11 +193,6 @@ class Reader:
         for out, made in zip(step.writes, both):
             if made is not None:
                 self.holds[out.storage.id] = replace_name(made, out), out
-
-    def shown(self, given: Any, out: Tensor) -> Value:
-        """``given``, a tensor or a number, as it is put into ``out``."""
-        writer = Writer(self.view, self.sizes, out, Call("setitem", (out, given)))
-        return writer.cast(writer.spread(given, len(out.shape or ())), writer.dtype)
 
     def _made(self, w: Writer, name: str) -> Value:
         """What the torch function ``name`` makes."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from kernlint.generate.calls.canonical import constant
 from kernlint.generate.calls.indexing import broadcast_shape, indexed_axes
 from kernlint.generate.calls.ranges import as_place, is_below, range_of
 from kernlint.generate.calls.writer import Writer
@@ -68,7 +69,7 @@ def _joined(w: Writer, kind: str, old: View, axis: int, count: Size, to: View, o
     if bins is None or bins > (_FEW_COUNTS if kind == "sum" and _one(of) is not None else _FEW_SUMS):
         return _one_by_one(w, kind, old, axis, count, to, of)
     total = _dealt_out(w, kind, w.shape, axis, (count,), to, of)
-    if _constant(old) == _NOTHING[kind]:
+    if constant(old) == _NOTHING[kind]:
         return total
     return Value(_JOINED[kind], w.shape, w.dtype, (old, View(total, identity(w.shape))))
 
@@ -105,7 +106,7 @@ def _scattered(
     wraps: tuple[Size, ...],
 ) -> Value:
     """``old`` with the elements of ``of``, over ``space``, at the places ``at``, which ``told`` tell."""
-    begin = _constant(old)
+    begin = constant(old)
     while old.value.op == "cast" and (old.index, old.value.dtype) == (
         identity(w.shape),
         old.value.operands[0].value.dtype,
@@ -187,18 +188,9 @@ def _apart(view: View) -> tuple[View, Expr]:
     return view, lift(0)
 
 
-def _constant(view: View) -> float | None:
-    """The number that ``view`` is everywhere."""
-    value = view.value
-    while value.op == "cast":
-        value = value.operands[0].value
-    number = value.attributes.get("value") if value.op == "number" else None
-    return number if isinstance(number, (int, float)) else None
-
-
 def _one(view: View) -> View | None:
     """``view`` as a plain number where it is one everywhere: then what is added up is counted."""
-    return View(Value("number", (), view.value.dtype, attributes={"value": 1}), ()) if _constant(view) == 1 else None
+    return View(Value("number", (), view.value.dtype, attributes={"value": 1}), ()) if constant(view) == 1 else None
 
 
 def _scatter(w: Writer) -> Value:

@@ -16,8 +16,8 @@ from kernlint.workload.expr import Atom, lift
 
 #: Elements that a program holds for each row, of a query and of what is added up.
 _LEAST, _MOST = 16, 256
-#: Rows from which on programs of 64 each fill the device: scores of fewer had better go through memory.
-_MANY_ROWS = 64 * 132
+#: Rows from which on programs of 64 each fill the device: scores of fewer had better go through memory, unless their keys are few.
+_MANY_ROWS, _FEW_KEYS = 64 * 132, 64
 
 
 def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
@@ -59,7 +59,7 @@ def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
             weights, others = _bare(view), made.operands[1 - number]
             if len(made.attributes["over"]) == 1 and weights.value.op not in PRODUCTS:
                 one = _attention(made, weights, view, others, {"softmax": False, "guarded": False}, sizes)
-                if one is not None and _rows(one, sizes) >= _MANY_ROWS:
+                if one is not None and one.op == "attention" and _is_worth_it(one, sizes):
                     found[id(made)] = one, {id(inner) for inner, _ in _products(weights, len(made.shape))}
     while found:
         exchange = dict[int, Value]()
@@ -73,11 +73,12 @@ def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
     return list(values)
 
 
-def _rows(made: Value, sizes: Mapping[Atom, float]) -> float:
-    """How many rows go through the keys."""
+def _is_worth_it(made: Value, sizes: Mapping[Atom, float]) -> bool:
+    """Whether many rows go through the keys of ``made``, or all through few."""
     scores, _, query, _ = made.operands
     rows = lanes_of((*scores.index, *query.index))
-    return _count((n for d, n in enumerate(made.shape) if d in rows), sizes)
+    many = _count((n for d, n in enumerate(made.shape) if d in rows), sizes) >= _MANY_ROWS
+    return many or _count(made.attributes["over"][:1], sizes) <= _FEW_KEYS
 
 
 def _walk(values: Sequence[Value]) -> Iterator[Value]:

@@ -57,7 +57,7 @@ _OF_BOOLEANS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_o
 
 #: Arguments of torch functions that change no element of the result, or say what is seen of it: its extents and its type.
 _OF_NO_MATTER = frozenset(
-    "device generator inplace layout memory_format non_blocking pin_memory requires_grad scale_grad_by_freq sorted sparse "
+    "device generator inplace layout memory_format non_blocking out pin_memory requires_grad scale_grad_by_freq sorted sparse "
     "stable compute_mode dtype size minlength num_classes output_size".split()
 )
 #: Functions whose arguments say nothing else, but for those that are looked at.
