@@ -8,12 +8,20 @@ from collections.abc import Sequence
 #: Cell magics under which the rest of the cell runs as Python, in the notebook's own namespace.
 _OF_PYTHON = re.compile(r"%%(?:capture|debug|prun|time|timeit)\b")
 
-#: A statement of IPython: `%magic`, `!command`, `?help`, `help?`, `x = !command`; with lines that a backslash continues.
+#: A magic that IPython knows without its mark, and what cannot go on an expression.
+_UNMARKED = r"""(?:pip|conda|mamba|uv|cd|ls|cat|cp|mv|rm|mkdir|run|time|timeit|env|load_ext|matplotlib)
+    [ \t]+ (?!(?:in|is|if|and|or|not)\b) (?:-?\w|~|/\w|\.\.)"""
+_MAY_BE_UNMARKED = re.compile(rf"^[ \t]*{_UNMARKED}", re.MULTILINE | re.VERBOSE)
+
+#: A statement of IPython: `%magic`, `!command`, `?help`, `help?`, `x = !command`, `pip install x`; with lines that a backslash continues.
 _MAGIC = re.compile(
     r"""[ \t]*(?:
       [%!?] (?:[^\n\\]|\\\n?)*
     | %{0,2}(?:[^\W\d]|\*)[\w.*]* (?:\[[\w'"]*\])* \?\??[ \t]*(?=\n|\Z)
     | [^\W\d][\w.,*\[\] \t]* =[ \t]*[%!] (?:[^\n\\]|\\\n?)*
+    | """
+    + _UNMARKED
+    + r""" (?:[^\n\\]|\\\n?)*
     )""",
     re.VERBOSE,
 )
@@ -39,7 +47,7 @@ def without_magics(lines: Sequence[str]) -> list[str]:
     beginning of a line.
     """
     text = "\n".join(lines)
-    if not any(mark in text for mark in "%!?"):
+    if not any(mark in text for mark in "%!?") and not _MAY_BE_UNMARKED.search(text):
         return list(lines)
     found = list(lines)
     position = number = 0

@@ -21,6 +21,7 @@ from kernlint.lint.magics import is_python, without_magics
         ("x = (1,\n     2)\n%time x", "x = (1,\n     2)\npass"),
         ("s = '''\n'''  # (\n!ls", "s = '''\n'''  # (\npass"),
         ("%x \\", "pass"),
+        ("pip install -q \\\n  triton\ncd ..\nls -la\ntime f(3)", "pass\n\npass\npass\npass"),
         ("%", "pass"),
     ],
 )
@@ -33,6 +34,8 @@ def test_statements_of_ipython_are_empty(cell, python):
     [
         "print('%d'\n      % x)",
         "x = y \\\n    % 2",
+        "time = 3\nrun(time)\ntime in xs\nenv if time else ls\nls - 1\ncat[0]\nmv / 3\nenv: int = 3",
+        'f(\n    time,\n    run -x)\ntext = """\npip install x\n"""',
         "x %= 2\nassert x != 3, 'x=%d' % x",
         "return_ = 'a=%s' % x",
         "f'= %d' % x",

@@ -13,10 +13,10 @@ from kernlint.lint.settings import FileSettings
 from tests.support.values import HEADER
 
 
-def told(code: str, source: str, path: str = "a.py") -> list[Finding]:
-    """What is told of ``source`` by rule ``code``, as a user has it; the imports are added to what is no page."""
+def told(codes: str, source: str, path: str = "a.py") -> list[Finding]:
+    """What is told of ``source`` by the rules ``codes``, as a user has it; the imports are added to what is no page."""
     text = source if path.endswith(".md") else HEADER + textwrap.dedent(source)
-    return list(check_file(Job(path, text.encode(), FileSettings(frozenset({code})))).findings)
+    return list(check_file(Job(path, text.encode(), FileSettings(frozenset(codes.split())))).findings)
 
 
 SWITCHED = """
@@ -106,3 +106,28 @@ def test_a_page_may_show_code_in_parts() -> None:
     page = f"A kernel:\n\n```python\n{code}```\n"
     assert [one.severity for one in told("KL702", page, "page.md")] == ["info"]
     assert [one.severity for one in told("KL702", code, "b.py")] == ["error"]
+
+
+CLOSED_OVER = """
+    @triton.jit
+    def copy(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    def run(x, v):
+        y = torch.empty_like(x)
+        def block():
+            if v.dtype == torch.float16:
+                size = 64
+            else:
+                size = 128
+            return size
+        def grid(meta):
+            return (triton.cdiv(x.numel(), block()),)
+        copy[grid](x, y, x.numel(), B=block())
+        return y
+"""
+
+
+def test_the_type_of_what_an_outer_function_holds() -> None:
+    assert not told("KL703 KL902", CLOSED_OVER)

@@ -82,7 +82,8 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
                 merged[name] = h.merge(merged[name], value, holds, node) if name in merged else value
             for name in narrowed:
                 if getattr(other.get(name), "dtype", None) != getattr(vars.get(name), "dtype", None):
-                    merged[name] = before[name]  # its type is known on one way alone
+                    merged.pop(name, None)  # its type is known on one way alone
+                    merged |= {name: before[name]} if name in before else {}
     scope.vars = merged
 
 
