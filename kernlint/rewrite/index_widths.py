@@ -16,9 +16,6 @@ from kernlint.syntax.names import bound_by
 _PASSES_ON = frozenset({"where", "minimum", "maximum", "max_contiguous", "multiple_of", "cdiv"})
 _TAKES = frozenset({"load", "store", "rand", "randn", "randint", "randint4x", "rand4x", "assume", "device_assert"})
 
-#: Factors from this one on are there to scramble an index.
-_HASHES = 1 << 16
-
 _ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript)
 
 
@@ -28,54 +25,51 @@ def triton_name(source: Source, node: cst.CSTNode) -> str:
     return origin.removeprefix("triton.language.") if origin.startswith("triton.language.") else ""
 
 
-def may_be_wide(
-    source: Source,
-    name: str,
-    function: cst.FunctionDef | None,
-    multiplied: bool = False,
-    seen: frozenset[tuple[str, bool]] = frozenset(),
-) -> bool:
-    """Whether ``name``, ``multiplied`` or not, and what is computed from it may have 64 bits wherever it is read: in addresses, masks and
-    variables that are assigned once, so that no type changes where two paths meet, and no number that is meant to wrap."""
-    if function is None or (name, multiplied) in seen:
-        return True
-    found = variable(source, name, function)
-    if len(found.bindings) != 1:
-        return False
-    for read in found.reads:
-        use = _use(source, read)
-        target = _bound(use)
-        product = _product_without_scramble(source, read, use[0], multiplied)
-        if product is None:
+def may_be_wide(source: Source, name: str, function: cst.FunctionDef | None) -> bool:
+    """Whether ``name`` and what is computed from it may have 64 bits wherever it is read: in addresses, masks and variables that are
+    assigned once, so that no type changes where two paths meet, and no number that is meant to wrap. A product that is compared, or picks
+    a random number, may be a hash, unless it is an address too, or part of one."""
+    compared, addressed = set[str](), set[str]()
+    work: list[tuple[str, tuple[str, ...]]] = [(name, ())]
+    seen = set(work)
+    while work and function is not None:
+        name, products = work.pop()
+        found = variable(source, name, function)
+        if len(found.bindings) != 1:
             return False
-        if target is None:
-            if not _is_harmless(source, use):
+        for read in found.reads:
+            use = _use(source, read)
+            chain = _products(source, read, use[0], products)
+            if chain is None:
                 return False
-        elif not is_pointer(source, target, function) and not may_be_wide(
-            source, target, function, product, seen | {(name, multiplied)}
-        ):
-            return False
-    return True
+            target = _bound(use)
+            if _is_address(source, use) or (target is not None and is_pointer(source, target, function)):
+                addressed.update(chain)
+            elif target is not None:
+                work += {(target, chain)} - seen
+                seen.add((target, chain))
+            elif _is_harmless(source, use):
+                compared.update(chain[-1:])
+            else:
+                return False
+    return compared <= addressed
 
 
-def _product_without_scramble(source: Source, read: cst.CSTNode, value: cst.CSTNode, multiplied: bool) -> bool | None:
-    """Whether ``value``, which ends in a use, is a product of ``read``; None where the bits of a product are mixed, as in
-    ``(row * 1103515245) >> 16``: those of the upper half would come to count."""
+def _products(source: Source, read: cst.CSTNode, value: cst.CSTNode, within: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The products that ``value``, which ends in a use, makes of ``read``, itself part of those ``within``: innermost first. None where the
+    bits of one are mixed, as in ``(row * 1103515245) >> 16``: those of the upper half would come to count."""
     node = read
     while node is not value:
         above = source.parent(node)
         if isinstance(above, cst.BinaryOperation):
-            other = above.right if above.left is node else above.left
             if isinstance(above.operator, (cst.Multiply, cst.LeftShift)):
-                multiplied = True
-                if isinstance(other, cst.Integer) and other.evaluated_value >= _HASHES:
-                    return None
-            elif multiplied and not isinstance(above.operator, (cst.Add, cst.Subtract)):
+                within += (source.code(above),)
+            elif within and not isinstance(above.operator, (cst.Add, cst.Subtract)):
                 return None
         if above is None:
             return None
         node = above
-    return multiplied
+    return within
 
 
 def check_types(source: Source, products: Sequence[cst.BinaryOperation], edits: Sequence[TextEdit]) -> None:
@@ -143,14 +137,27 @@ def _bound(use: tuple[cst.CSTNode, cst.CSTNode | None]) -> str | None:
     return None
 
 
+def _is_address(source: Source, use: tuple[cst.CSTNode, cst.CSTNode | None]) -> bool:
+    call = _taking(source, use)
+    if call is None or triton_name(source, call) not in ("load", "store"):
+        return False
+    return argument(call, "pointer", 0) is use[0]
+
+
 def _is_harmless(source: Source, use: tuple[cst.CSTNode, cst.CSTNode | None]) -> bool:
     """Whether the index ends in a comparison, or in a function that takes it in any width, but not as the value of elements."""
     value, above = use
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While)):
         return True
-    call = source.parent(above) if isinstance(above, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    call = _taking(source, use)
+    if call is None:
         return False
     name = triton_name(source, call)
     elements = argument(call, "value" if name == "store" else "other", 1 if name == "store" else 2)
     return name in _TAKES and not (name in ("store", "load") and elements is value)
+
+
+def _taking(source: Source, use: tuple[cst.CSTNode, cst.CSTNode | None]) -> cst.Call | None:
+    """The call that takes the index as an argument."""
+    call = source.parent(use[1]) if isinstance(use[1], cst.Arg) else None
+    return call if isinstance(call, cst.Call) else None

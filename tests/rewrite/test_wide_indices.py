@@ -70,6 +70,24 @@ def kernel(index: str, load: str, store: str | None = None) -> str:
             id="a-hash-behind-a-variable",
         ),
         pytest.param(
+            "row = tl.program_id(0)\ntl.store(o, row * 12345 < n)",
+            "row * stride",
+            ["tl.store(o + row.to(tl.int64) * stride + c, tl.load(x + row.to(tl.int64) * stride + c, mask=c < n, other=0.0), mask=c < n)"],
+            id="a-product-that-is-compared-and-no-address",
+        ),
+        pytest.param(
+            "row = tl.program_id(0)\nseed = row * h\ntl.store(o, tl.rand(7, seed))",
+            "row * stride",
+            ["tl.store(o + row.to(tl.int64) * stride + c, tl.load(x + row.to(tl.int64) * stride + c, mask=c < n, other=0.0), mask=c < n)"],
+            id="a-product-that-picks-a-random-number",
+        ),
+        pytest.param(
+            "row = tl.program_id(0)\nat = row * stride * 1048583\nlast = at + 3 < n",
+            "at",
+            ["row = tl.program_id(0).to(tl.int64)"],
+            id="a-large-factor-of-an-address-that-is-compared",
+        ),
+        pytest.param(
             "row = tl.program_id(0)\nbase = row * stride",
             "base",
             ["row = tl.program_id(0).to(tl.int64)"],
