@@ -66,6 +66,18 @@ def _identifier(expression: str) -> str:
     return re.sub(r"\W+", "_", expression.rpartition(".")[2]).strip("_")
 
 
+def _modes(workload: Workload) -> dict[str, set[bool]]:
+    """By the name of each layer that keeps statistics, empty for the object itself, whether it was in training where it was called."""
+    calls = [step.call for step in workload.steps if isinstance(step, TorchOp) and step.call is not None]
+    found: dict[str, set[bool]] = {}
+    for name, held in workload.held.items():
+        owner, _, last = name.rpartition(".")
+        if last == "running_mean" and isinstance(held, Tensor):
+            mine = [one for one in calls if any(isinstance(a, Tensor) and a.storage == held.storage for a in one.args)]
+            found[owner] = {one.kwargs.get("training", True) for one in mine} if owner else {True}
+    return found
+
+
 def _spelled(path: str) -> str:
     """A path of attributes and places in lists, as Python has it."""
     return re.sub(r"\.(\d+)", r"[\1]", path)
@@ -296,7 +308,9 @@ class Writing(Computation):
         if unknown is not None:
             raise CannotGenerate(f"what it computes may depend on `self.{unknown}`, which is not known")
         told = {name: one for name, one in known.items() if one is not None or name.count(".") <= 1}
-        return [_equal(name, one) for name, one in told.items() if not isinstance(one, (Tensor, Expr))]
+        return self._trained() + [
+            _equal(name, one) for name, one in told.items() if not isinstance(one, (Tensor, Expr))
+        ]
 
     def _as_made(self, known: Mapping[str, Any], attributes: set[str], asked: set[str], body: str) -> list[str]:
         """The same of a program that is given what the reference computes: of its arguments, and of the ``attributes`` that the
@@ -318,21 +332,14 @@ class Writing(Computation):
         return found
 
     def _trained(self) -> list[str]:
-        """That layers which keep statistics are in training, or not, as they were when the reference was read."""
-        calls = [step.call for step in self.reference.steps if isinstance(step, TorchOp) and step.call is not None]
-        found = []
-        for name, held in self.reference.held.items():
-            owner, _, last = name.rpartition(".")
-            if last == "running_mean" and isinstance(held, Tensor):
-                mine = [
-                    one for one in calls if any(isinstance(a, Tensor) and a.storage == held.storage for a in one.args)
-                ]
-                modes = {one.kwargs.get("training", True) for one in mine} if owner else {True}
-                found += [
-                    f"{'' if mode else 'not '}{_spelled(f'self.{owner}' if owner else 'self')}.training"
-                    for mode in modes
-                ]
-        return found
+        """That layers which keep statistics are in training, or not, as they were when the reference was read. Raises
+        :class:`CannotGenerate` where the program has them the other way: it would be held to what it never is."""
+        wanted, own = _modes(self.reference), _modes(self.workload)
+        for owner in sorted(wanted.keys() & own.keys()):
+            if owner and not wanted[owner] & own[owner]:
+                raise CannotGenerate(f"`{owner}` is in training in only one of the program and its reference")
+        spelled = ((mode, f"self.{owner}" if owner else "self") for owner, modes in wanted.items() for mode in modes)
+        return [f"{'' if mode else 'not '}{_spelled(name)}.training" for mode, name in spelled]
 
     def _known(self) -> dict[str, Any]:
         """The arguments and what the object holds, by how they are spelled."""

@@ -154,6 +154,20 @@ def test_whether_an_object_is_in_training_is_refused() -> None:
     assert made.rewriting is None and "may depend on `self.training`" in made.reason
 
 
+_NORMALISED = _OBJECT.format(condition="self.power == 3").replace("y + 1.0", "self.norm(y) + 1.0")
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_a_norm_of_kept_statistics_is_asserted_to_stay_in_the_mode_it_was_made_in(reference: bool) -> None:
+    """A reference that trains it is another program: what the program does itself is written."""
+    source = _NORMALISED.replace("self.power = 3", "self.power = 3; self.norm = torch.nn.BatchNorm1d(8).eval()")
+    source = source.replace("torch.randn(640)", "torch.randn(80, 8)")
+    trained = source.replace(".eval()", "").replace("class ModelNew", "class Model")
+    made = _beside(source, trained) if reference else _attempt(source)
+    assert made.rewriting is not None and FROM_ITSELF in made.rewriting.effects.notes, made.reason
+    assert "assert not self.norm.training\n" in apply_edits(source, made.rewriting.edits)
+
+
 @pytest.mark.parametrize("condition", ["self.power == 3", "self.mode == 'relu'"])
 def test_what_an_object_holds_is_asserted(condition: str) -> None:
     source = _OBJECT.format(condition=condition)
