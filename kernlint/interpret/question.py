@@ -46,7 +46,7 @@ class Question:
     ``detailed`` keeps torch calls with their arguments, follows each round of a short loop on its own and ends a call where an
     assert fails. Without ``kernels`` nobody looks into these, and without ``tuners`` the one configuration of
     a tuner is all that is followed. A loop is short up to ``unrolled`` rounds. Where they are ``spread``, tensors that ``get_inputs``
-    gives are every other element of others."""
+    gives are every other element of others; of its floats those are of the type ``floats``, of its integers of ``integers``."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -59,6 +59,8 @@ class Question:
     kernels: bool = True
     tuners: bool = True
     spread: bool = False
+    floats: Dtype | None = None
+    integers: Dtype | None = None
     unrolled: int = SHORT_LOOP
 
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import libcst as cst
 
-from kernlint.interpret.triton.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import FunctionSource, LaunchSource
@@ -26,6 +25,9 @@ from kernlint.workload import dtype as dt
 _UNKNOWN = "no scan is known to do this update"
 #: What leaves the result of each kind of update as it is.
 _NEUTRAL = {"sum": "0.0", "product": "1.0", "maximum": 'float("-inf")', "minimum": 'float("inf")', "linear": "0.0"}
+
+#: What binds less than a method's dot.
+_LOOSE = (cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.IfExp, cst.Comparison)
 
 #: Functions that join two steps of a scan.
 _COMBINES = {
@@ -250,8 +252,7 @@ class _BlockScan:
         start, end = self.source.range_of(node)
         edits = [TextEdit(e.start - start, e.end - start, e.text) for e in self.accesses if start <= e.start < end]
         text = apply_edits(self.source.text[start:end], edits)
-        loose = isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.IfExp, cst.Comparison))
-        return f"({text})" if tight and loose else text
+        return f"({text})" if tight and isinstance(node, _LOOSE) else text
 
     def edits(self) -> list[TextEdit]:
         updates = self._updates()
@@ -299,9 +300,6 @@ class _BlockScan:
         if update.kind == "linear":
             a, b = (self._tile(text, default, name) for text, default in zip(update.terms, ("1.0", "0.0")))
             first, second = fresh_name(f"{name}_decay", self.taken), fresh_name(f"{name}_input", self.taken)
-            if any(load.dtype.bits < 32 for load in self.found.loads):
-                # What joins two steps gives float32, and has to be given that.
-                a, b = (f"({text}).to({tl}.float32)" for text in (a, b))
             combine = self._combine_name("linear")
             if self._read_later(name):
                 a, b = f"{tl}.where({self.mask}, {a}, 1.0)", f"{tl}.where({self.mask}, {b}, 0.0)"
@@ -327,43 +325,28 @@ class _BlockScan:
     def _value(self, term: str, update: _Update, lines: list[str]) -> str:
         """A name for what is scanned, as a tile in the type of the carried variable."""
         text = self._tile(term, "0.0", update.name)
-        cast = self._cast(update)
-        if text.isidentifier() and not cast:
+        if text.isidentifier():
             return text
         value = fresh_name("value", self.taken)
-        lines.append(f"{value} = {f'({text})' if cast and not text.isidentifier() else text}{cast}")
+        lines.append(f"{value} = {text}")
         return value
 
-    def _cast(self, update: _Update) -> str:
-        statement = update.statement
-        assert isinstance(statement, (cst.Assign, cst.AugAssign))
-        value = statement.value
-        if isinstance(statement, cst.Assign) and isinstance(value, cst.BinaryOperation):
-            left = isinstance(value.left, cst.Name) and value.left.value == update.name
-            value = value.right if left else value.left
-        block = self.kernel.values.get(value)
-        if isinstance(block, Block) and block.dtype is not None and block.dtype.is_float and block.dtype.bits < 32:
-            return f".to({self.tl}.float32)"
-        return ""
-
     def _tile(self, text: str | None, default: str, name: str) -> str:
-        """``text`` as a tile: a value that is the same in each iteration is spread over one, as precise as the variable ``name``."""
-        if text is not None and self._moves(cst.parse_expression(text), self.moving):
+        """``text`` as a tile in the type of the variable ``name``, whatever elements a launch passes: a value that is the same in each
+        iteration is spread over one."""
+        known = self.types[name]
+        dtype = f"{self.tl}.{dt.FLOAT32 if known.is_float and known.bits < 32 else known}"
+        node = cst.parse_expression(text or default)
+        if text is None or not self._moves(node, self.moving):
+            wide = f"{self.tl}.{max(dt.FLOAT32, known, key=lambda one: one.bits)}"
+            return f"{self.tl}.full([{self.block}], {text or default}, {wide})"
+        if text.endswith(f".to({dtype})"):
             return text
-        dtype = max(dt.FLOAT32, self.types[name], key=lambda one: one.bits)
-        return f"{self.tl}.full([{self.block}], {text or default}, {self.tl}.{dtype})"
+        return f"{f'({text})' if isinstance(node, _LOOSE) else text}.to({dtype})"
 
     def _inside(self, value: str, update: _Update, neutral: str = "0.0") -> str:
         """``value`` without what stands in lanes behind the end, where the total is wanted after the loop."""
-        plain = value in {
-            target.value
-            for s in self._statements()
-            if isinstance(s, cst.Assign) and isinstance(s.value, cst.Call)
-            and self.source.origin(s.value.func) == "triton.language.load"
-            for target in [s.targets[0].target]
-            if isinstance(target, cst.Name)
-        }  # fmt: skip
-        if not self._read_later(update.name) or (plain and self._neutral() == neutral):
+        if not self._read_later(update.name):
             return value
         return f"{self.tl}.where({self.mask}, {value}, {neutral})"
 

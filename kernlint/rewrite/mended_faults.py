@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, Union
 
-from kernlint.rewrite.effects import Rewriting
+from kernlint.errors import KernlintError
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.records import replace
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.faults import MendedFault
+from kernlint.rules.proofs.other_calls import takes
+from kernlint.workload import Workload
+from kernlint.workload import dtype as dt
 
 #: From a site and the fault to the edits that mend it; a list of edits is safe, and exact as nothing was computed before.
 Mender = Callable[[Site, MendedFault], Union[list[TextEdit], Rewriting]]
@@ -37,4 +43,29 @@ def mended_fault(site: Site, transform: MendedFault) -> Rewriting:
     if transform.kind not in _MENDERS:
         raise CannotRewrite(f"no automatic rewrite for {transform.kind}")
     made = _MENDERS[transform.kind](site, transform)
-    return made if isinstance(made, Rewriting) else Rewriting(tuple(made))
+    rewriting = made if isinstance(made, Rewriting) else Rewriting(tuple(made))
+    return rewriting | Rewriting((), _of_other_elements(site, transform))
+
+
+#: What the floats and the integers that a program is given may be instead: of 64 bits, and integers all of them.
+_OTHER_ELEMENTS = ((dt.FLOAT64, dt.INT64), (dt.INT32, dt.INT32))
+
+
+def _of_other_elements(site: Site, fault: MendedFault) -> Effects:
+    """Unsafe where the program takes elements with which there is no such fault: right as it is, it would be changed."""
+    for floats, integers in _OTHER_ELEMENTS:
+        question = replace(site.program.question, floats=floats, integers=integers, detailed=True)
+        try:
+            program = site.program.variant(site.module, question)
+            other = program.workload(site.workload.entry, NO_EDITS, site.workload.bare)
+        except KernlintError:
+            continue
+        if other is not None and takes(site.workload, other) and not _has(other, fault):
+            names = " or ".join(dict.fromkeys((floats.name, integers.name)))
+            return Effects("unsafe", notes=(f"with {names} elements the code is right as it is",))
+    return Effects()
+
+
+def _has(workload: Workload, fault: MendedFault) -> bool:
+    found = (one for launch in workload.launches() for one in (*launch.faults, *launch.kernel.faults))
+    return any((one.kind, one.span) == (fault.kind, fault.place) for one in found)

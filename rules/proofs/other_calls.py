@@ -81,7 +81,7 @@ class _Sized:
             workload = program.workload(before.entry, NO_EDITS, before.bare)
         except KernlintError:
             return None
-        if workload is None or (sizes and not _takes(before, workload)):
+        if workload is None or (sizes and not takes(before, workload)):
             return None
         return OtherCall(program, workload, ", ".join(f"{name} = {value:,}" for name, value in moved.items()))
 
@@ -97,7 +97,7 @@ def _with_constants(module: Module) -> tuple[Module, dict[str, int]]:
     return module, varied_names(text)
 
 
-def _takes(before: Workload, other: Workload) -> bool:
+def takes(before: Workload, other: Workload) -> bool:
     """Whether the call ``other`` gets as far as ``before``, and nothing that is said of it is not said of that one."""
     kernels = [[one.kernel for one in workload.launches()] for workload in (before, other)]
     alike = [one.name_span for one in kernels[0]] == [one.name_span for one in kernels[1]]

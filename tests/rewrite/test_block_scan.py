@@ -164,6 +164,27 @@ def test_same_results(tmp_path: Path, body: str, dtype: str, size: str) -> None:
     assert_same_results(tmp_path, *small, tolerance=2e-3 if dtype else 1e-4)
 
 
+@needs_interpreter
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["torch.float16", "torch.int32"])
+@pytest.mark.parametrize("update", ["0.9 * h + v", "h + v", "tl.maximum(h, v)"])
+def test_other_elements_than_those_at_hand(tmp_path: Path, update: str, dtype: str) -> None:
+    """What is written for float32 is launched with halves and with integers: the state stays float32."""
+    body = f"""
+        h = 0.0
+        for k in range(n):
+            v = tl.load(x + k)
+            h = {update}
+            tl.store(y + k, h)
+        """
+    source = program(body).replace("torch.empty_like(x)", "torch.empty_like(x, dtype=torch.float32)")
+    after = fixed(source, "KL503")
+    assert after != source
+    other = f"(20 * torch.rand(ROWS, N)).to({dtype})"
+    small = (one.replace(LARGE, "2, 300").replace("torch.rand(ROWS, N)", other, 1) for one in (source, after))
+    assert_same_results(tmp_path, *small, tolerance=1e-4)
+
+
 def test_factors_are_as_precise_as_the_state() -> None:
     body = """
         h = tl.full((), 0.0, tl.float64)
@@ -203,7 +224,7 @@ def decay(x, y, n, a, BLOCK_SIZE: tl.constexpr):
         i = start + offsets
         mask = i < n
         h_decay = tl.full([BLOCK_SIZE], a, tl.float32)
-        h_input = tl.load(x + row + i, mask=mask, other=0.0)
+        h_input = tl.load(x + row + i, mask=mask, other=0.0).to(tl.float32)
         h_decay, h_input = tl.associative_scan((h_decay, h_input), 0, combine_linear)
         h_block = h_decay * h + h_input
         tl.store(y + row + i, h_block, mask=mask)

@@ -660,6 +660,25 @@ def test_a_comment_or_a_right_program_changes_nothing() -> None:
     assert unchanged(right, *(rule.code for rule in FIXABLE if rule.default))
 
 
+_OF_ELEMENTS = [
+    ("KL716", "tl.store(y + i, tl.exp(v), mask=i < n)", HALF),
+    ("KL722", "tl.store(y + i, v & 0xFFFF0000, mask=i < n)", "torch.arange(1000, dtype=torch.int32)"),
+    ("KL723", "tl.store(y + i, (v - 8).to(tl.float32), mask=i < n)", "torch.arange(256, dtype=torch.uint8)"),
+    ("KL710", "s = 0\n    for j in range(n):\n        s += tl.load(x + j)\n    tl.store(y, s)", "torch.rand(1000)"),
+]
+
+
+@pytest.mark.parametrize(("rule", "body", "inputs"), _OF_ELEMENTS)
+def test_code_that_is_right_for_other_elements_is_not_changed_without_asking(rule: str, body: str, inputs: str) -> None:
+    """Nothing but an assert in the launcher, or a cast in the kernel, says that these are all that it is given."""
+    source = typed(body, inputs=inputs)
+    assert "elements the code is right as it is" in refusal(source, rule, unsafe=False)
+    assert mended(source, rule, unsafe=True)
+    dtype = {"KL710": "float32", "KL716": "float16", "KL722": "int32", "KL723": "uint8"}[rule]
+    only = source.replace("y = torch", f"assert x.dtype == torch.{dtype}\n        y = torch", 1)
+    assert mended(only, rule)
+
+
 def test_several_kinds_in_one_file_do_not_collide() -> None:
     source = typed(
         "s = 0",
@@ -669,6 +688,7 @@ def test_several_kinds_in_one_file_do_not_collide() -> None:
         "tl.store(y + i, tl.exp(v) * SCALE + s, mask=m)",
         head="SCALE = 2.0",
     )
+    source = source.replace("y = torch", "assert x.dtype == torch.float16\n        y = torch", 1)
     result = mended(source, "KL710", "KL716", "KL720", "KL744")
     assert {one.code for one in result.applied} == {"KL710", "KL716", "KL720", "KL744"}
     assert came(result) == [

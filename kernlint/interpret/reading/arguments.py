@@ -18,6 +18,7 @@ from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.values import Class, Function, Scope, Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Symbol, Tensor
+from kernlint.workload import dtype as dt
 
 
 class ArgumentReading(ModuleReading):
@@ -80,6 +81,9 @@ class ArgumentReading(ModuleReading):
             if said is not None:
                 self.used_facts.add(name)
                 value = self._with_fact(name, value, said)
+            elif isinstance(value, Tensor) and value.dtype is not None:
+                other = self.question.floats if value.dtype.is_float else self.question.integers
+                value = replace(value, dtype=value.dtype if value.dtype == dt.BOOL else other or value.dtype)
             result.append(value)
         if values is not None and isinstance(node.params.star_arg, cst.Param):
             result += values[len(params) :]  # what `*args` takes
