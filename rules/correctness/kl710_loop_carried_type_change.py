@@ -24,8 +24,8 @@ class LoopCarriedTypeChange(RefusalRule):
         `tl.static_range` loops, which are unrolled. Types that no source fixes.
         """
     fix_safety = """
-        Safe where an integer literal in front of the loop becomes float32 in it: `0` becomes `0.0`. Refused
-        elsewhere.
+        Safe where an integer literal in front of the loop becomes float32 in it: `0` becomes `0.0`. Unsafe
+        where other element types that the program takes need no fix. Refused elsewhere.
         """
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-042. Of 723 evaluated LLM-written kernels

@@ -22,7 +22,10 @@ class MathOnHalf(RefusalRule):
     when_not = """
         `tl.abs`, `tl.maximum`, `tl.where`, which take all types; operands of unknown type.
         """
-    fix_safety = "Safe: the operand is cast to float32. What follows is computed in float32 too."
+    fix_safety = """
+        Safe: the operand is cast to float32. What follows is computed in float32 too. Unsafe where other element types
+        that the program takes need no fix.
+        """
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-043.
         """

@@ -21,8 +21,8 @@ class LiteralOutOfRange(RefusalRule):
         Operands of 64 bits or of unknown type.
         """
     fix_safety = """
-        Safe for operands of `&`, `|` and `^`: the literal becomes the signed number of the same bits. Refused
-        elsewhere.
+        Safe for operands of `&`, `|` and `^`: the literal becomes the signed number of the same bits. Unsafe where other
+        element types that the program takes need no fix. Refused elsewhere.
         """
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-049.

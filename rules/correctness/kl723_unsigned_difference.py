@@ -21,7 +21,10 @@ class UnsignedDifference(FaultRule):
         Operands widened to a signed type first. A `tl.where` whose condition compares the operand itself, which is there to
         discard the lanes that wrap.
         """
-    fix_safety = "Safe: the minuend is widened to int32. Results that did not wrap stay the same."
+    fix_safety = """
+        Safe: the minuend is widened to int32. Results that did not wrap stay the same. Unsafe where other element types
+        that the program takes need no fix.
+        """
     evidence = """
         Run with the interpreter and read in the TTIR (`subi i8`, then `uitofp`) on Triton 3.9: 0 - 8 becomes 248.
         Pattern row BUG-050.

@@ -23,7 +23,8 @@ class RoundedProduct(FaultRule):
         """
     fix_safety = """
         One operand is cast to float32 before the multiplication; the result changes by its rounding only. Unsafe
-        where the product has a name of its own, which becomes float32, or where its type is not known.
+        where the product has a name of its own, which becomes float32, or where its type is not known
+        or not the only one that the program takes.
         """
     evidence = """
         Compiled for sm_90 the product is a bf16 multiplication followed by an extension (Triton 3.9). A convolution
