@@ -43,7 +43,7 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
     block = place.kernel.values.get(value)
     if not isinstance(block, Block) or len(block.shape) != 1 or block.dtype is None:
         raise CannotRewrite("the reduced tile was not followed")
-    statement, total = _joining(place, loop, call)
+    statement, total, state = _joining(place, loop, call)
     taken = names_in_use(source.module)
     partial = fresh_name(f"partial_{op}" if op != "sum" else "partial", taken)
     tl, text = place.tl, source.code(value)
@@ -51,13 +51,18 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
     accumulate = f"{partial} += {text}" if op == "sum" else f"{partial} = {tl}.{_PAIRWISE[op]}({partial}, {text})"
     start = _start(place, total, loop)
     reduced = f"{tl}.{op}({partial}, axis=0)"
-    neutral = start is not None and place.kernel.values.get(start.value) == _NEUTRAL[op]
+    first = None if start is None else place.kernel.values.get(start.value)
+    neutral = first == _NEUTRAL[op]
     if neutral:
         final = f"{total} = {reduced}"
     else:
         final = f"{total} += {reduced}" if op == "sum" else f"{total} = {tl}.{_PAIRWISE[op]}({total}, {reduced})"
     edits = [source.replace(statement, accumulate), source.insert_after(loop, final)]
-    tile = f"{partial} = {_tile(tl, length, op, block.dtype)}"
+    if isinstance(first, int) and block.dtype.is_float:
+        raise CannotRewrite(f"`{total}` begins as an integer")
+    # What is added to a float becomes one: other launches may add integers, whose own sum could overflow.
+    dtype = state if op == "sum" and state is not None and state.is_float else block.dtype
+    tile = f"{partial} = {_tile(tl, length, op, dtype)}"
     if neutral and start is not None:
         edits.append(source.replace(start, tile))
     else:
@@ -67,8 +72,8 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
     return edits
 
 
-def _joining(place: LaunchSource, loop: cst.For, call: cst.Call) -> tuple[cst.CSTNode, str]:
-    """(The statement that joins the reduction's result to a variable, the variable)."""
+def _joining(place: LaunchSource, loop: cst.For, call: cst.Call) -> tuple[cst.CSTNode, str, Dtype | None]:
+    """(The statement that joins the reduction's result to a variable, the variable, its type)."""
     module, kernel = place.module, place.launch.kernel
     found = next((one for one in kernel.nodes(Loop) if one.span == module.span(loop)), None)
     steps = iteration(kernel, found) if isinstance(found, Loop) else None
@@ -80,7 +85,7 @@ def _joining(place: LaunchSource, loop: cst.For, call: cst.Call) -> tuple[cst.CS
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 parts = [statement, *([statement.value] if isinstance(statement, cst.Assign) else [])]
                 if steps.end(phi).span in map(module.span, parts) and _binds_alone(loop, statement, phi.name):
-                    return statement, phi.name
+                    return statement, phi.name, steps.end(phi).dtype
     raise CannotRewrite("the reduced value is not accumulated by a statement of its own")
 
 

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from support.rewriting import HEADER, assert_same_results, fixed, needs_interpreter
+from support.rewriting import HEADER, assert_same_results, fixed, needs_interpreter, refusal
 
 from kernlint.fix import fix_source
 from kernlint.request import Request
@@ -125,6 +125,45 @@ def test_what_a_round_looks_at_stays_in_the_loop(step: str) -> None:
     assert fix_source(Request(source, device="h100-sxm"), rules=("KL209",)).after == source
     plain = source.replace(step, "result += tl.sum(v, axis=0)")
     assert fix_source(Request(plain, device="h100-sxm"), rules=("KL209",)).after != plain
+
+
+_SUM = """
+@triton.jit
+def k(x, o, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, B)
+    s = {seed}
+    for j in range(0, n, B):
+        s += tl.sum(tl.load(x + row * n + j + c, mask=j + c < n, other=0), axis=0)
+    tl.store(o + row, s)
+
+def run(x):
+    o = torch.zeros(x.shape[0], dtype=torch.float64)
+    k[(x.shape[0],)](x, o, x.shape[1], B=32)
+    return o
+
+def get_inputs():
+    return [{given}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "given", "tile"),
+    [
+        ("0.0", "torch.randn(512, 4096)", "float32"),
+        ("0.0", "torch.zeros(512, 4096, dtype=torch.int32)", "float32"),
+        ("tl.zeros((), tl.float32)", "torch.zeros(512, 4096, dtype=torch.int32)", "float32"),
+        ("0", "torch.zeros(512, 4096, dtype=torch.int32)", "int32"),
+    ],
+)
+def test_the_tile_has_the_type_of_the_sum(seed: str, given: str, tile: str) -> None:
+    """A sum of floats stays one, whatever is added to it; one of integers stays exact."""
+    assert f"= tl.zeros([B], dtype=tl.{tile})" in fixed(_SUM.format(seed=seed, given=given), "KL209")
+
+
+def test_a_sum_that_begins_as_an_integer_is_right_for_integers_alone() -> None:
+    source = _SUM.format(seed="0", given="torch.randn(512, 4096)")
+    assert refusal(source, "KL209") == "`s` begins as an integer"
 
 
 def test_text_of_a_sum() -> None:
