@@ -191,8 +191,9 @@ class Source:
         return self.at(span, cst.BaseExpression)  # type: ignore[type-abstract]
 
     def node_at(self, span: Span) -> cst.CSTNode:
-        """The outermost node that stands exactly at ``span``. Raises as :meth:`at`."""
-        return self.at(span, cst.CSTNode)  # type: ignore[type-abstract]
+        """The outermost node that stands exactly at ``span``, a statement in place of its line. Raises as :meth:`at`."""
+        node: cst.CSTNode = self.at(span, cst.CSTNode)  # type: ignore[type-abstract]
+        return node.body[0] if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1 else node
 
     def functions(self, name: str) -> list[cst.FunctionDef]:
         """Every function of the module called ``name``."""
