@@ -42,6 +42,8 @@ FILES = {
     "h200-survey.csv": ("survey",),
     "h200-composites.csv": ("composites",),
     "h200-composites-2.csv": ("composites_2",),
+    "h200-regimes.csv": ("regimes",),
+    "h200-regimes-2.csv": ("regimes_2",),
     "h200-again.csv": ("again",),
 }
 

@@ -38,6 +38,8 @@ import lanes
 import matvec
 import products
 import recurrent
+import regimes
+import regimes_2
 import rows
 import scatter
 import spilling
@@ -83,6 +85,8 @@ MICRO_FILES = {
     "survey": ("h200-survey.csv", "h200-survey-binaries.csv"),
     "composites": ("h200-composites.csv", "h200-composites-binaries.csv"),
     "composites_2": ("h200-composites-2.csv", "h200-composites-2-binaries.csv"),
+    "regimes": ("h200-regimes.csv", "h200-regimes-binaries.csv"),
+    "regimes_2": ("h200-regimes-2.csv", "h200-regimes-2-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
@@ -97,6 +101,8 @@ ALONE |= {
     "survey": survey,
     "composites": composites,
     "composites_2": composites_2,
+    "regimes": regimes,
+    "regimes_2": regimes_2,
     "again": again,
 }
 #: Modules beside which torch operations are timed, and every how many of them.

@@ -28,6 +28,8 @@ _FREE = frozenset({"bitcast"})
 _MODIFIERS = frozenset({"negative", "abs", "fabs"})
 #: What the special function unit of an SM does, beside which its other lanes work on.
 _SPECIAL_UNIT = frozenset({"exp", "exp2", "/", "sqrt", "rsqrt", "sigmoid", "floor"})
+#: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``). Of 64 bits all do.
+BRANCHING = frozenset({"sin", "cos", "tanh", "pow"})
 #: The row of a type that stands for its functions that were not measured.
 OTHER = "other"
 

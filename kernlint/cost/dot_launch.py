@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from kernlint import work
@@ -174,7 +174,7 @@ def _dot_loop(launch: Launch, moved: Traffic) -> DotLoop | None:
     body = members[0].loops[-1].body if members[0].loops else launch.kernel.body
     # Without a loop, operands are worked on as they were loaded, each element once.
     made = _work_on_operands(dots, body) if inner is not None else {}
-    steps = _once_each(dots, [_step(dot, loads, made) for dot in dots])
+    steps = _once_each(dots, [_step(dot, loads, made, dots) for dot in dots])
 
     unique = loaded = epilogue = 0.0
     seen: dict[str, float] = {}
@@ -308,9 +308,7 @@ def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, fl
     loads = {node.id for node in body if isinstance(node, Load)}
     for dot in dots:
         for operand, elements in ((dot.a, dot.m * dot.k), (dot.b, dot.k * dot.n)):
-            others = (other for other in dots if other is not dot)
-            made = not operand.direct and operand.loads & loads
-            if made and not any(o.a.loads | o.b.loads <= operand.loads for o in others):
+            if not operand.direct and operand.loads & loads and not _is_result(operand, dots, loads):
                 sizes.append(elements)
     # Of operands of one size each has its share.
     return {
@@ -320,13 +318,23 @@ def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, fl
     }
 
 
-def _step(dot: Dot, loop_loads: Mapping[int, Load], work: Mapping[int, float]) -> DotStep:
+def _is_result(operand: Operand, dots: Sequence[Dot], loads: Collection[int]) -> bool:
+    """Whether a computed operand is what one of ``dots`` has made, in this iteration or, as a state, in those before: it depends on all
+    that the other is made from. Of its own dot it is where that takes a tile loaded before the loop, whose ``loads`` these are."""
+    return not operand.direct and any(
+        dot.a.loads | dot.b.loads <= operand.loads
+        and (operand not in (dot.a, dot.b) or not (dot.b if operand is dot.a else dot.a).loads.intersection(loads))
+        for dot in dots
+    )
+
+
+def _step(dot: Dot, loads: Mapping[int, Load], work: Mapping[int, float], dots: Sequence[Dot]) -> DotStep:
     m, n, k = (max(1, extent) for extent in (dot.m, dot.n, dot.k))
-    return DotStep(
-        m=m * max(1, dot.batch), n=n, k=k,
-        a=_operand(dot.a, loop_loads, m * k, work), b=_operand(dot.b, loop_loads, k * n, work),
-        precision=dot.precision, out=dot.out,
-    )  # fmt: skip
+    a, b = (
+        _operand(operand, loads, elements, work, _is_result(operand, dots, loads))
+        for operand, elements in ((dot.a, m * k), (dot.b, k * n))
+    )
+    return DotStep(m=m * max(1, dot.batch), n=n, k=k, a=a, b=b, precision=dot.precision, out=dot.out)
 
 
 def _once_each(dots: Sequence[Dot], steps: Sequence[DotStep]) -> tuple[DotStep, ...]:
@@ -344,9 +352,13 @@ def _once_each(dots: Sequence[Dot], steps: Sequence[DotStep]) -> tuple[DotStep, 
     return tuple(marked)
 
 
-def _operand(operand: Operand, loop_loads: Mapping[int, Load], elements: int, work: Mapping[int, float]) -> DotOperand:
-    """``loop_loads`` are the loads of the loop by id: an operand from one of them is loaded anew each iteration. ``work`` as of
-    :func:`_work_on_operands`."""
+def _operand(
+    operand: Operand, loop_loads: Mapping[int, Load], elements: int, work: Mapping[int, float], result: bool
+) -> DotOperand:
+    """``loop_loads`` are the loads of the loop by id: an operand from one of them is loaded anew each iteration, but for the ``result`` of
+    a dot. ``work`` as of :func:`_work_on_operands`."""
+    if result:
+        return DotOperand(operand.dtype, operand.dtype, None, reload=False)
     own = [loop_loads[id] for id in operand.loads if id in loop_loads]
     reload = bool(own)
     vector = min((vector_bytes(load) for load in own), default=16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kernlint.cost.dot_loop import DotLoop
+from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dot_lowering import (
     LEAST_ASYNC_BYTES,
     convert_key,
@@ -126,7 +126,7 @@ def spilled_bytes(loop: DotLoop, device: Device) -> float:
     spilled = max(0.0, accumulators + staged + _BASE_REGISTERS - limit)
     if accumulators + _BASE_REGISTERS > limit:
         spilled += min(accumulators, limit)
-    return 8 * (spilled + _swept_accumulators(loop, device)) * threads
+    return 8 * (spilled + _swept_accumulators(loop, device) + _operands_in_memory(loop, device)) * threads
 
 
 #: Accumulators of a thread from which the FMA units' operands leave no room for them, and how often each then goes to memory and back
@@ -144,6 +144,40 @@ def _swept_accumulators(loop: DotLoop, device: Device) -> float:
         if instruction(step, loop.num_warps, device) == "fma" and accumulators > _MOST_FMA_ACCUMULATORS:
             swept += accumulators * step.k * _SWEEPS * (1.0 if loop.iterations <= 1 else 2.0)
     return swept
+
+
+#: Words that a thread moves for a multiplication whose operands ptxas keeps in memory, past L1 where more than one warp does; what it
+#: needs of both operands from which it does, and of one that was cast (``held``, ``scored``).
+_WORDS_A_PRODUCT, _OF_ONE_WARP = 2.0, 0.5
+_MOST_OPERANDS, _MOST_CAST = 1024, 512
+
+
+def _operands_in_memory(loop: DotLoop, device: Device) -> float:
+    """Words of a thread that an iteration moves to memory and back, where an operand of a dot on the FMA units stays over the loop: all
+    that a thread needs of it along k is loaded before, and where it does not fit beside the other, each product reads memory."""
+    words, each = 0.0, _WORDS_A_PRODUCT if loop.num_warps > 1 else _OF_ONE_WARP
+    for step in loop.steps:
+        stays = [operand for operand in (step.a, step.b) if not operand.reload]
+        if loop.iterations <= 1 or not stays or instruction(step, loop.num_warps, device) != "fma":
+            continue
+        rows, columns = _of_a_thread(step, device.warp_size_threads * loop.num_warps)
+        crowded = rows * columns >= _BLOCK**2 and (rows + columns) * step.k >= _MOST_OPERANDS
+        cast = step.a in stays and step.a.memory_dtype != step.a.dtype and rows * step.k >= _MOST_CAST
+        words += rows * columns * step.k * each if crowded or cast else 0.0
+    return words
+
+
+#: The side of the block of results that a thread makes at a time, of many.
+_BLOCK = 4
+
+
+def _of_a_thread(step: DotStep, threads: int) -> tuple[float, float]:
+    """Rows and columns of the result of ``step`` that a thread makes, dealt out in square blocks along n first."""
+    each = step.m * step.n / threads
+    side = _BLOCK if each >= _BLOCK**2 else 2 if each >= 4 else 1
+    across = min(threads, max(1, step.n // side))
+    columns = max(float(side), step.n / across)
+    return max(1.0, each / columns), columns
 
 
 def resident_programs(loop: DotLoop, device: Device) -> int:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from kernlint.cost.arithmetic import BRANCHING, slots_of_node
 from kernlint.cost.layout import Layout
 from kernlint.records import dataclass
-from kernlint.workload import Atomic, Branch, Dtype, Load, Loop, Node, Reduce, Store
+from kernlint.workload import Atomic, Branch, Compute, Dtype, Load, Loop, Node, Reduce, Store
 
 #: Registers a thread needs beside its tiles: addresses, indices, the stack. ptxas takes 28 where it has them.
 BASE = 12.0
@@ -26,6 +27,12 @@ _LATER_SCALARS = 0.75
 #: The same for the terms of a product (they are summed as they are made) and for its outputs before the last step.
 _TERMS = 0.48
 _OUTPUTS = 0.9
+#: Registers for each element of a thread that a function of doubles is worked out for, and for each result of those that branch: of few,
+#: and of more, which ptxas works on side by side (``functions``). How many instructions of such a function, once its values live in
+#: memory, touch a value once more (``composed``, sines times cosines).
+_DOUBLE, _DOUBLE_BRANCHING, _SIDE_BY_SIDE, _FEW, _TOUCHES = 5.0, 7.0, 10.5, 8, 5.2
+#: The same of floats, which never take more than there are (``composed``).
+_FLOAT_BRANCHING, _MOST_OF_FLOATS = 6.0, 240.0
 #: Up to here loads are moved ahead of what uses them.
 _ROOM = 200.0
 #: Registers needed from which ptxas keeps the whole tile in memory: measured between 320 and 480.
@@ -94,6 +101,9 @@ def pressures(
         of_product = max(_TERMS * terms, _OUTPUTS * outputs if steps else 0.0)
         if of_product > need:
             need, words, passes = of_product, float(terms), 1.0 + steps
+    functions, results, touched = _of_functions(flat, sizes.threads)
+    if functions > need:
+        need, words, passes = functions, 2 * results, touched
     yield Pressure(BASE + need, words, loops, passes)
     loads = before
     for node in body:
@@ -105,6 +115,21 @@ def pressures(
         elif isinstance(node, Branch):
             for arm in node.arms:
                 yield from (p for p in pressures(arm, sizes, loops, loads) if len(p.loops) > len(loops))
+
+
+def _of_functions(body: list[Node], threads: int) -> tuple[float, float, float]:
+    """Registers of a thread that the functions of doubles in ``body`` take, their results, and how often each is touched; of floats those
+    of functions that branch."""
+    functions = [node for node in body if isinstance(node, Compute) and node.kind == "special"]
+    doubles = [node for node in functions if node.dtype.is_float and node.dtype.bits == 64]
+    branching = {node.op: node for node in doubles if node.op in BRANCHING}  # one of a chain is done before the next
+    floats = {node.op: node.elements / threads for node in functions if node.op in BRANCHING and node not in doubles}
+    results = sum(node.elements for node in branching.values()) / threads
+    plain = max((node.elements for node in doubles), default=0) / threads
+    need = max(_DOUBLE * plain, results * (_DOUBLE_BRANCHING if results <= _FEW else _SIDE_BY_SIDE))
+    need = max(need, min(_MOST_OF_FLOATS, _FLOAT_BRANCHING * sum(floats.values())))
+    slots = max((slots_of_node(node) for node in branching.values()), default=0.0)
+    return need, max(plain, results), max(1.0, slots / _TOUCHES)
 
 
 def _used(body: tuple[Node, ...]) -> frozenset[int]:

@@ -44,7 +44,12 @@ class Atomics(Terms):
             pieces = min(self._pieces(node), lines)
             pair = 2 if node.dtype.is_float and node.dtype.bits == 16 and not self._retries(node) else 1
             same_line = operations / lanes / pair * pieces * request_ns / lines**c.line_exponent
-            total += max(same_address, same_line, operations * pieces / c.atomics_per_ns)
+            total += max(
+                same_address,
+                same_line,
+                operations * pieces / c.atomics_per_ns,
+                self._doubles_ns(node, operations, lines),
+            )
         return total / 1000 / self.scale.clock
 
     def _address_ns(self, node: Atomic) -> float:
@@ -83,7 +88,15 @@ class Atomics(Terms):
             request_ns = max(request_ns, deepest * self._address_ns(node) / sectors)
             waits = c.returned if node.op in ("cas", "xchg") or self._is_read(node) else 1.0
             rate /= max(waits, 1.0 if node.sem == "relaxed" else c.ordered)
-        return max(operations / rate, operations / active * request_ns, same_address)
+        doubles = self._doubles_ns(node, operations, addresses * size / LINE_BYTES)
+        return max(operations / rate, operations / active * request_ns, same_address, doubles)
+
+    def _doubles_ns(self, node: Atomic, operations: float, lines: float) -> float:
+        """Nanoseconds of the additions of doubles to so many ``lines``, which go one by one; 0 of anything else."""
+        if not node.dtype.is_float or node.dtype.bits != 64:
+            return 0.0
+        apart = self._vector_elements(node) > 1 and node.elements > self.threads
+        return operations * (_APART_NS if apart else _DOUBLE_NS) / min(_DOUBLE_UNITS, max(1.0, lines))
 
     def _is_read(self, node: Atomic) -> bool:
         """The old value is used: the request waits for an answer."""
@@ -115,6 +128,11 @@ class Atomics(Terms):
                 slots *= min(extent, self.active_programs / order + (order > 1))
             order *= extent
         return min(addresses, window * max(1.0, slots)) if window < math.inf else addresses
+
+
+#: From one double that a unit of L2 adds to the next, of lanes that are neighbours and of others, and the units that lines are spread
+#: over (``composed``).
+_DOUBLE_NS, _APART_NS, _DOUBLE_UNITS = 0.67, 2.38, 152.0
 
 
 @lru_cache(maxsize=1024)

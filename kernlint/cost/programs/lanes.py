@@ -7,16 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
-from kernlint.cost.arithmetic import on_special_unit
+from kernlint.cost.arithmetic import BRANCHING, on_special_unit
 from kernlint.cost.layout import Layout
 from kernlint.cost.programs.caches import Caches
 from kernlint.workload import Compute, Dtype, Reduce, Scan
 
-#: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``). Of 64 bits all do.
-_BRANCHING = frozenset({"sin", "cos", "tanh", "pow"})
-
-
-#: Bytes of an instruction, how much more code a function that branches has than it runs through, and the slots from which it is called.
+#: Bytes of an instruction, how much more code a function that branches has than it runs through, and the slots from which it is called,
+#: as functions of doubles are.
 _INSTRUCTION, _BRANCHES, _CALLED = 16, 3, 100.0
 
 
@@ -123,8 +120,9 @@ class Lanes(Caches):
         measured = self.operations.price(node)
         if measured is None:
             return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions), 0.0
-        code = measured.slots * self._each(node.elements) * _INSTRUCTION if measured.slots < _CALLED else 0.0
-        code *= _BRANCHES if node.op in _BRANCHING else 1
+        called = measured.slots >= _CALLED or node.dtype.bits == 64
+        code = 0.0 if called else measured.slots * self._each(node.elements) * _INSTRUCTION
+        code *= _BRANCHES if node.op in BRANCHING else 1
         self.code += code
         self.fetched += code * executions
         share = self.scale.fp64_share if _is_double(node.dtype) else 1.0
@@ -135,7 +133,7 @@ class Lanes(Caches):
             self.instructions += issued
             if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
                 self.arithmetic += issued
-        branches = node.op in _BRANCHING or node.dtype.bits == 64
+        branches = node.op in BRANCHING or node.dtype.bits == 64
         wait = measured.wait_ns * (self._each(node.elements) if branches else 1.0)
         return self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock
 

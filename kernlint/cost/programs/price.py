@@ -137,7 +137,8 @@ class _Price(Atomics):
             "memory": self.dram_bytes / (device.memory_bandwidth_gb_per_s * c.dram_efficiency) / 1000,
             "l2": self._l2_us(),
             "lines": self._lines_us(),
-            "latency": (path + rounds * (path + c.program_start_ns)) / 1000,
+            # Where programs have more to do than others, the launch ends with the longest.
+            "latency": max(path * self.moved.longest, path + rounds * (path + c.program_start_ns)) / 1000,
             "issue": self._issue_us(),
             "shared": self._shared_us(),
             "atomics": self._atomics_us(),

@@ -79,6 +79,7 @@ def _traffic(launch: Launch) -> Traffic:
         trips=probe.trips,
         unknown_trips=probe.unknown_trips,
         counted_trips=probe.counted_trips,
+        longest=probe.longest,
         footprints=footprints(accesses, launch),
         by_node=by_node,
         shares=shares,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -39,6 +40,8 @@ class Probe:
         self.lengths = lengths or {}
         self.bounds = {**(bounds or {}), **self.lengths}
         self.trips: dict[int, float] = {}
+        #: How much longer a loop of one program runs than it does in the mean.
+        self.longest = 1.0
         self.unknown_trips = 0
         self.counted_trips = 0
         #: The share of lanes inside each mask that was asked about, by the mask and the shape of the tile.
@@ -58,6 +61,7 @@ class Probe:
                     self.unknown_trips += 1
                     trip = ASSUMED_TRIP if trip is None else trip
                 self.trips[node.id] = max(0.0, trip)
+                self.longest = max(self.longest, self._greatest(node.trip) / max(1.0, trip))
                 put(self.centre, LoopIndex(node.id), float(int(max(0.0, trip - 1) / 2)))
                 self._add_loops(node.body)
             elif isinstance(node, Branch):
@@ -124,6 +128,19 @@ class Probe:
                 return None
             total += value
         return total / len(_PROGRAM_SAMPLES)
+
+    def _greatest(self, size: Size | None) -> float:
+        """The trips of the program with the most, one at a corner of the grid; 0 where all have as many or it cannot be told."""
+        expr = self.likely(size)
+        if not isinstance(expr, Expr) or not any(isinstance(atom, ProgramId) for atom in expr.atoms()):
+            return 0.0
+        function, most = evaluator(expr), 0.0
+        for corner in itertools.product(*({0, extent - 1} for extent in self.grid)):
+            point = list(self.centre)
+            for axis, index in enumerate(corner):
+                put(point, ProgramId(axis), float(index))
+            most = max(most, function(point) or 0.0)
+        return most
 
     def programs(self) -> list[Point]:
         """A few programs spread over the grid (a lattice: each axis sees each quantile once), loops at midpoint."""

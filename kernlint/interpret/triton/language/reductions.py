@@ -131,9 +131,32 @@ def _scan(op: str) -> Handler:
     return handler
 
 
+@takes("x", "dim", "descending", operands=1)
+def _sort(k: KernelEvaluator, node: cst.CSTNode, block: Block, dim: Any = None, descending: Any = None) -> Any:
+    _sorted_along(k, node, block, dim)
+    return block.computed()
+
+
+@takes("x", "k", "dim", "descending", operands=1)
+def _topk(
+    k: KernelEvaluator, node: cst.CSTNode, block: Block, most: Any, dim: Any = None, descending: Any = None
+) -> Any:
+    axis, kept = _sorted_along(k, node, block, dim), integer(most)
+    return block.computed(shape=tuple(kept or n if place == axis else n for place, n in enumerate(block.shape)))
+
+
+def _sorted_along(k: KernelEvaluator, node: cst.CSTNode, block: Block, dim: Any) -> int:
+    """The axis of ``block`` that is sorted, the last one unless ``dim`` says otherwise."""
+    last = len(block.shape) - 1
+    axis = last if (given := integer(dim)) is None else given % (last + 1)
+    k.emit(Scan("sort", block.shape, axis, k.span(node), 1))
+    return axis
+
+
 TABLE: dict[str, Handler] = {
-    **{name: _scan(name) for name in ("cumsum", "cumprod", "associative_scan", "sort")},
-    "topk": _scan("sort"),
+    **{name: _scan(name) for name in ("cumsum", "cumprod", "associative_scan")},
+    "sort": _sort,
+    "topk": _topk,
     "reduce": _custom_reduce,
     "histogram": _histogram,
 }
