@@ -35,10 +35,9 @@ ALIASES: Mapping[str, str] = {
 class UnknownDevice(UsageError, ValueError):
     """No device of that name; ``suggestions`` holds the ids that look most like it."""
 
-    def __init__(self, name: str, suggestions: tuple[str, ...]) -> None:
-        self.name = name
+    def __init__(self, text: str, suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
         self.suggestions = suggestions
-        super().__init__(f"unknown device {name!r}{suggestion(suggestions, '`kernlint devices` lists all')}")
 
 
 @dataclass(frozen=True)
@@ -159,12 +158,9 @@ class Device:
         return f"{self.id} ({self.name})"
 
 
-class BadDeviceFile(UnknownDevice):
-    """A file that was given for a device and is none."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, ())
-        self.args = (f"{path} is no device file: {reason}",)
+def _bad_file(path: str, reason: str) -> UnknownDevice:
+    """Of a file that was given for a device and is none."""
+    return UnknownDevice(f"{path} is no device file: {reason}")
 
 
 #: The form of device files that ``kernlint calibrate`` writes.
@@ -182,22 +178,22 @@ def _from_file(path: str, changed_ns: int) -> Device:
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadDeviceFile(path, str(error)) from None
+        raise _bad_file(path, str(error)) from None
     if not isinstance(data, dict) or data.get("kernlint_device") != _FILE_FORMAT:
-        raise BadDeviceFile(path, f'it does not say "kernlint_device": {_FILE_FORMAT}')
+        raise _bad_file(path, f'it does not say "kernlint_device": {_FILE_FORMAT}')
     base = _table().get(str(data.get("base")))
     if base is None:
-        raise BadDeviceFile(path, f"its base {data.get('base')!r} is no known device")
+        raise _bad_file(path, f"its base {data.get('base')!r} is no known device")
     changed: dict[str, Any] = {"id": path, "name": str(data.get("name", base.name)), "notes": ""}
     for name, value in data.items():
         if name in _NUMBERS or name.startswith("peak_"):
             if not _is_positive(value) or name not in {field.name for field in fields(Device)}:
-                raise BadDeviceFile(path, f"{name} is {value!r}")
+                raise _bad_file(path, f"{name} is {value!r}")
             changed[name] = int(value) if isinstance(getattr(base, name), int) else float(value)
     for name in ("factors", "residuals"):
         table = data.get(name, {})
         if not isinstance(table, dict) or not all(_is_positive(value) for value in table.values()):
-            raise BadDeviceFile(path, f"{name} are not positive numbers by name")
+            raise _bad_file(path, f"{name} are not positive numbers by name")
         changed[name] = {str(key): float(value) for key, value in table.items()}
     return replace(base, **changed, source_factors=str(data.get("source_factors", "")))
 
@@ -237,7 +233,7 @@ def find_device(name: str) -> Device:
         try:
             return _from_file(name, os.stat(name).st_mtime_ns)
         except OSError as error:
-            raise BadDeviceFile(name, error.strerror or str(error)) from None
+            raise _bad_file(name, error.strerror or str(error)) from None
     wanted = _plain(name)
     plain_ids = {_plain(key): key for key in table}
     if wanted in plain_ids:
@@ -263,7 +259,8 @@ def find_device(name: str) -> Device:
         for count in range(len(words) - 1 if branded else 0):
             if words[count] + words[count + 1] in models:
                 return table[models[words[count] + words[count + 1]]]
-    raise UnknownDevice(name, _suggestions(wanted, plain_ids))
+    close = _suggestions(wanted, plain_ids)
+    raise UnknownDevice(f"unknown device {name!r}{suggestion(close, '`kernlint devices` lists all')}", close)
 
 
 def chosen(name: str, device: Device) -> str:

@@ -1,6 +1,7 @@
 """Devices are found the way people write them, and a wrong name comes with the right ones."""
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ def test_typo_suggests() -> None:
         find_device("h100-smx")
     assert caught.value.suggestions[0] == "h100-sxm"
     assert isinstance(caught.value, ValueError)
+    passed_on = pickle.loads(pickle.dumps(caught.value))  # as worker processes do
+    assert str(passed_on) == str(caught.value) and passed_on.suggestions == caught.value.suggestions
 
 
 def test_every_device_is_found_by_its_id_and_name() -> None:
