@@ -31,8 +31,8 @@ _OUTPUTS = 0.9
 #: and of more, which ptxas works on side by side (``functions``). How many instructions of such a function, once its values live in
 #: memory, touch a value once more (``composed``, sines times cosines).
 _DOUBLE, _DOUBLE_BRANCHING, _SIDE_BY_SIDE, _FEW, _TOUCHES = 5.0, 7.0, 10.5, 8, 5.2
-#: The same of floats, which never take more than there are (``composed``).
-_FLOAT_BRANCHING, _MOST_OF_FLOATS = 6.0, 240.0
+#: The same of floats. Up to what makes all live in memory, functions take no more than there are, and spill little (``composed``).
+_FLOAT_BRANCHING, _MOST = 6.0, 258.0
 #: Up to here loads are moved ahead of what uses them.
 _ROOM = 200.0
 #: Registers needed from which ptxas keeps the whole tile in memory: measured between 320 and 480.
@@ -127,7 +127,7 @@ def _of_functions(body: list[Node], threads: int) -> tuple[float, float, float]:
     results = sum(node.elements for node in branching.values()) / threads
     plain = max((node.elements for node in doubles), default=0) / threads
     need = max(_DOUBLE * plain, results * (_DOUBLE_BRANCHING if results <= _FEW else _SIDE_BY_SIDE))
-    need = max(need, min(_MOST_OF_FLOATS, _FLOAT_BRANCHING * sum(floats.values())))
+    need = max(need if need > COLLAPSE else min(_MOST, need), min(_MOST, _FLOAT_BRANCHING * sum(floats.values())))
     slots = max((slots_of_node(node) for node in branching.values()), default=0.0)
     return need, max(plain, results), max(1.0, slots / _TOUCHES)
 
