@@ -122,8 +122,8 @@ def zero_outside(term: Term, region: int) -> bool:
         first, second = term.operands
         left, right = (zero_outside(one, region) for one in (first, second))
         return (left and _is_finite(second)) or (right and _is_finite(first))
-    if term.op in ("add", "sub", "choose"):
-        return all(zero_outside(one, region) for one in term.operands)
+    if term.op in ("add", "sub", "choose", "where"):
+        return all(zero_outside(one, region) for one in term.operands[term.op == "where" :])
     return term.op == "number" and type(term.number) in (int, float) and term.number == 0
 
 

@@ -50,6 +50,13 @@ def test_kernels_of_known_forms(name: str) -> None:
     assert "slow_kernel" not in text  # nothing uses it any more
 
 
+def test_operands_are_masked_where_they_are_not_zero_beyond_their_end() -> None:
+    two = {"inputs": "torch.randn(B, T), torch.randn(T, B)", "arguments": "x, y"}
+    assert "tl.where(k_mask" in written("return (x + 1.0) @ y", **two)
+    assert "tl.where(k_mask" in written("return x @ (1.0 - y)", **two)
+    assert "tl.where(k_mask" not in written("return (x * 2.0) @ torch.where(y > 0.5, y, 0.0)", **two)
+
+
 def test_numbers_that_the_object_has_come_from_there() -> None:
     assert "self.shift" in written(**CASES["parameter"][0])
 
