@@ -321,11 +321,16 @@ def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, fl
 def _is_result(operand: Operand, dots: Sequence[Dot], loads: Collection[int]) -> bool:
     """Whether a computed operand is what one of ``dots`` has made, in this iteration or, as a state, in those before: it depends on all
     that the other is made from. Of its own dot it is where that takes a tile loaded before the loop, whose ``loads`` these are."""
-    return not operand.direct and any(
-        dot.a.loads | dot.b.loads <= operand.loads
-        and (operand not in (dot.a, dot.b) or not (dot.b if operand is dot.a else dot.a).loads.intersection(loads))
-        for dot in dots
-    )
+
+    def makes(dot: Dot) -> bool:
+        if not dot.a.loads | dot.b.loads <= operand.loads:
+            return False
+        if operand not in (dot.a, dot.b):
+            return bool(dot.a.loads or dot.b.loads)
+        held = (dot.b if operand is dot.a else dot.a).loads
+        return bool(held) and not held.intersection(loads)
+
+    return not operand.direct and any(map(makes, dots))
 
 
 def _step(dot: Dot, loads: Mapping[int, Load], work: Mapping[int, float], dots: Sequence[Dot]) -> DotStep:

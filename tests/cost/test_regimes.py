@@ -127,6 +127,17 @@ def test_operands_that_a_dot_has_made(body: tuple[str, ...], chained: bool) -> N
     assert loop is not None and is_chained(loop) is chained
 
 
+@pytest.mark.parametrize("table", ["(r[:, None] <= c[None, :]).to(b.dtype)", "tl.full((R, C), 1.0, b.dtype)"])
+def test_what_is_multiplied_with_a_table_that_is_worked_out_is_loaded(table: str) -> None:
+    made = launch(
+        "h = tl.zeros((R, C), dtype=tl.float32)", "for i in range(n):",
+        "    b = tl.load(x + (i * R + r)[:, None] * C + c[None, :])", f"    h += tl.dot(tl.exp(b), {table})", "tl.store(y + at, h)",
+        r=64, c=64,
+    )  # fmt: skip
+    loop = dot_loop(made)
+    assert loop is not None and loop.steps[0].a.reload and not loop.steps[0].b.reload
+
+
 def uneven(rows: int, programs: int = 132) -> Launch:
     return launch(
         "for row in range(p, n, tl.num_programs(0)):",
@@ -138,8 +149,47 @@ def uneven(rows: int, programs: int = 132) -> Launch:
 
 def test_a_grid_ends_with_the_program_that_has_most() -> None:
     assert us(uneven(140)) == pytest.approx(us(uneven(264)), rel=0.1)
-    assert traffic(uneven(264)).longest == pytest.approx(1.0)
-    assert traffic(uneven(140)).longest > 1.5
+    assert not traffic(uneven(264)).uneven
+    assert {count for trips in traffic(uneven(140)).uneven for count in trips.values()} == {2.0}
+
+
+def test_what_a_program_does_beside_its_longest_loop_is_not_done_more_often():
+    def us_of(rows: int) -> float:
+        return us(
+            launch(
+                "total = tl.zeros((C,), dtype=tl.float32)",
+                "for i in range(500):",
+                "    total += tl.exp(tl.load(w + (p * 500 + i) * C + c))",
+                "for row in range(p, n, tl.num_programs(0)):",
+                "    total += tl.load(x + row * C + c)",
+                "tl.store(y + p * C + c, total)",
+                grid=132,
+                n=rows,
+                c=1024,
+            )  # fmt: skip
+        )
+
+    assert us_of(140) == pytest.approx(us_of(132), rel=0.02)
+
+
+def test_loops_that_are_long_in_different_programs_are_not_added_up():
+    def us_of(first: str, second: str) -> float:
+        return us(
+            launch(
+                "total = tl.zeros((C,), dtype=tl.float32)",
+                f"for i in range({first}):",
+                "    total += tl.exp(tl.load(w + (p * n + i) * C + c))",
+                f"for i in range({second}):",
+                "    total += tl.exp(tl.load(x + (p * n + i) * C + c))",
+                "tl.store(y + p * C + c, total)",
+                grid=128,
+                n=128,
+                c=1024,
+            )  # fmt: skip
+        )
+
+    assert us_of("p", "n - p") == pytest.approx(us_of("n // 2", "n // 2"), rel=0.05)
+    assert us_of("p", "p") > 1.5 * us_of("n // 2", "n // 2")
 
 
 def functions(call: str, each: int, dtype: str) -> Launch:

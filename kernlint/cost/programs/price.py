@@ -137,8 +137,7 @@ class _Price(Atomics):
             "memory": self.dram_bytes / (device.memory_bandwidth_gb_per_s * c.dram_efficiency) / 1000,
             "l2": self._l2_us(),
             "lines": self._lines_us(),
-            # Where programs have more to do than others, the launch ends with the longest.
-            "latency": max(path * self.moved.longest, path + rounds * (path + c.program_start_ns)) / 1000,
+            "latency": max(self._longest_ns(path), path + rounds * (path + c.program_start_ns)) / 1000,
             "issue": self._issue_us(),
             "shared": self._shared_us(),
             "atomics": self._atomics_us(),
@@ -146,6 +145,15 @@ class _Price(Atomics):
         terms = {name: value * device.factor(name) for name, value in terms.items()}
         norm = self.c.norm
         return self._floor_us() + sum(value**norm for value in terms.values()) ** (1 / norm), terms
+
+    def _longest_ns(self, path: float) -> float:
+        """Nanoseconds of the program with the most to do, with which the launch ends, where the mean is ``path``."""
+        longest = path
+        for trips in self.moved.uneven:
+            moved = replace(self.moved, trips={**self.moved.trips, **trips}, uneven=())
+            one = _Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations)
+            longest = max(longest, one.path_ns(self.launch.kernel.body, 1.0) + one._code_ns())
+        return longest
 
     def _floor_us(self) -> float:
         return self.c.floor_us * self.device.factor("floor")

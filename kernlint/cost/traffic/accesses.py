@@ -79,7 +79,7 @@ def _traffic(launch: Launch) -> Traffic:
         trips=probe.trips,
         unknown_trips=probe.unknown_trips,
         counted_trips=probe.counted_trips,
-        longest=probe.longest,
+        uneven=probe.uneven(),
         footprints=footprints(accesses, launch),
         by_node=by_node,
         shares=shares,

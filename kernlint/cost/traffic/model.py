@@ -98,14 +98,14 @@ class AccessTraffic:
 class Traffic:
     """All accesses of a launch, by access object identity in program order, and totals in bytes over the grid. Of the loops,
     ``unknown_trips`` run an assumed number of times, or as often as an axis is long at the most, and ``counted_trips`` as often as
-    segments are long in the mean; that of one program runs ``longest`` times as often as in the mean."""
+    segments are long in the mean. Where the trips differ between programs, ``uneven`` has those of some that have more than others."""
 
     programs: int
     accesses: tuple[AccessTraffic, ...]
     trips: Mapping[int, float]
     unknown_trips: int
     counted_trips: int = 0
-    longest: float = 1.0
+    uneven: tuple[Mapping[int, float], ...] = ()
     footprints: Mapping[str, float] = field(default_factory=dict)
     by_node: Mapping[int, AccessTraffic] = field(default_factory=dict)
     #: The part of programs that take each arm of a branch, by the identity of the branch.

@@ -40,8 +40,10 @@ class Probe:
         self.lengths = lengths or {}
         self.bounds = {**(bounds or {}), **self.lengths}
         self.trips: dict[int, float] = {}
-        #: How much longer a loop of one program runs than it does in the mean.
-        self.longest = 1.0
+        #: The trips of loops that differ between programs, at the corners of the grid: elsewhere few kernels have more.
+        self.corners: tuple[tuple[tuple[int, ...], dict[int, float]], ...] = tuple(
+            (corner, {}) for corner in itertools.product(*(sorted({0, extent - 1}) for extent in self.grid))
+        )
         self.unknown_trips = 0
         self.counted_trips = 0
         #: The share of lanes inside each mask that was asked about, by the mask and the shape of the tile.
@@ -61,7 +63,7 @@ class Probe:
                     self.unknown_trips += 1
                     trip = ASSUMED_TRIP if trip is None else trip
                 self.trips[node.id] = max(0.0, trip)
-                self.longest = max(self.longest, self._greatest(node.trip) / max(1.0, trip))
+                self._add_corners(node)
                 put(self.centre, LoopIndex(node.id), float(int(max(0.0, trip - 1) / 2)))
                 self._add_loops(node.body)
             elif isinstance(node, Branch):
@@ -129,18 +131,27 @@ class Probe:
             total += value
         return total / len(_PROGRAM_SAMPLES)
 
-    def _greatest(self, size: Size | None) -> float:
-        """The trips of the program with the most, one at a corner of the grid; 0 where all have as many or it cannot be told."""
-        expr = self.likely(size)
+    def _add_corners(self, loop: Loop) -> None:
+        """Adds the trips of ``loop`` at the corners of the grid, where they differ between programs and can be told."""
+        expr = self.likely(loop.trip)
         if not isinstance(expr, Expr) or not any(isinstance(atom, ProgramId) for atom in expr.atoms()):
-            return 0.0
-        function, most = evaluator(expr), 0.0
-        for corner in itertools.product(*({0, extent - 1} for extent in self.grid)):
+            return
+        function = evaluator(expr)
+        for corner, trips in self.corners:
             point = list(self.centre)
             for axis, index in enumerate(corner):
                 put(point, ProgramId(axis), float(index))
-            most = max(most, function(point) or 0.0)
-        return most
+            value = function(point)
+            if value is not None:
+                trips[loop.id] = max(0.0, value)
+
+    def uneven(self) -> tuple[Mapping[int, float], ...]:
+        """The trips of the programs at the corners of the grid in which some loop runs longer than it does in the mean."""
+        found: list[Mapping[int, float]] = []
+        for _, trips in self.corners:
+            if trips not in found and any(count > max(1.0, self.trips[loop]) for loop, count in trips.items()):
+                found.append(trips)
+        return tuple(found)
 
     def programs(self) -> list[Point]:
         """A few programs spread over the grid (a lattice: each axis sees each quantile once), loops at midpoint."""
