@@ -138,7 +138,9 @@ def _importers(path: str) -> Iterator[bool]:
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:
-    """Whether ``handler`` is for imports that fail."""
+    """Whether ``handler`` is for imports that fail, and goes on."""
+    if any(isinstance(statement, ast.Raise) for statement in handler.body):
+        return False
     named = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else _FAILURES
     return bool(named & _FAILURES)
 

@@ -32,6 +32,9 @@ _DEVICES = frozenset({"npu", "mlu", "musa", "gcu", "xmlir", "txda", "ptpu", "hpu
 #: What ``triton.language.extra`` and ``triton.backends`` hold in Triton's own releases.
 _OWN_EXTRAS = frozenset({"cuda", "hip", "libdevice", "nvidia", "amd", "compiler", "driver", "backends"})
 
+#: Folders of what is installed: beside a package that stands in one, Triton itself does.
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
 
 def other_vendor(module: Module) -> str:
     """Why the kernels of ``module`` are compiled by another vendor's fork of Triton; empty where nothing says so."""
@@ -99,8 +102,10 @@ def _imports(module: Module) -> Iterator[str]:
 def _has_own_triton(path: str) -> bool:
     """Whether ``import triton`` finds a module of the project for the module at ``path``, one in which ``jit`` is defined."""
     file = imported_file(path, "triton", 0)
-    where, name = project.origin(str(file), "jit") if file is not None else ("", "")
-    return file is not None and name in project.defined(where)
+    if file is None or not _INSTALLED.isdisjoint(file.parts):
+        return False
+    where, name = project.origin(str(file), "jit")
+    return name in project.defined(where)
 
 
 def _needed(statements: Iterable[ast.stmt], importer: str) -> str:

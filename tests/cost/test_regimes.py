@@ -70,6 +70,13 @@ def test_sorts_that_are_wrong_raise_nothing(call: str) -> None:
     assert us(launch("v = tl.load(x + at)", f"s = {call}", "tl.store(y + at, v)")) > 0
 
 
+@pytest.mark.parametrize(
+    "call", ["tl.sort(v)", "tl.sort(v, 0)", "tl.topk(v, 1, 0)", "tl.topk(v, 2, dim=-1)", "v.sort(dim=3)"]
+)
+def test_one_number_is_sorted_without_an_axis(call: str) -> None:
+    assert us(launch("v = tl.load(x + p)", f"s = {call}", "tl.store(y + p, s)")) > 0
+
+
 def test_sorts_of_long_rows_take_longer_than_of_columns() -> None:
     body = ("v = tl.load(x + at)", "tl.store(y + at, tl.sort(v))")
     assert us(launch(*body, r=4, c=512, grid=8192, warps=2)) > 3 * us(launch(*body, r=512, c=4, grid=8192, warps=2))
@@ -166,7 +173,7 @@ def test_what_a_program_does_beside_its_longest_loop_is_not_done_more_often():
                 grid=132,
                 n=rows,
                 c=1024,
-            )  # fmt: skip
+            )
         )
 
     assert us_of(140) == pytest.approx(us_of(132), rel=0.02)
@@ -185,7 +192,7 @@ def test_loops_that_are_long_in_different_programs_are_not_added_up():
                 grid=128,
                 n=128,
                 c=1024,
-            )  # fmt: skip
+            )
         )
 
     assert us_of("p", "n - p") == pytest.approx(us_of("n // 2", "n // 2"), rel=0.05)

@@ -147,6 +147,19 @@ def test_a_module_of_the_project_in_the_place_of_triton(tmp_path: Path, files: d
     assert bool(other_vendor(parse_module("import triton\n", str(tmp_path / "add.py")))) is own
 
 
+@pytest.mark.parametrize("folder", ["lib/python3.12/site-packages", "usr/lib/python3/dist-packages"])
+def test_what_is_installed_stands_beside_triton_itself(tmp_path: Path, folder: str) -> None:
+    installed = tmp_path / folder
+    for name, text in {
+        "triton/__init__.py": "def jit(f): return f\n",
+        "ops/__init__.py": "",
+        "ops/add.py": "import triton\n",
+    }.items():
+        (installed / name).parent.mkdir(parents=True, exist_ok=True)
+        (installed / name).write_text(text)
+    assert not other_vendor(parse_module("import triton\n", str(installed / "ops/add.py")))
+
+
 def test_what_is_asked_about_is_the_text_and_not_the_file(tmp_path: Path) -> None:
     (tmp_path / "device.py").write_text("import torch_npu\n")
     path = tmp_path / "kernels.py"

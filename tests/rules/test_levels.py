@@ -148,6 +148,14 @@ def test_what_is_no_kernels_is_not_asked_who_launches_it(tmp_path: Path) -> None
             "try:\n    from p import kernels\nexcept ImportError:\n    kernels = None\n", "warning", id="caught"
         ),
         pytest.param("try:\n    from .kernels import run\nexcept (OSError, Exception):\n    0\n", "warning", id="any"),
+        pytest.param(
+            "try:\n    import p.kernels\nexcept ImportError as e:\n    raise OSError('broken') from e\n",
+            "error",
+            id="told otherwise",
+        ),
+        pytest.param(
+            "try:\n    import p.kernels\nexcept ImportError:\n    if 1:\n        raise\n", "warning", id="may be"
+        ),
         pytest.param("try:\n    import p.kernels\nexcept ValueError:\n    0\n", "error", id="another failure"),
         pytest.param("try:\n    0\nexcept ImportError:\n    import p.kernels\n", "error", id="in the handler"),
         pytest.param("from p import kernels\n", "error", id="as it is"),

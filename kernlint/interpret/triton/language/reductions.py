@@ -147,8 +147,8 @@ def _topk(
 
 def _sorted_along(k: KernelEvaluator, node: cst.CSTNode, block: Block, dim: Any) -> int:
     """The axis of ``block`` that is sorted, the last one unless ``dim`` says otherwise."""
-    last = len(block.shape) - 1
-    axis = last if (given := integer(dim)) is None else given % (last + 1)
+    rank, given = max(1, len(block.shape)), integer(dim)
+    axis = (rank - 1 if given is None else given) % rank
     k.emit(Scan("sort", block.shape, axis, k.span(node), 1))
     return axis
 
