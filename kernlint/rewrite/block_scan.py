@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import libcst as cst
 
 from kernlint.records import dataclass
-from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.lists import add_constexpr
 from kernlint.rewrite.names import fresh_name, names_in_use
@@ -16,11 +16,12 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.algorithm.cascade import cascade
 from kernlint.rules.algorithm.kl503_sequential_scalar_scan import BlockScan, ScalarScan, block_size, scalar_scans
-from kernlint.rules.proofs.iteration import iteration
+from kernlint.rules.proofs.iteration import Iteration, iteration
 from kernlint.rules.proofs.source_text import bound_names
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
+from kernlint.workload.values import Value
 
 _UNKNOWN = "no scan is known to do this update"
 #: What leaves the result of each kind of update as it is.
@@ -42,7 +43,7 @@ _COMBINES = {
 
 
 @codemod(BlockScan, Effects(numerics="reordered"))
-def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
+def block_scan(site: Site, transform: BlockScan) -> list[TextEdit] | Rewriting:
     """The loop's variable becomes a block of positions, each carried variable a scan with a carry between blocks."""
     place = LaunchSource(site, transform.launch)
     place.check_only_launch()
@@ -62,8 +63,23 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
     others = [phi.name for phi in steps.carried if phi.name not in order.kinds]
     if others:
         raise CannotRewrite(f"`{others[0]}` moves on in the loop, and is none of its sums")
-    types = {phi.name: steps.end(phi).dtype or dt.FLOAT32 for phi in steps.carried}
-    return _BlockScan(site.source, place, found, loop, order.kinds, types).edits()
+    types = {phi.name: _type_of(steps, phi) for phi in steps.carried}
+    edits = _BlockScan(site.source, place, found, loop, order.kinds, types).edits()
+    loaded = [phi.name for phi in steps.carried if steps.begin(phi).op not in ("constant", "full", "cast")]
+    if not loaded:
+        return edits
+    note = f"where `{loaded[0]}` begins as a half it would have to stay one"
+    return Rewriting(tuple(edits), Effects("unsafe", "reordered", notes=(note,)))
+
+
+def _type_of(steps: Iteration, phi: Value) -> Dtype:
+    """The type that the variable of ``phi`` has in every iteration: what begins as a plain number is no narrower than float32."""
+    dtype = steps.end(phi).dtype or dt.FLOAT32
+    if not dtype.is_float or dtype.bits >= 32:
+        return dtype
+    if steps.begin(phi).dtype is not None:
+        raise CannotRewrite(f"`{phi.name}` is rounded to {dtype} in each iteration")
+    return dt.FLOAT32
 
 
 @dataclass(frozen=True)
@@ -335,12 +351,12 @@ class _BlockScan:
         """``text`` as a tile in the type of the variable ``name``, whatever elements a launch passes: a value that is the same in each
         iteration is spread over one."""
         known = self.types[name]
-        dtype = f"{self.tl}.{dt.FLOAT32 if known.is_float and known.bits < 32 else known}"
+        dtype = f"{self.tl}.{known}"
         node = cst.parse_expression(text or default)
         if text is None or not self._moves(node, self.moving):
             wide = f"{self.tl}.{max(dt.FLOAT32, known, key=lambda one: one.bits)}"
             return f"{self.tl}.full([{self.block}], {text or default}, {wide})"
-        if text.endswith(f".to({dtype})"):
+        if isinstance(node, cst.Call) and text.endswith(f".to({dtype})"):
             return text
         return f"{f'({text})' if isinstance(node, _LOOSE) else text}.to({dtype})"
 

@@ -35,6 +35,10 @@ class Iteration:
         """Whether ``value`` is computed in each iteration."""
         return self.values.within(value, self.loop.id)
 
+    def begin(self, phi: Value) -> Value:
+        """What the variable of ``phi`` holds before the first iteration."""
+        return self.values.operands(phi)[0]
+
     def end(self, phi: Value) -> Value:
         """What the variable of ``phi`` holds when an iteration is over."""
         return self.values.operands(phi)[1]

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from support.rewriting import assert_same_results, fixed, needs_interpreter, refusal
+from support.rewriting import assert_same_results, fix, fixed, needs_interpreter, refusal
 
 from kernlint.rules.registry import find_rule
 
@@ -183,6 +183,40 @@ def test_other_elements_than_those_at_hand(tmp_path: Path, update: str, dtype: s
     other = f"(20 * torch.rand(ROWS, N)).to({dtype})"
     small = (one.replace(LARGE, "2, 300").replace("torch.rand(ROWS, N)", other, 1) for one in (source, after))
     assert_same_results(tmp_path, *small, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("start", ["tl.load(x)", "tl.full((), 0, tl.float16)", "tl.load(g).to(tl.float16)"])
+def test_a_state_of_halves_stays_in_its_loop(start: str) -> None:
+    """It is rounded in each iteration, and the compiler refuses a variable that is float32 behind a block."""
+    body = f"""
+        h = {start}
+        for k in range(n):
+            h = h + tl.load(x + k)
+            tl.store(y + k, h)
+        """
+    assert refusal(program(body, HALF), "KL503") == "`h` is rounded to float16 in each iteration"
+
+
+@pytest.mark.parametrize(("start", "consent"), [("tl.load(x)", True), ("tl.load(x).to(tl.float32)", False), ("0.0", False)])
+def test_a_state_that_begins_as_an_element_asks(start: str, consent: bool) -> None:
+    body = f"""
+        h = {start}
+        for k in range(n):
+            h = h + tl.load(x + k)
+            tl.store(y + k, h)
+        """
+    (made,) = fix(program(body), "KL503").applied
+    assert (made.effects.applicability == "unsafe") is consent
+
+
+def test_a_comparison_of_what_was_cast_is_cast_itself() -> None:
+    body = """
+        h = 0.0
+        for k in range(n):
+            h += tl.load(x + k) > tl.load(g + k).to(tl.float32)
+            tl.store(y + k, h)
+        """
+    assert "other=0.0).to(tl.float32)).to(tl.float32)\n" in fixed(program(body), "KL503")
 
 
 def test_factors_are_as_precise_as_the_state() -> None:
