@@ -60,8 +60,9 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
     edits = [source.replace(statement, accumulate), source.insert_after(loop, final)]
     if isinstance(first, int) and block.dtype.is_float:
         raise CannotRewrite(f"`{total}` begins as an integer")
-    # What is added to a float becomes one: other launches may add integers, whose own sum could overflow.
-    dtype = state if op == "sum" and state is not None and state.is_float else block.dtype
+    # What is added to a float becomes one, and to an integer of 64 bits one of these: sums of narrower ones could overflow.
+    wider = op == "sum" and state is not None and (state.is_float or state.bits > block.dtype.bits)
+    dtype = state if wider and state is not None else block.dtype
     tile = f"{partial} = {_tile(tl, length, op, dtype)}"
     if neutral and start is not None:
         edits.append(source.replace(start, tile))

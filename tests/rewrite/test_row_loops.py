@@ -154,6 +154,8 @@ def get_inputs():
         ("0.0", "torch.zeros(512, 4096, dtype=torch.int32)", "float32"),
         ("tl.zeros((), tl.float32)", "torch.zeros(512, 4096, dtype=torch.int32)", "float32"),
         ("0", "torch.zeros(512, 4096, dtype=torch.int32)", "int32"),
+        ("tl.zeros((), tl.int64)", "torch.zeros(512, 4096, dtype=torch.int32)", "int64"),
+        ("tl.zeros((), tl.int64)", "torch.zeros(512, 4096, dtype=torch.int8)", "int64"),
     ],
 )
 def test_the_tile_has_the_type_of_the_sum(seed: str, given: str, tile: str) -> None:
