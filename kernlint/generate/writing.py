@@ -336,7 +336,7 @@ class Writing(Computation):
         :class:`CannotGenerate` where the program has them the other way: it would be held to what it never is."""
         wanted, own = _modes(self.reference), _modes(self.workload)
         for owner in sorted(wanted.keys() & own.keys()):
-            if owner and not wanted[owner] & own[owner]:
+            if owner and own[owner] and not wanted[owner] & own[owner]:  # a kernel may read the statistics in either mode
                 raise CannotGenerate(f"`{owner}` is in training in only one of the program and its reference")
         spelled = ((mode, f"self.{owner}" if owner else "self") for owner, modes in wanted.items() for mode in modes)
         return [f"{'' if mode else 'not '}{_spelled(name)}.training" for mode, name in spelled]

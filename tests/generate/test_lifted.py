@@ -168,6 +168,18 @@ def test_a_norm_of_kept_statistics_is_asserted_to_stay_in_the_mode_it_was_made_i
     assert "assert not self.norm.training\n" in apply_edits(source, made.rewriting.edits)
 
 
+def test_a_kernel_that_reads_kept_statistics_tells_no_mode() -> None:
+    source = _OBJECT.format(condition="self.power == 3").replace("torch.randn(640)", "torch.randn(80, 8)")
+    source = source.replace("self.power = 3", "self.power = 3; self.norm = torch.nn.BatchNorm1d(8).eval()")
+    launch = "kernel[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)"
+    reads = "kernel[(1,)](self.norm.running_mean, torch.empty_like(x), 8, BLOCK=128)"
+    reference = source.replace(launch, "y = self.norm(x)").replace("class ModelNew", "class Model")
+    program = source.replace(launch, f"{launch}; {reads}")
+    made = _beside(program, reference)
+    assert made.rewriting is not None and FROM_ITSELF not in made.rewriting.effects.notes, made.reason
+    assert "assert not self.norm.training\n" in apply_edits(program, made.rewriting.edits)
+
+
 @pytest.mark.parametrize("condition", ["self.power == 3", "self.mode == 'relu'"])
 def test_what_an_object_holds_is_asserted(condition: str) -> None:
     source = _OBJECT.format(condition=condition)
