@@ -67,14 +67,16 @@ def _identifier(expression: str) -> str:
 
 
 def _modes(workload: Workload) -> dict[str, set[bool]]:
-    """By the name of each layer that keeps statistics, empty for the object itself, whether it was in training where it was called."""
-    calls = [step.call for step in workload.steps if isinstance(step, TorchOp) and step.call is not None]
+    """By the name of each layer whose statistics a norm is given, empty for the object itself, whether it was in training there."""
+    calls = [step.call for step in workload.all_steps if isinstance(step, TorchOp) and step.call is not None]
+    norms = [one for one in calls if one.function in ("batch_norm", "instance_norm")]
     found: dict[str, set[bool]] = {}
     for name, held in workload.held.items():
-        owner, _, last = name.rpartition(".")
-        if last == "running_mean" and isinstance(held, Tensor):
-            mine = [one for one in calls if any(isinstance(a, Tensor) and a.storage == held.storage for a in one.args)]
-            found[owner] = {one.kwargs.get("training", True) for one in mine} if owner else {True}
+        owner = name.rpartition(".")[0]
+        for one in norms if isinstance(held, Tensor) else ():
+            given = (*one.args[1:3], one.kwargs.get("running_mean"), one.kwargs.get("running_var"))
+            if any(isinstance(a, Tensor) and a.storage == held.storage for a in given):
+                found.setdefault(owner, set()).add(bool(one.kwargs.get("training", True)) if owner else True)
     return found
 
 
@@ -336,7 +338,7 @@ class Writing(Computation):
         :class:`CannotGenerate` where the program has them the other way: it would be held to what it never is."""
         wanted, own = _modes(self.reference), _modes(self.workload)
         for owner in sorted(wanted.keys() & own.keys()):
-            if owner and own[owner] and not wanted[owner] & own[owner]:  # a kernel may read the statistics in either mode
+            if owner and not wanted[owner] & own[owner]:
                 raise CannotGenerate(f"`{owner}` is in training in only one of the program and its reference")
         spelled = ((mode, f"self.{owner}" if owner else "self") for owner, modes in wanted.items() for mode in modes)
         return [f"{'' if mode else 'not '}{_spelled(name)}.training" for mode, name in spelled]

@@ -180,6 +180,17 @@ def test_a_kernel_that_reads_kept_statistics_tells_no_mode() -> None:
     assert "assert not self.norm.training\n" in apply_edits(program, made.rewriting.edits)
 
 
+def test_statistics_of_any_name_are_kept_in_one_mode() -> None:
+    source = _OBJECT.format(condition="self.power == 3").replace("torch.randn(640)", "torch.randn(80, 8)")
+    for name, start in (("seen", "zeros"), ("spread", "ones")):
+        source = source.replace("self.power = 3", f"self.power = 3; self.register_buffer('{name}', torch.{start}(8))")
+    launch = "kernel[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)"
+    normed = "y = torch.nn.functional.batch_norm(x, self.seen, self.spread, training=self.training)"
+    made = _beside(source, source.replace(launch, normed).replace("class ModelNew", "class Model"))
+    assert made.rewriting is not None, made.reason
+    assert "assert self.training\n" in apply_edits(source, made.rewriting.edits)
+
+
 @pytest.mark.parametrize("condition", ["self.power == 3", "self.mode == 'relu'"])
 def test_what_an_object_holds_is_asserted(condition: str) -> None:
     source = _OBJECT.format(condition=condition)

@@ -128,6 +128,10 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
     ("forward", "reason"),
     [
         ("return torch.sort(x).values", "sort"),
+        ("y = x.clone()\ntorch.cumsum(x, 1, out=y)\nreturn y", "`out`"),
+        ("y = x.clone()\nz = torch.where(x > 0, x, 1.0, out=y)\nreturn y + z", "`out`"),
+        ("y = x.new_zeros(B)\ni = torch.zeros_like(y).long()\ntorch.max(x, 1, out=(y, i))\nreturn y", "`out`"),
+        ("y = x.new_zeros(2 * B, T)\ntorch.cat([x, x], out=y)\nreturn y", "`out`"),
         ("return float('inf') ** x", "a power"),
         ("return x.to(torch.uint8) % 300", "that no uint8 holds"),
         ("return torch.topk(x, 20)[0]", "many"),

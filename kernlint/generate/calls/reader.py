@@ -128,6 +128,9 @@ class Reader:
     def read(self, step: TorchOp) -> None:
         """What ``step`` makes is known afterwards."""
         call = step.call
+        given = call.kwargs.get("out") if call is not None else None
+        if given is not None and not any(isinstance(given, Tensor) and given.storage == t.storage for t in step.writes):
+            raise CannotGenerate(f"torch function {step.name} with `out`")
         if call is not None and len(step.writes) == 2 and call.function in PAIRS:
             self._read_pair(step, call)
             return
