@@ -197,7 +197,9 @@ def test_a_state_of_halves_stays_in_its_loop(start: str) -> None:
     assert refusal(program(body, HALF), "KL503") == "`h` is rounded to float16 in each iteration"
 
 
-@pytest.mark.parametrize(("start", "consent"), [("tl.load(x)", True), ("tl.load(x).to(tl.float32)", False), ("0.0", False)])
+@pytest.mark.parametrize(
+    ("start", "consent"), [("tl.load(x)", True), ("tl.load(x).to(tl.float32)", False), ("0.0", False)]
+)
 def test_a_state_that_begins_as_an_element_asks(start: str, consent: bool) -> None:
     body = f"""
         h = {start}
