@@ -23,7 +23,7 @@ from kernlint.cli.check_options import (
     split_names,
 )
 from kernlint.cli.check_report import FOR_PEOPLE, print_report, print_settings, report_of, tell_of_run
-from kernlint.cli.completion import complete_device, complete_rule
+from kernlint.cli.completion import complete_device, complete_folder, complete_rule
 from kernlint.cli.options import list_devices
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
@@ -123,7 +123,8 @@ _STDIN_NAME = "<stdin>"
 @click.option(
     "--cache-dir",
     metavar="DIR",
-    type=click.Path(file_okay=False),
+    type=click.Path(readable=False),
+    shell_complete=complete_folder,
     envvar="KERNLINT_CACHE_DIR",
     help="Folder of the cache.",
 )

@@ -51,6 +51,11 @@ def complete_device(context: click.Context, parameter: click.Parameter, incomple
     return [*found, *([CompletionItem("list")] if "list".startswith(incomplete) else [])]
 
 
+def complete_folder(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Folders, of which the shell knows. ``click.Path(file_okay=False)`` would complete them too, but also refuse a file."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
 def complete_rule(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Codes and names; of several behind commas the last."""
     from kernlint.lint.selection import catalogue

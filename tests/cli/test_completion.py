@@ -60,6 +60,10 @@ def test_files(words):
     assert ("file", "k") in complete(*words)
 
 
+def test_folders():
+    assert complete("check", "--cache-dir", "k") == [("dir", "k")]
+
+
 def test_each_option_for_a_file_completes_files():
     context = click.Context(cli)
     for name in cli.list_commands(context):
