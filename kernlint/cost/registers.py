@@ -121,6 +121,7 @@ def _of_functions(body: list[Node], threads: int) -> tuple[float, float, float]:
     """Registers of a thread that the functions of doubles in ``body`` take, their results, and how often each is touched; of floats those
     of functions that branch."""
     functions = [node for node in body if isinstance(node, Compute) and node.kind == "special"]
+    functions.sort(key=lambda node: node.elements)  # of those of one name the largest counts
     doubles = [node for node in functions if node.dtype.is_float and node.dtype.bits == 64]
     branching = {node.op: node for node in doubles if node.op in BRANCHING}  # one of a chain is done before the next
     floats = {node.op: node.elements / threads for node in functions if node.op in BRANCHING and node not in doubles}

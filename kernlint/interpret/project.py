@@ -42,7 +42,8 @@ def project_root(path: str) -> Path | None:
     """
     if not os.path.isfile(path):
         return None
-    here, home, root = Path(os.path.realpath(path)).parent, Path(os.path.expanduser("~")), None
+    here, home = Path(os.path.realpath(path)).parent, Path(os.path.realpath(os.path.expanduser("~")))
+    root = None
     for _ in range(_HIGHEST):
         if any((here / marker).exists() for marker in _MARKERS):
             return here

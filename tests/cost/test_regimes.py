@@ -160,7 +160,7 @@ def test_a_grid_ends_with_the_program_that_has_most() -> None:
     assert {count for trips in traffic(uneven(140)).uneven for count in trips.values()} == {2.0}
 
 
-def test_what_a_program_does_beside_its_longest_loop_is_not_done_more_often():
+def test_what_a_program_does_beside_its_longest_loop_is_not_done_more_often() -> None:
     def us_of(rows: int) -> float:
         return us(
             launch(
@@ -179,7 +179,7 @@ def test_what_a_program_does_beside_its_longest_loop_is_not_done_more_often():
     assert us_of(140) == pytest.approx(us_of(132), rel=0.02)
 
 
-def test_loops_that_are_long_in_different_programs_are_not_added_up():
+def test_loops_that_are_long_in_different_programs_are_not_added_up() -> None:
     def us_of(first: str, second: str) -> float:
         return us(
             launch(
@@ -210,6 +210,16 @@ def test_sines_of_many_doubles_a_thread_live_in_memory() -> None:
     assert many > 20 * few
     few, many = (us(functions("tl.sin(v) * tl.cos(v)", each, "float32")) for each in (8, 32))
     assert many < 8 * few
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_of_functions_of_one_name_the_largest_counts_wherever_it_stands(dtype: str) -> None:
+    tile, number = "a = tl.sin(v) * tl.cos(v)", "b = tl.sin(f) + tl.cos(f)"
+    first, last = (
+        us(launch("v = tl.load(x + at)", "f = tl.load(w + p)", *order, "tl.store(y + at, a + b)", dtype=dtype, r=32, grid=1024))
+        for order in ((tile, number), (number, tile))
+    )  # fmt: skip
+    assert first == pytest.approx(last)
 
 
 def test_doubles_are_added_one_after_the_other() -> None:

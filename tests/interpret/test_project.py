@@ -243,6 +243,9 @@ def test_a_copy_of_a_project_is_one_without_its_history(tmp_path, monkeypatch):
     (tmp_path / ".gitignore").write_text("*\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert project_root(str(path)) == copy, "what stands at home belongs to no project"
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "link"))
+    assert project_root(str(path)) == copy, "however home is spelt"
 
 
 def test_kernel_and_launcher_in_two_modules_are_one_program(project):
