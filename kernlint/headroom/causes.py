@@ -16,7 +16,8 @@ from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Gra
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
-from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, TorchOp, Workload
+from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Bounds
 from kernlint.workload.steps import walk_steps
 
@@ -304,6 +305,7 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
     flops = sum(float(n.step.flops or 0) for n in nodes if isinstance(n.step, TorchOp) and _fills_tiles(n))
     fair = sum(w.us for w in products)
     asked = any(node.form == PRODUCT for node in nodes)
+    picked = _picked_runs(nodes)
     rows = [row for row in now.steps if isinstance(row.step, Launch) and row.total_gpu_us > 0]
     total = sum(row.total_gpu_us for row in now.steps)
     by_kernel: dict[str, list[StepTime]] = {}
@@ -322,8 +324,9 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             key = (launch.grid, row.gpu_us, launch.kernel.span)
             if key not in known:
                 full = kernels.without(launch, device, frozenset())
+                runs = {base: picked.get(_kind(tensor), 0.0) for base, tensor in launch.arguments.items()}
                 known[key] = {
-                    facet: full - kernels.without(launch, device, frozenset({facet}))
+                    facet: full - kernels.without(launch, device, frozenset({facet}), runs=runs)
                     for facet in kernels.facets(launch, device)
                 }
             for facet, us in known[key].items():
@@ -346,6 +349,22 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
         if launch.kernel.dots() and wanted and not asked and not any(n.form in (KERNEL, LIBRARY) for n in nodes):
             text = "a matrix product where the reference has none"
             yield Cause("needless product", "algorithm", spent - 1.0, launch.span, name, name, text)
+
+
+def _picked_runs(nodes: Iterable[Node]) -> dict[object, float]:
+    """The least bytes side by side that calls pick through indices from tensors of each kind."""
+    found: dict[object, float] = {}
+    for node in nodes:
+        if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.step.reads:
+            table = node.step.reads[0]
+            run = float(node.step.dims.get("run", 1) * (table.dtype or dt.FLOAT32).bytes)
+            found[_kind(table)] = min(run, found.get(_kind(table), run))
+    return found
+
+
+def _kind(tensor: object) -> object:
+    """By what a parameter is taken for the tensor of the reference: its shape and type."""
+    return (tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
 
 
 #: Extents from which on a product fills a tile of the tensor cores.

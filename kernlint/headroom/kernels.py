@@ -54,14 +54,21 @@ def facets(launch: Launch, device: Device) -> tuple[str, ...]:
     return tuple(facet for facet in ORDER if facet not in left_out)
 
 
-def without(launch: Launch, device: Device, removed: frozenset[str], reuse: Mapping[str, float] | None = None) -> float:
-    """Microseconds of ``launch`` on ``device`` without the facets ``removed``."""
+def without(
+    launch: Launch,
+    device: Device,
+    removed: frozenset[str],
+    reuse: Mapping[str, float] | None = None,
+    runs: Mapping[str, float] | None = None,
+) -> float:
+    """Microseconds of ``launch`` on ``device`` without the facets ``removed``. ``runs`` are the bytes that lie together of what is asked
+    for through indices, by the parameter."""
     launch = replace(launch, alternatives=(), kernel=launch.kernel.once(with_combined_dots))
     moved = traffic(launch)
     if REPEATED in removed:
         moved = _once(moved)
     if SECTORS in removed:
-        moved = _coalesced(moved)
+        moved = _coalesced(moved, runs or {})
     if launch.kernel.dots():
         return _dots_without(launch, device, removed, moved)
     held = replace(constants(), spill_traffic=0.0, collapse_traffic=0.0) if SPILLS in removed else None
@@ -162,12 +169,15 @@ def _once(moved: Traffic) -> Traffic:
     return _with(moved, changed)
 
 
-def _coalesced(moved: Traffic) -> Traffic:
-    """Each access in whole lines: no byte of a sector that is not wanted."""
+def _coalesced(moved: Traffic, runs: Mapping[str, float]) -> Traffic:
+    """Each access in whole lines: no byte of a sector that is not wanted. What is picked through indices lies where the data says, but
+    for the ``runs`` that are wanted whole."""
     changed = []
     for access in moved.accesses:
         if access.gather and not _beside_other_programs(access.access):
-            changed.append(access)  # where it goes is in the data
+            run = runs.get(access.base, 0.0)
+            share = access.efficiency * SECTOR_BYTES * math.ceil(run / SECTOR_BYTES) / run if run else 1.0
+            changed.append(_in_runs(access, run, share) if access.kind != "atomic" and share < 1.0 else access)
             continue
         wanted = access.efficiency
         known = True
@@ -188,6 +198,19 @@ def _coalesced(moved: Traffic) -> Traffic:
             )
         )
     return _with(moved, changed)
+
+
+def _in_runs(access: AccessTraffic, run: float, share: float) -> AccessTraffic:
+    """``access`` with ``run`` bytes at a time, which takes this ``share`` of the sectors."""
+    return replace(
+        access,
+        sectors=access.sectors * share,
+        moved_bytes=access.moved_bytes * share,
+        near_bytes=access.near_bytes * share,
+        program_bytes=access.program_bytes * share,
+        window_bytes=access.window_bytes * share,
+        contiguous_bytes=max(access.contiguous_bytes, run),
+    )
 
 
 def _beside_other_programs(access: Access) -> bool:

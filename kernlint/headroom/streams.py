@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kernlint.cost.device import Device
 from kernlint.cost.traffic.accesses import traffic
@@ -200,6 +200,11 @@ def kernel_streams(group: Group, device: Device) -> Iterator[Version]:
             )
         elif isinstance(inner, Reduce):
             arithmetic += math.prod(inner.shape) * executions * node.count
+    totals = _totals(node.step) if any(not access.known for access in found.accesses) else {}
+    for update, executions in executed(node.step, found):
+        if isinstance(update, Atomic) and update.base in totals:
+            picked = found.by_node[id(update)].active_elements * executions * node.count
+            arithmetic += _PICKING * picked * (totals[update.base].numel or 1)
     sizes = [use.bytes / (use.tensor.dtype or dt.FLOAT32).bytes for use in (*group.reads, *group.writes)]
     elements = max(sizes, default=1.0)
     span, _ = group.place
@@ -209,6 +214,13 @@ def kernel_streams(group: Group, device: Device) -> Iterator[Version]:
             Compute(kind, max(1, round(amount / shares)), dt.FLOAT32, span)
             for kind, amount in (("arith", arithmetic), ("special", special)) if amount
         ]  # fmt: skip
+        if totals:
+            added = {tensor.storage.id for tensor in totals.values()}
+            stored = tuple(use for use in group.writes if use.tensor.storage.id not in added)
+            for most in (device.sm_count, 4 * device.sm_count):
+                first = one_pass(replace(group, writes=stored), shares, (block,), most, work)
+                yield (_adding(first, totals),), "totals in registers, added at the end of each program"
+            continue
         first = one_pass(group, shares, (block,), None, work)
         if shares > (node.step.programs or 1) and _sums_up(node.step, group):
             yield (first, second_pass(group)), "partial results, then their sum"
@@ -231,17 +243,63 @@ def _sums_up(launch: Launch, group: Group) -> bool:
 def plain(launch: Launch, found: Traffic) -> bool:
     """Whether all that ``launch`` does is known: where it loads from and stores to, how often, and nothing serial in it."""
     kernel = launch.kernel
-    if not kernel.complete or found.unknown_trips or any(not access.known for access in found.accesses):
+    if not kernel.complete or found.unknown_trips or kernel.has((Dot, Scan)):
         return False
-    if kernel.has((Dot, Scan)):
-        return False
+    unknown = {access.base for access in found.accesses if not access.known}
+    if unknown:
+        return unknown <= _totals(launch).keys()
     return all(_by_all_alike(node) for node in kernel.nodes(Atomic))
+
+
+#: Updates whose order does not matter.
+_MIXED = ("add", "max", "min")
 
 
 def _by_all_alike(update: Atomic) -> bool:
     """Whether all programs update the same elements, in an order that does not matter: each can sum up on its own first."""
-    mixes = update.op in ("add", "max", "min") and update.offset is not None
+    mixes = update.op in _MIXED and update.offset is not None
     return mixes and not any(isinstance(atom, ProgramId) for atom in update.offset.atoms())  # type: ignore[union-attr]
+
+
+#: Addresses up to which a thread keeps a total of each in registers.
+_MOST_TOTALS = 64
+#: Operations on an element for each total that it may belong to: whether it does, and the addition.
+_PICKING = 2
+
+
+def _totals(launch: Launch) -> dict[str, Tensor]:
+    """What the atomics of ``launch`` update, if it has few elements and is nothing but updated: each program can keep totals of all of
+    them on its own, wherever its updates go. Empty if that is not so for each of the atomics."""
+    accesses = launch.kernel.nodes((Load, Store, Atomic))
+    found: dict[str, Tensor] = {}
+    needed: set[int] = set()
+    others: set[int] = set()
+    for access in accesses:
+        assert isinstance(access, (Load, Store, Atomic))
+        needed |= access.through | access.tested | (frozenset() if isinstance(access, Load) else access.depends)
+        target = launch.tensor(access.base)
+        if not isinstance(access, Atomic):
+            others |= {target.storage.id} if target is not None else set()
+        elif target is None or access.op not in _MIXED or not 0 < (target.numel or 0) <= _MOST_TOTALS:
+            return {}
+        else:
+            found[access.base] = target
+    seen = any(access.id in needed for access in launch.kernel.nodes(Atomic))
+    return {} if seen or any(tensor.storage.id in others for tensor in found.values()) else found
+
+
+def _adding(first: Launch, totals: Mapping[str, Tensor]) -> Launch:
+    """``first`` with the ``totals`` of its threads summed up and added to those of all programs at its end."""
+    span = first.span
+    tail: list[KernelNode] = []
+    for number, (base, tensor) in enumerate(totals.items()):
+        count = tensor.numel or 1
+        tail += [Reduce("sum", (32 * first.num_warps,), 0, True, frozenset(), span)] * count
+        tail.append(
+            Atomic(2000 + number, base, tensor.dtype or dt.FLOAT32, (count,), lane(0), None, span, sem="relaxed")
+        )
+    kernel = replace(first.kernel, body=(*first.kernel.body, *tail))
+    return replace(first, kernel=kernel, arguments={**first.arguments, **totals})
 
 
 def _partial_sums(launch: Launch, group: Group, device: Device) -> tuple[TorchOp, ...]:

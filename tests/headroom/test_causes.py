@@ -130,6 +130,54 @@ def get_inputs():
 """
 
 
+#: Sums over the rows of a few groups, each row added to the total of its group.
+GROUPS = """
+@triton.jit
+def summed(key, x, totals, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    group = tl.load(key + at, mask=at < n, other=0)
+    tl.atomic_add(totals + group, tl.load(x + at, mask=at < n, other=0.0), mask=at < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, key, x):
+        totals = torch.zeros(6, device=x.device)
+        summed[(triton.cdiv(x.numel(), 1024),)](key, x, totals, x.numel(), BLOCK=1024)
+        return totals
+
+def get_inputs():
+    return [torch.randint(0, 6, (4000000,)), torch.randn(4000000)]
+"""
+
+#: Rows of a table that are picked, one lane a row.
+PICKED = """
+@triton.jit
+def pick(index, table, y, C, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.load(index + row).to(tl.float32).to(tl.int32)
+    for c in range(C):
+        tl.store(y + row * C + c, tl.load(table + place * C + c))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, b, i, table):
+        y = torch.empty(i.shape[0], table.shape[2], device=table.device)
+        pick[(i.shape[0] // 128,)](i, table, y, table.shape[2], BLOCK=128)
+        return y
+
+def get_inputs():
+    return [torch.randint(0, 8, (1 << 20,)), torch.randint(0, 65536, (1 << 20,)), torch.randn(8, 65536, 64)]
+"""
+PICKED_REFERENCE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, b, i, table):
+        return table[b, i]
+
+def get_inputs():
+    return [torch.randint(0, 8, (1 << 20,)), torch.randint(0, 65536, (1 << 20,)), torch.randn(8, 65536, 64)]
+"""
+
+
 def found(source: str, reference: str | None = None) -> Headroom:
     headroom = analysis(Request(HEAD + source, reference=reference, device="h200")).judgement.headroom
     assert headroom is not None
@@ -272,3 +320,34 @@ def get_inputs():
 def test_zeros_that_rows_with_a_label_keep_are_read(test: str, unused: bool) -> None:
     found = analysis(Request(HEAD + LABELLED.format(test=test))).judgement.headroom
     assert found is not None and any(cause.name == "unused result" for cause in found.causes) is unused
+
+
+def test_few_totals_stay_in_registers() -> None:
+    headroom = found(GROUPS)
+    assert any("totals in registers" in witness.form for witness in headroom.witnesses)
+    assert headroom.causes[0].name == "atomics"
+    assert headroom.bound.us < headroom.achievable_us < headroom.now_us / 30
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.zeros(6,", "torch.zeros(4096,"),  # more than a thread has registers for
+        ("tl.atomic_add(totals + group,", "tl.atomic_xchg(totals + group,"),  # whoever comes last
+        (
+            "    tl.atomic_add",
+            "    x += (tl.load(totals + group) > 0).to(tl.int32)\n    tl.atomic_add",
+        ),  # looked at on the way
+    ],
+)
+def test_no_totals_are_kept_of_what_is_no_plain_sum_of_few(old: str, new: str) -> None:
+    headroom = found(GROUPS.replace(old, new))
+    assert not any("totals in registers" in witness.form for witness in headroom.witnesses)
+
+
+def test_rows_that_the_reference_picks_are_read_whole() -> None:
+    """Each lane goes along a row of its own: all but two bytes of a sector in 32 are wanted later, as the reference tells."""
+    wanted = next(cause for cause in found(PICKED, PICKED_REFERENCE).causes if cause.name == "sectors")
+    elements = PICKED_REFERENCE.replace("table[b, i]", "table[b, i, i % 64][:, None].expand(-1, 64).contiguous()")
+    single = next(cause for cause in found(PICKED, elements).causes if cause.name == "sectors")
+    assert wanted.alone_us > 1.5 * single.alone_us

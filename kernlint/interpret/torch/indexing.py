@@ -117,7 +117,8 @@ def _gathered(h: HostState, x: Tensor, parts: list[Any], node: cst.CSTNode) -> A
     if boolean:
         h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
-    dims = run_of(x) if len(indices) == 1 and not lists and not boolean and parts[0] is indices[0] else {}
+    leading = len(indices) == len(parts) and not boolean
+    dims = run_of(x, len(parts)) if leading and (len(parts) == 1 or len(parts) < len(x.shape or ())) else {}
     with h.inside("index", [x, tuple(parts)], {}):
         h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
     return result
@@ -143,9 +144,9 @@ def assign(h: HostState, x: Tensor, key: Any, value: Any, node: cst.CSTNode) -> 
         h.torch_op("setitem", "copy" if reads else "fill", (*reads, *places), (target,), node)
 
 
-def run_of(x: Tensor) -> dict[str, int]:
-    """The ``dims`` of a gather along the first axis of ``x``: ``run``, the elements that one index picks, side by side."""
-    extents = [ex.concrete(size) for size in x.shape[1:]] if x.shape and x.is_contiguous else [None]
+def run_of(x: Tensor, axes: int = 1) -> dict[str, int]:
+    """The ``dims`` of a gather along the first ``axes`` of ``x``: ``run``, the elements that one index of each picks, side by side."""
+    extents = [ex.concrete(size) for size in x.shape[axes:]] if x.shape and x.is_contiguous else [None]
     known = [extent for extent in extents if extent is not None]
     return {"run": math.prod(known)} if len(known) == len(extents) else {}
 
