@@ -16,7 +16,7 @@ from kernlint.headroom.headroom import Headroom
 from kernlint.headroom.streams import streams
 from kernlint.headroom.witness import price
 from kernlint.request import Request
-from kernlint.workload import Workload
+from kernlint.workload import TorchOp, Workload
 
 H100 = find_device("h100-sxm")
 PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
@@ -160,6 +160,22 @@ def test_rows_that_two_calls_pick_from_one_table_count_for_both() -> None:
         (group,) = [group for group in groups if any(node.name == "index" for node in group.nodes)]
         least = min(sum(price((step,), H100)[0] for step in steps) for steps, _ in streams(group, H100))
         assert least > 65536 * 17 * 512 * 0.7 / 3.35e6
+
+
+@pytest.mark.parametrize(
+    ("index", "run"),
+    [
+        ("a[b]", 8 * 4), ("a[b, c]", 4), ("a[b, c, c]", None), ("a[:, b]", None), ("a[b, :, c]", None),
+        ("a[b, [0, 1]]", None), ("a.transpose(1, 2)[b, c]", None),
+    ],
+)  # fmt: skip
+def test_what_an_index_picks_lies_side_by_side(index: str, run: int | None) -> None:
+    """Where the first axes are indexed, as many as there are, and others are left."""
+    indices = "torch.randint(0, 4, (2,))"
+    graph = graph_of(workload_of(f"return {index} * 2", "torch.rand(16, 8, 4)", indices, indices))
+    (step,) = [node.step for node in graph.nodes if node.name == "index"]
+    assert isinstance(step, TorchOp)
+    assert step.dims.get("run") == run
 
 
 def test_a_stream_takes_its_bytes_over_the_bandwidth() -> None:
