@@ -341,3 +341,28 @@ def prepared(w):
         module = parse_module(HEAD + text, "a.py")
         (function,) = (f for f in module.of(cst.FunctionDef) if f.name.value == "prepared")
         assert any(isinstance(n, cst.Call) for s in run_once(function, module) for n in walk(s)) == once
+
+
+TESTED = """
+def run(x):
+    return launch(x)
+
+def _check():
+    x = torch.randn(64)
+    torch.testing.assert_close(run(x), x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "every"),
+    [
+        pytest.param("", "a.py", ["copy"], id="what a module's own test calls is what the module is for"),
+        pytest.param("", "test_a.py", [], id="a file of tests is for its tests"),
+        pytest.param("\ndef product(x):\n    return launch(x)\n", "a.py", [], id="a helper of tests beside a product"),
+    ],
+)
+def test_functions_that_tests_alone_call(more, path, every):
+    workloads = Program(parse_module(HEAD + TESTED + more, path)).workloads()
+    workload = next(w for w in workloads if w.entry == "run")
+    assert [step.kernel.name for step, _ in workload.walk() if isinstance(step, Launch)] == every
+    assert len(workload.first_call().launches()) == 1

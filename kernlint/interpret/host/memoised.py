@@ -64,10 +64,23 @@ def setup_functions(module: Module) -> frozenset[str]:
     return module.once(_setup_functions)
 
 
+def untested_setup_functions(module: Module) -> frozenset[str]:
+    """As :func:`setup_functions`, where tests and benchmarks do not count as uses."""
+    return module.once(_untested_setup_functions)
+
+
 def _setup_functions(module: Module) -> frozenset[str]:
+    return _used_once(module, lambda function: False)
+
+
+def _untested_setup_functions(module: Module) -> frozenset[str]:
+    return _used_once(module, partial(tries, module))
+
+
+def _used_once(module: Module, ignored: Callable[[cst.FunctionDef], bool]) -> frozenset[str]:
     names = {s.name.value for s in module.tree.body if isinstance(s, cst.FunctionDef)}
     uses: dict[str, set[str]] = {name: set() for name in names}
-    for user, name in _uses(module, names):
+    for user, name in _uses(module, names, ignored):
         uses[name].add(user)
     found = {name for name, users in uses.items() if users}
     while wrong := {name for name in found if not all(user == _ONCE or user in found for user in uses[name])}:
@@ -79,9 +92,9 @@ def _setup_functions(module: Module) -> frozenset[str]:
 _ONCE, _ANY = "<once>", "<any>"
 
 
-def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
+def _uses(module: Module, names: set[str], ignored: Callable[[cst.FunctionDef], bool]) -> Iterator[tuple[str, str]]:
     """(user, name) for each mention of ``names`` outside the function itself: the module-level function that mentions it, or
-    how often the mention runs."""
+    how often the mention runs. Mentions in functions at the top level that are ``ignored`` are left out."""
     for statement in module.tree.body:
         owner = _ANY
         methods: list[cst.CSTNode] = [statement]
@@ -93,6 +106,8 @@ def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
             continue  # an example or a test of the module's own
         elif is_guarded_main(statement):
             continue
+        if isinstance(statement, cst.FunctionDef) and ignored(statement):
+            continue
         for part in methods:
             user = owner
             mentions = [node for node in module.within(part, cst.Name) if node.value in names and node.value != owner]
@@ -100,13 +115,13 @@ def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
             if isinstance(part, cst.FunctionDef) and mentions:
                 if is_memoised(part, module.imports) or part.name.value in SETUP_METHODS:
                     user = _ONCE
-                once = [*run_once(part, module), *filter(partial(_tries, module), module.within(part, cst.FunctionDef))]
+                once = [*run_once(part, module), *filter(partial(tries, module), module.within(part, cst.FunctionDef))]
             inside = {id(node) for statement in once for node in module.within(statement, cst.Name)}
             for node in mentions:
                 yield (_ONCE if id(node) in inside else user), node.value
 
 
-def _tries(module: Module, function: cst.FunctionDef) -> bool:
+def tries(module: Module, function: cst.FunctionDef) -> bool:
     """Whether ``function`` tests or measures."""
     return is_test(function, module) or is_benchmark(function, module)
 

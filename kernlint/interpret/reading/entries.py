@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.errors import UsageError
-from kernlint.interpret.host.memoised import setup_functions
+from kernlint.interpret.host.memoised import setup_functions, tries, untested_setup_functions
 from kernlint.interpret.reading.effects import has_effect
 from kernlint.interpret.reading.kernels import KernelReading
 from kernlint.interpret.reading.launching import may_launch
@@ -17,7 +17,7 @@ from kernlint.interpret.reading.models import entry_names, is_autograd
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit
 from kernlint.records import dataclass, replace
-from kernlint.syntax.testing import is_test, is_test_case
+from kernlint.syntax.testing import is_test, is_test_case, is_test_file
 from kernlint.workload import Workload
 
 
@@ -97,7 +97,7 @@ class Reading(KernelReading):
                 workloads = [one and _called_once(one) for one in workloads]
         elif isinstance(value.node, cst.FunctionDef):
             workload = self._of_function(value)
-            once = value.name in setup_functions(self.kernel_module) or is_test(value.node, self.kernel_module)
+            once = value.name in self._setup() or is_test(value.node, self.kernel_module)
             if once or not has_effect(value.node, workload, self.kernel_module, self.host.escapes):
                 workload = _called_once(workload)
             workloads = [workload]
@@ -108,6 +108,26 @@ class Reading(KernelReading):
                 yield backward
         if isinstance(value, Function):
             yield from self._behind(value, {one[0].name: one for one in reversed(self.host.passes[passes:])})
+
+    def _setup(self) -> frozenset[str]:
+        """The functions that run once. Where tests and benchmarks are all that calls what launches the kernels of the module, they call
+        what the module is for, unless it is a file of tests itself."""
+        module = self.kernel_module
+        setup = setup_functions(module)
+        defined = self.scope.vars.values()
+        kernels = any(isinstance(one, Jit) and one.function.module is module for one in defined)
+        launching = [
+            one
+            for one in defined
+            if isinstance(one, (Function, Class)) and one.module is module and one.name in may_launch(module)
+        ]
+        asked = any(
+            one.name not in setup and not (isinstance(one.node, cst.FunctionDef) and tries(module, one.node))
+            for one in launching
+        )
+        if asked or is_test_file(module.path) or not kernels:
+            return setup
+        return untested_setup_functions(module)
 
     def _behind(
         self, function: Function, passes: Mapping[str, tuple[Class, Any, Sequence[Any], Any]]
