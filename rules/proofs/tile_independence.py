@@ -269,6 +269,10 @@ class _Reach:
     starts: frozenset[int] = frozenset({0})
 
 
+#: What an access touches in a grid without programs, or in a loop without rounds.
+_NOTHING = _Reach((), frozenset())
+
+
 def _told(reach: _Reach) -> bool:
     return all(concrete(number) is not None for digit in reach.digits for number in digit)
 
@@ -288,6 +292,8 @@ def _counted(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> _Reach 
         number = concrete(extent)
         if number is None:
             return None
+        if number <= 0:
+            return _NOTHING
         ranges[atom] = number
     bounded = _bounded(access, ranges)
     if bounded is None:

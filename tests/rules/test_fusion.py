@@ -46,6 +46,15 @@ def scale_row(x, s, y, N, BLOCK: tl.constexpr):
     tl.store(y + row * N + i, tl.load(x + row * N + i, mask=i < N) * f, mask=i < N)
 
 @triton.jit
+def biased(x, b, y, n, N, BLOCK: tl.constexpr):
+    """y = x + b, or what x is where there is no b."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    if b is not None:
+        v += tl.load(b + i % N, mask=i < n)
+    tl.store(y + i, v, mask=i < n)
+
+@triton.jit
 def shifted(x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     left = tl.load(x + i - 1, mask=(i > 0) & (i < n), other=0.0)
@@ -366,6 +375,14 @@ FOUND = [
         divide_row[(4096,)](x, t, y, 4000, BLOCK=4096)
         return torch.relu(y)
         """, ROWS, "KL403", 1, id="with an activation behind",
+    ),
+    pytest.param(
+        """
+        h, y = torch.empty_like(x), torch.empty_like(x)
+        double[grid_of(x.numel())](x, h, x.numel(), BLOCK=1024)
+        biased[grid_of(x.numel())](h, None, y, x.numel(), 4000, BLOCK=1024)
+        return y
+        """, ROWS, "KL401", 1, id="an argument left out",
     ),
 ]  # fmt: skip
 

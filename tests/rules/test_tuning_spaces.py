@@ -36,6 +36,11 @@ ALIAS = (
 )
 EXTENT = BAD.replace(', "BK": 32}', "}").replace("c, 4096, 4096)", "c, 4096, 4096, BK=32)")
 IEEE = BAD.replace("torch.float16", "torch.float32").replace("y, acc)", 'y, acc, input_precision="ieee")')
+WRAPPED = BAD.replace(
+    "(a + m[:, None] * K + (start + k)[None, :])",
+    "(a + (m % N)[:, None] * K + (start + k)[None, :], mask=(m % N)[:, None] < N)",
+)
+NO_PROGRAM = WRAPPED.replace(GRID, '(-4096 // meta["BM"], 4096 // meta["BN"])')
 COMMENTS = BAD.replace(f"{FIRST}\n        {LAST}\n", f"{FIRST}  # one warp\n        {LAST[:-1]}  # two\n")
 
 
@@ -55,6 +60,7 @@ def tile(m: int, n: int, warps: int) -> str:
         pytest.param(BAD.replace("matmul[grid](a, b, c, 4096, 4096)", "matmul[grid](c=c, b=b, a=a, K=4096, N=4096)"), id="keywords"),
         pytest.param(ALIAS, id="alias"),
         pytest.param(BAD.replace(LAST, ""), id="one configuration"),
+        pytest.param(WRAPPED, id="rows that wrap around"),
     ],
 )  # fmt: skip
 def test_every_configuration_loses(source: str) -> None:
@@ -80,6 +86,7 @@ def test_every_configuration_loses(source: str) -> None:
         pytest.param(BAD.replace("4096", "64"), id="a small product"),
         pytest.param(IEEE, id="on the FMA units"),
         pytest.param(EXTENT, id="an extent set at the launch"),
+        pytest.param(NO_PROGRAM, id="a grid of no program"),
         pytest.param(BAD.replace("acc = tl.dot(x, y, acc)", "acc = tl.dot(x, y, acc)\n        acc = tl.dot(x, x, acc)"), id="two products"),
     ],
 )  # fmt: skip
