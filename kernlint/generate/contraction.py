@@ -232,7 +232,7 @@ class Contraction:
         text = "\n".join(body)
         buffers = arguments(text, self.terms.buffers.values(), self.outs)
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
-        parameters += [*self.names.sizes.values(), *self.names.numbers]
+        parameters += self.names.parameters()
         parameters += [f"{name}: tl.constexpr" for name in constants]
         grid = (tuple(tiles), *(((product_of(n for _, n in lanes), ""),) for _, lanes in self.beside()))
         return Kernel(self.name, function_text(self.name, parameters, body), grid, tuple(buffers), self.names.sizes,

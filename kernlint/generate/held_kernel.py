@@ -132,7 +132,7 @@ class HeldWriter:
             raise CannotGenerate("an argument that is changed in place while a recurrence needs it")
         buffers = arguments(text, self.read.values(), self.outs)
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
-        parameters += [*self.names.sizes.values(), *self.names.numbers]
+        parameters += self.names.parameters()
         warps = 8 if self.most > MOST_HELD // 4 else 4 if self.most > 512 else 1
         return Kernel(self.name, function_text(self.name, parameters, self.lines), grid, tuple(buffers), self.names.sizes,
                       self.names.numbers, {}, warps, helpers=self.helpers)  # fmt: skip
@@ -255,9 +255,11 @@ class HeldWriter:
 
     def _converted(self, view: View, value: Value, time: int | None, dtype: Dtype) -> str:
         own = view.value
-        if own.op == "number" and not isinstance(own.attributes["value"], (Named, Expr)):
-            compared = value.dtype.kind == "bool" or (value.op == "where" and view is value.operands[0])
-            return f"({number(own.attributes['value'], register_type(own.dtype) if compared else dtype)[0]})"
+        if own.op == "number" and not isinstance(own.attributes["value"], Expr):
+            if value.dtype.kind == "bool" or (value.op == "where" and view is value.operands[0]):
+                doubles = any(one.value.dtype == dt.FLOAT64 for one in value.operands if one.value.op != "number")
+                dtype = dt.FLOAT64 if doubles else register_type(own.dtype)
+            return self._number(own, dtype)
         text = self._look(view, value, time)
         if dtype.is_float and own.op == "place" and value.dtype.kind != "bool":
             return f"({text} * 1.0)"
@@ -267,11 +269,9 @@ class HeldWriter:
 
     def _number(self, value: Value, dtype: Dtype) -> str:
         given = value.attributes["value"]
-        if isinstance(given, Named):
-            return self.names.number(given)
         if isinstance(given, Expr):
             return f"({self.printer.expression(given)[0]})"
-        return f"({number(given, dtype)[0]})"
+        return f"({self.names.number(given, dtype)[0]})"
 
     def _cast(self, value: Value, time: int | None) -> str:
         (view,) = value.operands

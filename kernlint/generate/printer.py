@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from math import prod
 
-from kernlint.generate.precision import is_single
-from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
+from kernlint.generate.spelling import REPEATS, Spelled, double, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named, lanes_of
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size, Symbol
@@ -31,6 +30,8 @@ class Names:
         self.sizes: dict[Expr, str] = {}
         #: Numbers that the source has names for, by the parameters that take them.
         self.numbers: dict[str, Named] = {}
+        #: Those that doubles are computed with: constants of the kernel, as its arguments are float32.
+        self.exact: set[str] = set()
 
     def new(self, wish: str) -> str:
         base = re.sub(r"\W", "_", wish).strip("_").lower() or "value"
@@ -49,13 +50,22 @@ class Names:
             self.sizes[size] = self.new("_".join(factor.name for factor in factors))
         return self.sizes[size]
 
-    def number(self, value: Named) -> str:
-        for name, known in self.numbers.items():
-            if (known.name, float(known)) == (value.name, float(value)):
-                return name
-        name = self.new(value.name)
+    def number(self, value: float, dtype: Dtype) -> Spelled:
+        """``value`` as arithmetic of ``dtype`` takes it."""
+        if not isinstance(value, Named):
+            return number(value, dtype)
+        same = (n for n, known in self.numbers.items() if (known.name, float(known)) == (value.name, float(value)))
+        name = next(same, None) or self.new(value.name)
         self.numbers[name] = value
-        return name
+        if dtype != dt.FLOAT64:
+            return name, 9
+        self.exact.add(name)
+        return double(name), 9
+
+    def parameters(self) -> list[str]:
+        """What a kernel is given beside its buffers."""
+        numbers = (f"{name}: tl.constexpr" if name in self.exact else name for name in self.numbers)
+        return [*self.sizes.values(), *numbers]
 
 
 class Printer:
@@ -151,11 +161,9 @@ class Printer:
     def _spell(self, term: Term) -> Spelled:
         if term.op == "number":
             value = term.number
-            if isinstance(value, Named):
-                return self.names.number(value), 9
             if isinstance(value, Expr):
                 return self.expression(value)
-            return number(value, term.dtype)
+            return self.names.number(value, term.dtype)
         if term.op == "place":
             assert term.address is not None
             return self.expression(term.address)
@@ -194,12 +202,8 @@ class Printer:
 
     def _converted(self, operand: Term, term: Term) -> Spelled:
         """``operand`` as arithmetic of the result's type takes it."""
-        is_double = term.dtype == dt.FLOAT64 and operand.op == "number" and isinstance(operand.number, float)
-        if is_double and (isinstance(operand.number, Named) or not is_single(operand.number)):
-            raise CannotGenerate("a number in float64, of which Triton keeps float32")
-        if operand.op == "number" and not isinstance(operand.number, (Named, Expr)) and term.op not in _COMPARISONS:
-            wide = term.dtype if not (term.op == "where" and operand is term.operands[0]) else operand.dtype
-            return number(operand.number, wide)
+        if operand.op == "number" and not isinstance(operand.number, Expr):
+            return self.names.number(operand.number, _number_type(operand, term))
         spelled = self.spell(operand)
         if (
             term.dtype.is_float
@@ -252,6 +256,14 @@ class Printer:
         lanes = [atom for atom in place.atoms() if isinstance(atom, Lane) and place.coefficient(atom) == 1]
         ends = [self.extents[lane.dim] - Expr.atom(lane) for lane in lanes if lane.dim in self.extents]
         return any((high - place - end).is_natural for end in ends)
+
+
+def _number_type(operand: Term, term: Term) -> Dtype:
+    """The element type that ``operand``, a number, has in ``term``: that of the result, or of what it is compared with."""
+    if term.op in _COMPARISONS:
+        doubles = any(one.dtype == dt.FLOAT64 for one in term.operands if one.op != "number")
+        return dt.FLOAT64 if doubles else dt.FLOAT32 if operand.dtype == dt.FLOAT64 else operand.dtype
+    return operand.dtype if term.op == "where" and operand is term.operands[0] else term.dtype
 
 
 def _is_zero_outside(term: Term) -> bool:

@@ -9,6 +9,7 @@ from kernlint.generate.printer import Printer
 from kernlint.generate.spelling import extreme
 from kernlint.generate.terms import Recurrence, Term, Terms
 from kernlint.generate.values import CannotGenerate
+from kernlint.workload import dtype as dt
 
 if TYPE_CHECKING:
     from kernlint.generate.tile_kernel import TileWriter
@@ -64,8 +65,8 @@ class Recurrences:
         if kind in ("linear", "reset"):
             assert factor is not None and added is not None
             keep, add = names.new("keep"), names.new("add")
-            printer.lines.append(f"{keep} = tl.where({mask}, {printer.spell(factor)[0]}, 1.0)")
-            printer.lines.append(f"{add} = tl.where({mask}, {printer.spell(added)[0]}, 0.0)")
+            printer.lines.append(f"{keep} = {_masked(printer, mask, factor, term, '1.0')}")
+            printer.lines.append(f"{add} = {_masked(printer, mask, added, term, '0.0')}")
             reverse = ", reverse=True" if one.backwards else ""
             combine = self.tile.helper(kind)
             printer.lines.append(f"{keep}, {add} = tl.associative_scan(({keep}, {add}), 1, {combine}{reverse})")
@@ -75,7 +76,7 @@ class Recurrences:
         else:
             body = added if kind != "product" else factor
             assert body is not None
-            text = f"tl.where({mask}, {printer.spell(body)[0]}, {_NEUTRAL[kind] if term.dtype.is_float else 0})"
+            text = _masked(printer, mask, body, term, _NEUTRAL[kind] if term.dtype.is_float else "0")
             reverse = ", reverse=True" if one.backwards else ""
             whole = f"tl.{_SCANS[kind]}({text}, axis=1{reverse})" if kind in _SCANS else \
                 f"tl.associative_scan({text}, 1, {self.tile.helper(kind)}{reverse})"  # fmt: skip
@@ -116,6 +117,14 @@ class Recurrences:
         lanes = frozenset(lane for before in one.carried for lane in before.lanes)
         parts = [self.tile.mask(lanes), *printer.bounds(one.bounds)]
         return " & ".join(part for part in parts if part)
+
+
+def _masked(printer: Printer, mask: str, operand: Term, state: Term, other: str) -> str:
+    """``operand`` where ``mask`` holds, ``other`` elsewhere: in double precision where the ``state`` is, so that all that is scanned is."""
+    is_number = operand.op == "number" and isinstance(operand.number, float)
+    text = printer.names.number(operand.number, state.dtype)[0] if is_number else printer.spell(operand)[0]
+    widened = state.dtype == dt.FLOAT64 and (is_number or operand.dtype != dt.FLOAT64)
+    return f"tl.where({mask}, {text}, {other})" + ".to(tl.float64)" * widened
 
 
 _SCANS = {"sum": "cumsum", "product": "cumprod"}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from kernlint.generate.precision import is_single
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Dtype, Expr, Opaque
+from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, Monomial
 
 #: Operators of two operands.
@@ -116,8 +118,15 @@ def number(value: float | bool, dtype: Dtype) -> Spelled:
         if math.isinf(value) or math.isnan(value):
             return f'float("{value}")', _ATOM
         text = repr(float(value))
+        if dtype == dt.FLOAT64 and not is_single(value):
+            return double(text), _ATOM
         return text, _ATOM if value >= 0 else _UNARY
     return repr(int(value)), _ATOM if value >= 0 else _UNARY
+
+
+def double(text: str) -> str:
+    """The number ``text`` as a float64, of which Triton keeps a float32 otherwise."""
+    return f"tl.full((), {text}, tl.float64)"
 
 
 #: The factors that a product of atoms other than quotients and extremes is spelled with.

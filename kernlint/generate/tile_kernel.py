@@ -331,7 +331,7 @@ class TileWriter:
             grid.append((across[0],))
         buffers = arguments(text, self.terms.buffers.values(), (one.buffer for one in self.outputs))
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
-        parameters += [*self.names.sizes.values(), *self.names.numbers]
+        parameters += self.names.parameters()
         parameters += [f"{name}: tl.constexpr" for name in constants]
         source = function_text(self.name, parameters, body)
         return Kernel(self.name, source, tuple(grid) or (((1, ""),),), tuple(buffers), self.names.sizes, self.names.numbers,

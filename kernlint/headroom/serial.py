@@ -33,7 +33,7 @@ def chunks_us(launch: Launch) -> float:
 
 
 def _serial_loop(launch: Launch) -> tuple[float, bool] | None:
-    """(rounds, whether the steps' values lie side by side) of the loop that makes ``launch`` serial."""
+    """(rounds, whether the steps' values lie side by side, for each lane of what walks) of the loop that makes ``launch`` serial."""
     found = traffic(launch)
 
     def rounds(loops: tuple[Loop, ...]) -> float:
@@ -46,7 +46,7 @@ def _serial_loop(launch: Launch) -> tuple[float, bool] | None:
         walks = single and access.kind == "load" and bool(loops) and _scalars_alone(loops[-1])
         around = loops if walks else loops[-1:] if access.kind == "store" else ()
         if any(loop.carried for loop in around) and rounds(around) >= _LONG:
-            return rounds(around), single and _steps_by_one(access.access, around[-1])
+            return rounds(around), _steps_by_one(access.access, around[-1])
     return None
 
 

@@ -229,7 +229,6 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("return x if x.sum() > 0 else -x", "condition"),
         ("if x.sum() > 0:\n    x = -x\nreturn x", "condition"),
         ("with torch.autocast('cuda'):\n    return x @ x.t()", "autocast"),
-        ("return x.double() * 0.1", "float64"),
         ("return x.view(torch.int32) + 1", "bits of float32"),
         ("return x.double().argmax(-1)", "extreme of float64"),
         ("return x.index_add_(0, torch.arange(B), x)", "other elements"),

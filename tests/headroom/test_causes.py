@@ -219,6 +219,13 @@ def test_what_is_in_line_is_scanned_at_once() -> None:
     assert found(line).achievable_us < found(RECURRENCE).achievable_us
 
 
+def test_lanes_that_each_walk_their_own_line_are_in_line_too() -> None:
+    line = RECURRENCE.replace("+ t * width", "+ t").replace("steps * width + tl", "width + tl")
+    lanes = line.replace("at = tl", "at = steps * (tl").replace("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK))")
+    assert lanes.count("steps * (tl") == 1
+    assert found(lanes).achievable_us < found(RECURRENCE).achievable_us / 2
+
+
 def test_single_precision_is_proven_by_the_kernel_itself() -> None:
     headroom = found(PAIRS, PAIRS_REFERENCE)
     cause = headroom.causes[0]

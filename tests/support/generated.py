@@ -1269,6 +1269,29 @@ CASES = {
         },
         12,
     ),
+    "numbers that float32 does not hold": (
+        {
+            "forward": (
+                "h = x[:, 0] * x[:, 0]\no = torch.empty_like(x)\no[:, 0] = h\nfor t in range(1, x.shape[1]):\n"
+                "    h = self.keep * h + (1.0 - self.keep) * x[:, t] ** 2\n    o[:, t] = h\n"
+                "return torch.sqrt(self.scale * o), torch.where(x > self.keep, x / 0.3, 0.7), x.clamp(min=-0.1, max=0.9) * 0.1 - 1e300"
+            ),
+            "inputs": "torch.cat([torch.rand(B, T - 2, dtype=torch.float64), torch.full((B, 2), 0.9, dtype=torch.float64)], 1)",
+            "constants": f"{SIZES}\nKEEP = 0.9\nSCALE = 252.1",
+            "init": "self.keep = keep\nself.scale = scale",
+            "parameters": "keep, scale",
+            "given": "KEEP, SCALE",
+        },
+        1,
+    ),
+    "states of doubles in registers": (
+        {
+            "forward": "h = x[:, 0]\nfor t in range(1, x.shape[1]):\n    h = h * 0.3 + h.roll(1, -1) * 0.6 + x[:, t] * 0.1\nreturn h",
+            "inputs": "torch.rand(5, T, 16, dtype=torch.float64)",
+            "constants": "T = 70\n",
+        },
+        1,
+    ),
     "parameter": (
         {
             "forward": "return x * self.w + self.shift",
