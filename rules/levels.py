@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kernlint.interpret.jit_source import awaits_generator
 from kernlint.interpret.project import is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
@@ -52,6 +53,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
         yield Doubt("whether it happens, and matters, is for the values in memory to say")
     if not (rule.refused or rule.lexical) and is_test_file(context.program.kernel.path):
         yield Doubt("the file is a test: it checks itself what it computes, and nobody waits for its speed")
+    if rule.category in NOT_ABOUT_SPEED and awaits_generator(context.program.kernel):
+        yield Doubt("a code generator has yet to fill the file in")
     if finding.kernel and rule.category in NOT_ABOUT_SPEED:
         if is_rewritten(context, finding.kernel):
             yield Doubt(f"the source of `{finding.kernel}` is rewritten before it is compiled")

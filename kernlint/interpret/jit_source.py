@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import libcst as cst
@@ -33,12 +34,28 @@ _TYPE = re.compile(r"\*.*|k?[a-z]+\d\w*|.*[.\[|].*|constexpr|int|float|bool|str|
 
 
 def is_template(node: cst.FunctionDef, module: Module) -> bool:
-    """Whether the source is rewritten before it is compiled: parameters, or variables declared without a value, are annotated
-    with a string that is no type."""
+    """Whether the source is rewritten before it is compiled: a generator has yet to fill the file in, or parameters, or variables
+    declared without a value, are annotated with a string that is no type."""
+    if awaits_generator(module):
+        return True
     declared = [p.annotation for p in parameters(node)]
     declared += [n.annotation for n in module.within(node.body, cst.AnnAssign) if n.value is None]
     texts = [a.annotation for a in declared if a is not None]
     return any(isinstance(t, cst.SimpleString) and not _TYPE.fullmatch(str(t.evaluated_value).strip()) for t in texts)
+
+
+def awaits_generator(module: Module) -> bool:
+    """Whether ``module`` is what cog is given, not what it writes: no line stands between the end of any block's program (``]]]``)
+    and the end of what that prints (``[[[end]]]``)."""
+    return module.once(_awaits_generator)
+
+
+def _awaits_generator(module: Module) -> bool:
+    if "[[[cog" not in module.text:
+        return False
+    lines = [line for line in module.lines if line.strip()]
+    programs = [before for before, line in pairwise(lines) if "[[[end]]]" in line]
+    return bool(programs) and all("]]]" in line for line in programs)
 
 
 def binding_problem(node: cst.FunctionDef, args: list[Any], kwargs: Mapping[str, Any]) -> str:

@@ -36,7 +36,8 @@ class UndefinedName(Rule):
     when_not = """
         Modules with `from ... import *`, `globals()` or `exec`, where names may come from anywhere. Branches that a constant
         of the module, or the values that a benchmark goes through, keep from being taken. A remark in files that import
-        nothing and that nothing imports: prompts and templates, which are read as text.
+        nothing and that nothing imports: prompts and templates, which are read as text; and in what a code generator (cog) has
+        yet to fill in.
         """
     fix_safety = "No automatic fix: what the name should be is the author's to say."
     evidence = """

@@ -362,6 +362,43 @@ def test_a_kernel_whose_source_is_a_template(rewritten: str, comment: str, expec
     assert alone("KL702", TEMPLATE.format(rewritten=rewritten, comment=comment)) == [expected]
 
 
+GENERATED = """
+    # [[[cog
+    # cog.outl("from elsewhere import scaled" if SCALED else "")
+    # ]]]
+    {first}# [[[end]]]
+
+    @triton.jit
+    def fill(x, n, B: tl.constexpr):
+        i = tl.arange(0, B)
+        # [[[cog cog.outl("v = scaled(i)") ]]]
+        {second}# [[[end]]]
+        tl.store(x + i, v, mask=i < n)
+
+    def run(x):
+        fill[(1,)](x, x.numel(), B=missing)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("", "", ["info", "info"]),
+        ("\n    ", "\n        ", ["info", "info"]),
+        ("from elsewhere import scaled\n    ", "v = scaled(i)\n        ", ["error"]),
+        ("", "v = scaled(i)\n        ", ["error", "error"]),
+    ],
+    ids=["the input", "blank lines", "the output", "output of one block"],
+)
+def test_names_that_a_code_generator_may_write(first: str, second: str, expected: list[str]) -> None:
+    assert alone("KL702", GENERATED.format(first=first, second=second)) == expected
+
+
+@pytest.mark.parametrize("marks", ["# [[[cog", "# [[[end]]]", "# ]]]\n# [[[end]]]", "# [[[end]]]\n# ]]]\n# [[[cog"])
+def test_marks_of_a_code_generator_that_make_no_block(marks: str) -> None:
+    assert alone("KL702", f"{marks}\n{textwrap.dedent(TEMPLATE).format(rewritten='pass', comment='')}") == ["error"]
+
+
 def test_a_comment_for_other_linters_says_that_a_name_is_meant() -> None:
     body = TEMPLATE.format(rewritten="pass", comment="")
     assert alone("KL702", body.replace("BODY", "BODY  # noqa: F821")) == ["info"]
