@@ -13,6 +13,7 @@ from kernlint.rules.finding import Context, Variant
 from kernlint.rules.proofs.dataflow import fed_by, is_alloc, read_tensors, written_tensors
 from kernlint.rules.proofs.source_text import names_in, node_at
 from kernlint.syntax.names import dotted_name
+from kernlint.syntax.testing import is_read_by_check
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import HostSync, Launch, Span, Step, TorchOp, Workload
@@ -50,7 +51,7 @@ class _DropWait(Operator[Wait, Wait]):
             yield Wait(step.what, step.span, step.function, "", step, waiting, before, bool(loops))
 
     def check(self, context: Context, site: Wait) -> Wait | WhyNot:
-        sync = site.sync
+        sync, module = site.sync, context.program.kernel
         if not site.waiting:
             return WhyNot("the device has nothing to do after it")
         if not _read_from_device(sync, context.workload.all_steps):
@@ -59,7 +60,9 @@ class _DropWait(Operator[Wait, Wait]):
             return WhyNot("the size of what the call returns depends on it")
         if _left_out(context, sync):
             return WhyNot("it is waited for only where an optional argument is passed, and nothing in view passes it")
-        if _measures(context.program.kernel, sync.function):
+        if any(is_read_by_check(sync.span, f, module) for f in _definitions(module, sync.function)):
+            return WhyNot(f"`{sync.function}` checks results, and reads it for that alone")
+        if _measures(module, sync.function):
             return WhyNot(f"`{sync.function}` measures times on the device and has to wait for them")
         return site
 

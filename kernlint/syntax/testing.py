@@ -9,12 +9,13 @@ import libcst as cst
 
 from kernlint.syntax.names import bound_by, dotted_name, origin_of
 from kernlint.syntax.tree import Module
+from kernlint.workload.span import Span
 
 #: Functions that give the result of a test, or end one.
 _ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
 #: Those that say whether two tensors agree, and the origins of what asserts or calls tests by itself.
 _AGREEMENTS = frozenset("allclose array_equal equal isclose".split())
-_MAGNITUDES = frozenset({"abs", "norm"})
+_MAGNITUDES = frozenset({"abs", "norm", "max", "amax"})
 _ASSERTING = ("pytest.", "torch.testing.assert", "triton.testing.assert", "numpy.testing.assert")
 #: The modules whose classes call the methods of those derived from them as tests.
 _CASES = ("unittest.", "torch.testing.")
@@ -42,6 +43,14 @@ def is_check(node: cst.FunctionDef | cst.Module, module: Module) -> bool:
     return any(id(call) in told and _is_agreement(call) for call in module.own(node, cst.Call))
 
 
+def is_read_by_check(span: Span, node: cst.FunctionDef, module: Module) -> bool:
+    """Whether what stands at ``span`` in the function is read for nothing but what a check says (:func:`is_check`)."""
+    if not is_check(node, module):
+        return False
+    told = _told(node, module)
+    return any(id(name) in told and span.contains(module.span(name)) for name in module.own(node, cst.Name))
+
+
 def _told(node: cst.FunctionDef | cst.Module, module: Module) -> set[int]:
     """The calls in ``node``, by identity, whose values are used for nothing but to be printed, asserted, or returned as answers, and to
     choose what else is."""
@@ -62,7 +71,7 @@ def _told(node: cst.FunctionDef | cst.Module, module: Module) -> set[int]:
 
 
 def _is_agreement(call: cst.Call) -> bool:
-    """Whether ``call`` says if tensors agree, or how large their difference is: ``(a - b).abs()``, ``torch.norm(a - b)``."""
+    """Whether ``call`` says if tensors agree, or how large their difference is: ``(a - b).abs()``, ``torch.amax(a - b)``."""
     func = call.func
     name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
     operands = [func.value] if isinstance(func, cst.Attribute) else []

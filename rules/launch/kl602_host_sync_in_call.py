@@ -23,7 +23,7 @@ class HostSyncInCall(Rule):
         """
     when_not = """
         A value that the caller asked for: read after the last launch, or the size of a result. An argument that only the host
-        reads, which may be on the host already, and a sync that an argument left out leads to. Tests and benchmarks.
+        reads, which may be on the host already, and a sync that an argument left out leads to. Tests, checks and benchmarks.
         """
     fix_safety = "Unsafe: the value must reach the kernel in another way, as a tensor that it loads or a bound that it masks with."
     evidence = """

@@ -259,6 +259,49 @@ def test_a_function_that_measures_waits_on_purpose():
     assert not run_rule("KL602", syncing(body.format("self.time = a.elapsed_time(b)\n")))
 
 
+COMPARED = """
+from elsewhere import reference
+
+def compare(x):
+    y = run(x, {scale})
+    z = reference(x)
+    {check}
+    print("largest:", torch.max(torch.abs(y - z)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "check", "waits"),
+    [
+        ("2.0", "assert torch.amax(y - z).item() <= 0.05", False),
+        ("2.0", "error = (y - z).abs().max().item()\n    if error > 0.05:\n        print(error)", False),
+        ("2.0", "assert (y - z).abs().max() <= 0.05", False),
+        ("2.0", "torch.cuda.synchronize()", True),
+        ("2.0", "error = (y - z).abs().max().item()\n    print(error)\n    z = run(z, error)", True),
+        ("x.max().item()", "pass", False),
+    ],
+    ids=[
+        "asserted",
+        "printed where it is large",
+        "a tensor in an assert",
+        "no value",
+        "used too",
+        "for the launch that is checked",
+    ],
+)
+def test_what_a_check_reads_to_say_it(scale, check, waits):
+    start = SYNC.index("class ModelNew")
+    assert bool(run_rule("KL602", SYNC[:start] + COMPARED.format(scale=scale, check=check))) == waits
+
+
+def test_what_a_function_that_is_no_check_asserts_is_waited_for():
+    start = SYNC.index("class ModelNew")
+    source = "def forward(x):\n    y = run(x, 2.0)\n    assert {read}.max().item() < 4\n    {end}(run(y, 2.0))\n"
+    keep = "from elsewhere import keep\n"
+    assert run_rule("KL602", SYNC[:start] + source.format(read="(y - x).abs()", end="return "))
+    assert run_rule("KL602", SYNC[:start] + keep + source.format(read="y", end="keep"))
+
+
 def test_the_syncs_of_two_functions_are_two_findings():
     helper = "def largest(x):\n    return run(x, x.max().item())\n\n"
     source = syncing("y = largest(x)\nreturn run(y, y.min().item())").replace(
