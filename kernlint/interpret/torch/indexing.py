@@ -117,8 +117,9 @@ def _gathered(h: HostState, x: Tensor, parts: list[Any], node: cst.CSTNode) -> A
     if boolean:
         h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
-    leading = len(indices) == len(parts) and not boolean
-    dims = run_of(x, len(parts)) if leading and (len(parts) == 1 or len(parts) < len(x.shape or ())) else {}
+    count = len(indices)
+    leading = not lists and not boolean and all(part is index for part, index in zip(parts, indices))
+    dims = run_of(x, count) if leading and (count == 1 or count < len(x.shape or ())) else {}
     with h.inside("index", [x, tuple(parts)], {}):
         h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
     return result
