@@ -29,6 +29,10 @@ def python_tree(text: str) -> ast.Module | None:
         return None
 
 
+#: Kinds of nodes of which parts lie outside of where they stand: the annotation of a parameter, the space behind a statement.
+HOLDING_MORE = (cst.Param, cst.SimpleStatementLine, cst.SimpleStatementSuite)
+
+
 class Positions:
     """Where most expressions and statements of a tree, and the names of its functions, stand in the ``lines`` that it was
     parsed from: where Python's nodes do that are their ``counterparts``, by identity."""

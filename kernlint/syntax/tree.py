@@ -25,7 +25,7 @@ from kernlint.syntax.guard import check_depth
 from kernlint.syntax.light import LightTree
 from kernlint.syntax.light_expressions import Unusual
 from kernlint.syntax.names import imports_among, origin_of
-from kernlint.syntax.positions import Positions, python_tree
+from kernlint.syntax.positions import HOLDING_MORE, Positions, python_tree
 from kernlint.syntax.source import line_starts, split_lines
 from kernlint.syntax.walk import NESTED, children, walk
 from kernlint.workload import Span
@@ -223,6 +223,8 @@ class Module:
         """Whether what is around ``node``, the innermost of it whose place costs little to tell, covers ``span``."""
         number = self._numbers[id(node)]
         for around in self.nodes[number - 1 :: -1] if number else ():
+            if isinstance(around, HOLDING_MORE):
+                continue
             near = self._near_span(around)
             if near is not None and self._run(around)[1] > number:
                 return near.contains(span)
