@@ -184,6 +184,19 @@ def counted(x, y, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def _slid_on(total, square, v, w, tap, FORM: tl.constexpr):
+    """What :func:`slid` keeps, after one more element."""
+    if FORM == "largest":
+        total = tl.maximum(total, v)
+    elif FORM == "weights":
+        total += v * tl.load(w + tap)
+    else:
+        total += v
+        square += v * v
+    return total, square
+
+
+@triton.jit
 def slid(x, w, y, rows, length, FORM: tl.constexpr, ALONG: tl.constexpr, W: tl.constexpr, UNROLLED: tl.constexpr,
          BLOCK: tl.constexpr):  # fmt: skip
     """The last W elements of each place, ALONG rows of ``length`` or across them ([length, rows], the step as long as a row)."""
@@ -198,23 +211,11 @@ def slid(x, w, y, rows, length, FORM: tl.constexpr, ALONG: tl.constexpr, W: tl.c
     if UNROLLED:
         for tap in tl.static_range(W):
             v = tl.load(x + at - tap * step, mask=inside & (place >= tap), other=0.0).to(tl.float32)
-            if FORM == "largest":
-                total = tl.maximum(total, v)
-            elif FORM == "weights":
-                total += v * tl.load(w + tap)
-            else:
-                total += v
-                square += v * v
+            total, square = _slid_on(total, square, v, w, tap, FORM)
     else:
         for tap in range(W):
             v = tl.load(x + at - tap * step, mask=inside & (place >= tap), other=0.0).to(tl.float32)
-            if FORM == "largest":
-                total = tl.maximum(total, v)
-            elif FORM == "weights":
-                total += v * tl.load(w + tap)
-            else:
-                total += v
-                square += v * v
+            total, square = _slid_on(total, square, v, w, tap, FORM)
     if FORM == "moments":
         total = square / W - total * total / (W * W)
     tl.store(y + at, total.to(y.dtype.element_ty), mask=inside)
