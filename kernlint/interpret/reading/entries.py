@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -97,7 +98,7 @@ class Reading(KernelReading):
                 workloads = [one and _called_once(one) for one in workloads]
         elif isinstance(value.node, cst.FunctionDef):
             workload = self._of_function(value)
-            once = value.name in self._setup() or is_test(value.node, self.kernel_module)
+            once = value.name in self._setup or is_test(value.node, self.kernel_module)
             if once or not has_effect(value.node, workload, self.kernel_module, self.host.escapes):
                 workload = _called_once(workload)
             workloads = [workload]
@@ -109,6 +110,7 @@ class Reading(KernelReading):
         if isinstance(value, Function):
             yield from self._behind(value, {one[0].name: one for one in reversed(self.host.passes[passes:])})
 
+    @cached_property
     def _setup(self) -> frozenset[str]:
         """The functions that run once. Where tests and benchmarks are all that calls what launches the kernels of the module, they call
         what the module is for, unless it is a file of tests itself."""
