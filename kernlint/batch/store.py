@@ -17,6 +17,8 @@ from kernlint.files import NotRegular, open_regular
 from kernlint.write import replacing
 
 _PARQUET = frozenset({".parquet", ".pq"})
+#: A file without a suffix (`/dev/stdout`) holds lines too.
+_JSON_LINES = frozenset({".jsonl", ".ndjson", ".json", ""})
 
 #: No row of a sane file comes near this; what is longer is skipped without being held.
 _LONGEST_LINE = 64_000_000
@@ -27,7 +29,12 @@ _ROW_GROUP = 10_000
 
 
 def is_parquet(path: str) -> bool:
-    return PurePath(path).suffix.lower() in _PARQUET
+    """Whether ``path`` (``-``: a standard stream) is for Parquet by its suffix, rather than for JSON Lines. Raises ``UsageError``
+    for a suffix of neither."""
+    suffix = PurePath(path).suffix.lower()
+    if suffix not in _PARQUET | _JSON_LINES:
+        raise UsageError(f"{path}: a batch reads and writes .jsonl and .parquet, not {suffix}")
+    return suffix in _PARQUET
 
 
 def require_parquet() -> None:
