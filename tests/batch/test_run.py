@@ -294,7 +294,9 @@ def test_a_run_that_is_killed_loses_nothing_that_was_done(tmp_path):
         time.sleep(0.02)
     process.kill()
     process.communicate(timeout=60)
-    done = [json.loads(line)["number"] for line in partial.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    done = [
+        json.loads(line)["number"] for line in partial.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")
+    ]
     assert len(done) >= 5
     write(tmp_path / "tasks.jsonl", [{"id": str(n), "source": KERNEL + f"\n# {n}"} for n in range(8)])
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
