@@ -20,6 +20,7 @@ from kernlint.workload.values import Values
 
 _T = TypeVar("_T")
 _N = TypeVar("_N")
+_A = TypeVar("_A", bound="Access")
 #: A kind of node, or several.
 Kind = Union[type[_N], tuple[type[_N], ...]]
 
@@ -117,6 +118,21 @@ class Access:
     def bytes(self) -> int:
         """Bytes of the tile, before masks and sector granularity."""
         return self.elements * self.dtype.bytes
+
+    @property
+    def bounding(self) -> list[Expr]:
+        """What its mask compares."""
+        return [side for pair in self.mask or () for side in pair]
+
+    @property
+    def expressions(self) -> list[Expr]:
+        """Where it is, as far as that was followed, and what its mask compares."""
+        return self.bounding if self.offset is None else [self.offset, *self.bounding]
+
+    def moved(self: _A, change: Callable[[Expr], Expr]) -> _A:
+        """The same access with ``change`` made to where it is and to what its mask compares."""
+        mask = self.mask and tuple((change(left), change(right)) for left, right in self.mask)
+        return replace(self, offset=None if self.offset is None else change(self.offset), mask=mask)
 
     def stride(self, dim: int) -> Size | None:
         """Elements from one lane to the next along ``dim``, but for the steps of a floor division or the wrap of a

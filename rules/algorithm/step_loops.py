@@ -315,10 +315,9 @@ def _buffers(launch: Launch, state: State) -> Iterator[int]:
 def _tile(access: Load | Store) -> tuple[tuple[int, ...], Expr | None, frozenset[tuple[Expr, Expr]]]:
     """Extents, addresses and bounds of ``access`` without the axes of one element, so that ``x[:, None]`` is like ``x``."""
     axes = {old: new for new, old in enumerate(d for d, extent in enumerate(access.shape) if extent != 1)}
-    moved: dict[Atom, Size] = {Lane(d): lane(axes[d]) if d in axes else 0 for d in range(len(access.shape))}
-    offset = access.offset.substitute(moved) if access.offset is not None else None
-    bounds = frozenset((left.substitute(moved), right.substitute(moved)) for left, right in access.mask or ())
-    return tuple(extent for extent in access.shape if extent != 1), offset, bounds
+    lanes: dict[Atom, Size] = {Lane(d): lane(axes[d]) if d in axes else 0 for d in range(len(access.shape))}
+    moved = access.moved(Expr.substitution(lanes))
+    return tuple(extent for extent in access.shape if extent != 1), moved.offset, frozenset(moved.mask or ())
 
 
 def _covers(store: Store, load: Load) -> bool:

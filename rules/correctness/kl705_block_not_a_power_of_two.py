@@ -48,21 +48,11 @@ class BlockNotAPowerOfTwo(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 96)]
         """
-    good = """
-        @triton.jit
-        def kernel(x, y, stride, D: tl.constexpr, BLOCK: tl.constexpr):
-            d = tl.arange(0, BLOCK)
-            i = tl.program_id(0) * stride + d
-            tl.store(y + i, tl.load(x + i, mask=d < D) * 2.0, mask=d < D)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(x.shape[0],)](x, y, x.stride(0), D=x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 96)]
-        """
+    good = (
+        bad.replace("D: tl.constexpr):", "D: tl.constexpr, BLOCK: tl.constexpr):\n            d = tl.arange(0, BLOCK)")
+        .replace("tl.arange(0, D)", "d")
+        .replace("tl.load(x + i) * 2.0", "tl.load(x + i, mask=d < D) * 2.0, mask=d < D")
+        .replace("D=x.shape[1]", "D=x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1])")
+    )
     example = "d = tl.arange(0, D)  # D = 96"
     use_instead = "d = tl.arange(0, BLOCK)  # BLOCK = triton.next_power_of_2(D), masked with d < D"

@@ -50,16 +50,9 @@ class Int32TileOffsetOverflow(Rule):
             v = tl.load(x + m[:, None] * sm + n[None, :] * sn, mask=mask, other=0.0)
             tl.store(o + m[:, None] * BN + n[None, :], v, mask=mask)
         """
-    good = """
-        @triton.jit
-        def k(x, o, sm, sn, M, N, BM: tl.constexpr, BN: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.arange(0, BN)
-            mask = (m[:, None] < M) & (n[None, :] < N)
-            mw = m.to(tl.int64)
-            v = tl.load(x + mw[:, None] * sm + n[None, :] * sn, mask=mask, other=0.0)
-            tl.store(o + mw[:, None] * BN + n[None, :], v, mask=mask)
-        """
+    good = bad.replace(
+        "            v = tl.load(x + m[", "            mw = m.to(tl.int64)\n            v = tl.load(x + mw["
+    ).replace("(o + m[", "(o + mw[")
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = [one for one in overflows(context.workload) if one.value is None and one.kind == TILE]

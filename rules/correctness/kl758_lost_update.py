@@ -47,14 +47,10 @@ class LostUpdate(Rule):
             cur = tl.load(hist + j, mask=m, other=0.0)
             tl.store(hist + j, cur + tl.load(v + a, mask=m, other=0.0), mask=m)
         """
-    good = """
-        @triton.jit
-        def k(idx, v, hist, n, B: tl.constexpr):
-            a = tl.program_id(0) * B + tl.arange(0, B)
-            m = a < n
-            j = tl.load(idx + a, mask=m, other=0)
-            tl.atomic_add(hist + j, tl.load(v + a, mask=m, other=0.0), mask=m)
-        """
+    good = bad.replace(
+        "cur = tl.load(hist + j, mask=m, other=0.0)\n            tl.store(hist + j, cur + tl",
+        "tl.atomic_add(hist + j, tl",
+    )
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
@@ -80,7 +76,7 @@ class LostUpdate(Rule):
                              and loads[i].offset == store.offset), None)  # fmt: skip
                 if twin is None or store.checked:
                     continue
-                masked = axes_in(*(side for pair in store.mask or () for side in pair))
+                masked = axes_in(*store.bounding)
                 free = axes - axes_in(store.offset) - masked
                 indirect = loaded_in(store.offset)
                 if not free and not indirect:

@@ -61,35 +61,11 @@ class InputLeftOut(Rule):
         def get_inputs():
             return [torch.randn(1000, 1000)]
         """
-    good = """
-        class Model(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.bias = torch.nn.Parameter(torch.randn(1000))
-
-            def forward(self, x):
-                return torch.relu(x + self.bias)
-
-        @triton.jit
-        def relu(x, b, y, n, c, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            m = i < n
-            v = tl.load(x + i, mask=m) + tl.load(b + i % c, mask=m)
-            tl.store(y + i, tl.maximum(v, 0.0), mask=m)
-
-        class ModelNew(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.bias = torch.nn.Parameter(torch.randn(1000))
-
-            def forward(self, x):
-                y = torch.empty_like(x)
-                relu[(triton.cdiv(x.numel(), 1024),)](x, self.bias, y, x.numel(), 1000, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
-        """
+    good = (
+        bad.replace("relu(x, y, n, BLOCK", "relu(x, b, y, n, c, BLOCK")
+        .replace("tl.load(x + i, mask=m)", "tl.load(x + i, mask=m) + tl.load(b + i % c, mask=m)")
+        .replace("](x, y, x.numel(), B", "](x, self.bias, y, x.numel(), 1000, B")
+    )
     example = "tl.store(y + i, tl.maximum(v, 0.0), mask=m)  # of relu(x + self.bias)"
     use_instead = "v = tl.load(x + i, mask=m) + tl.load(b + i % c, mask=m)"
 

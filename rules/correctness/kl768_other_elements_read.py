@@ -52,28 +52,12 @@ class OtherElementsRead(Rule):
         def get_inputs():
             return [torch.randn(1000, 1000)]
         """
-    good = """
-        class Model(torch.nn.Module):
-            def forward(self, x):
-                return x.sum(dim=1)
-
-        @triton.jit
-        def rows(x, y, n, BLOCK: tl.constexpr):
-            row, i = tl.program_id(0), tl.arange(0, BLOCK)
-            total = tl.zeros([BLOCK], tl.float32)
+    good = bad.replace(
+        "v = tl.load(x + row * n + i, mask=i < n, other=0.0)\n",
+        """total = tl.zeros([BLOCK], tl.float32)
             for start in range(0, n, BLOCK):
-                total += tl.load(x + row * n + start + i, mask=start + i < n, other=0.0)
-            tl.store(y + row, tl.sum(total, axis=0))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(x.shape[0], device=x.device)
-                rows[(x.shape[0],)](x, y, x.shape[1], BLOCK=512)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
-        """
+                total += tl.load(x + row * n + start + i, mask=start + i < n, other=0.0)\n""",
+    ).replace("tl.sum(v,", "tl.sum(total,")
     example = "v = tl.load(x + row * n + i, mask=i < n, other=0.0)  # 512 of 1000 elements"
     use_instead = "for start in range(0, n, BLOCK): total += tl.load(x + row * n + start + i, ...)"
 

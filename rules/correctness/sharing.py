@@ -71,7 +71,5 @@ def unknown_in(expr: Expr) -> bool:
 def _expressions(kernel: Kernel) -> list[Expr]:
     found: list[Expr] = []
     for site in sites(kernel):
-        access = site.access
-        found += [access.offset] if access.offset is not None else []
-        found += [side for pair in (*(access.mask or ()), *site.guards) for side in pair]
+        found += [*site.access.expressions, *(side for pair in site.guards for side in pair)]
     return found

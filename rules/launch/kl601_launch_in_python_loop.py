@@ -54,22 +54,13 @@ class LaunchInPythonLoop(Rule):
         def get_inputs():
             return [torch.randn(64, 8192)]
         """
-    good = """
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            row = tl.program_id(1) * n
-            tl.store(y + row + i, tl.load(x + row + i, mask=i < n) * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                double[(triton.cdiv(x.shape[1], 1024), x.shape[0])](x, y, x.shape[1], BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 8192)]
-        """
+    good = bad.replace(
+        "            tl.store(y + i, tl.load(x + i,",
+        "            row = tl.program_id(1) * n\n            tl.store(y + row + i, tl.load(x + row + i,",
+    ).replace(
+        "for b in range(x.shape[0]):\n                    double[(triton.cdiv(x.shape[1], 1024),)](x[b], y[b],",
+        "double[(triton.cdiv(x.shape[1], 1024), x.shape[0])](x, y,",
+    )
     example = "for b in range(B):\n    kernel[(tiles,)](x[b], y[b], ...)"
     use_instead = "kernel[(tiles, B)](x, y, x.stride(0), y.stride(0), ...)  # b = tl.program_id(1)"
 

@@ -18,12 +18,11 @@ from kernlint.workload import (
     Node,
     Opaque,
     ProgramId,
-    Size,
     Span,
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, ceildiv, lift, simplify
+from kernlint.workload.expr import ceildiv, lift, simplify
 from kernlint.workload.histogram import histogram_steps
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_launch
@@ -133,13 +132,10 @@ def _counted(found: FewBins, blocks: int) -> Launch:
 
     body, grid = spread(kernel.body), launch.grid
     if blocks > 1 and found.axis is not None:
-        moved: dict[Atom, Size] = {ProgramId(found.axis): pid(found.axis) * blocks + iteration(_LOOP_ID)}
+        by_block = Expr.substitution({ProgramId(found.axis): pid(found.axis) * blocks + iteration(_LOOP_ID)})
 
         def move(node: Node) -> Node:
-            if not isinstance(node, Access) or node.offset is None:
-                return node
-            mask = node.mask and tuple((left.substitute(moved), right.substitute(moved)) for left, right in node.mask)
-            return replace(node, offset=node.offset.substitute(moved), mask=mask)
+            return node.moved(by_block) if isinstance(node, Access) and node.offset is not None else node
 
         body = (Loop(_LOOP_ID, "range", blocks, rewrite(body, move), atomic.span, None, True),)
         grid = tuple(simplify(lift(ceildiv(size, blocks))) if a == found.axis else size for a, size in enumerate(grid))

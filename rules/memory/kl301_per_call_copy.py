@@ -64,21 +64,13 @@ class PerCallCopy(Rule):
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
-    good = """
-        @triton.jit
-        def scale(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, (tl.load(x + i, mask=i < n).to(tl.float32) * 2.0).to(tl.float16), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16)]
-        """
+    good = (
+        bad.replace(
+            "tl.load(x + i, mask=i < n) * 2.0,", "(tl.load(x + i, mask=i < n).to(tl.float32) * 2.0).to(tl.float16),"
+        )
+        .replace("                x = x.to(torch.float32)\n", "")
+        .replace("y.to(torch.float16)", "y")
+    )
     example = "kernel[grid](x.to(torch.float32), ...)\nreturn y.to(torch.float16)"
     use_instead = "kernel[grid](x, ...)  # convert in registers\nreturn y"
 

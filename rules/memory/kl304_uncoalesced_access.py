@@ -58,23 +58,14 @@ class UncoalescedAccess(Rule):
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
-    good = """
-        @triton.jit
-        def transpose(x, y, rows, columns, BLOCK: tl.constexpr):
-            column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            row = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-            value = tl.load(x + row[:, None] * columns + column[None, :])
-            tl.store(y + column[None, :] * rows + row[:, None], value)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(4096, 4096, device=x.device, dtype=x.dtype)
-                transpose[(64, 64)](x, y, 4096, 4096, BLOCK=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16)]
-        """
+    good = (
+        bad.replace("column = tl.program_id(0)", "column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)")
+        .replace("x + row * columns + column, mask=row < rows)", "x + row[:, None] * columns + column[None, :])")
+        .replace(
+            "y + column * rows + row, value, mask=row < rows)", "y + column[None, :] * rows + row[:, None], value)"
+        )
+        .replace("(4096, 4)](x, y, 4096, 4096, BLOCK=1024", "(64, 64)](x, y, 4096, 4096, BLOCK=64")
+    )
     example = "column = tl.program_id(0)\ntl.load(x + rows * stride + column)"
     use_instead = (
         "columns = tl.program_id(0) * BC + tl.arange(0, BC)\ntl.load(x + rows[:, None] * stride + columns[None, :])"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kernlint.records import dataclass
@@ -24,7 +24,6 @@ from kernlint.workload import (
     LoopIndex,
     Node,
     ProgramId,
-    Size,
     Span,
     Step,
     Storage,
@@ -34,7 +33,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, Lane, ceildiv
+from kernlint.workload.expr import Lane, ceildiv
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
 from kernlint.workload.synthesis import power_of_two
@@ -90,21 +89,13 @@ class ContendedAtomics(Rule):
         def get_inputs():
             return [torch.randn(1 << 26)]
         """
-    good = """
-        @triton.jit
-        def total(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + tl.program_id(0), tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(triton.cdiv(x.numel(), 16384), device=x.device, dtype=torch.float32)
-                total[(triton.cdiv(x.numel(), 16384),)](x, y, x.numel(), BLOCK=16384)
-                return y.sum()
-
-        def get_inputs():
-            return [torch.randn(1 << 26)]
-        """
+    good = (
+        bad.replace("tl.atomic_add(y,", "tl.store(y + tl.program_id(0),")
+        .replace("torch.zeros(1,", "torch.empty(triton.cdiv(x.numel(), 16384),")
+        .replace("(x.numel(), 128)", "(x.numel(), 16384)")
+        .replace("BLOCK=128", "BLOCK=16384")
+        .replace("return y", "return y.sum()")
+    )
     example = "tl.atomic_add(y, tl.sum(x, axis=0))"
     use_instead = "tl.store(partial + tl.program_id(0), tl.sum(x, axis=0))  # then partial.sum()"
 
@@ -256,18 +247,14 @@ class Partials:
         scratch = Tensor("partial", atomic.dtype, (self.programs, size), (size, 1), Storage(-1, "empty"))
         loop_id = 1 + max((n.id for n, _ in step.kernel.walk() if hasattr(n, "id")), default=0)
         stride = Expr.atom(ProgramId(0)) + Expr.atom(LoopIndex(loop_id)) * self.programs
-        kernel = step.kernel
+        moved, kernel = Expr.substitution({ProgramId(0): stride}), step.kernel
 
         def inside(node: Node) -> Node | None:
             if node is atomic or (isinstance(node, Atomic) and node.id == atomic.id):
                 return Compute("arith", size, atomic.dtype, atomic.span)
-            moved: Mapping[Atom, Size] = {ProgramId(0): stride}
             if isinstance(node, Loop):
-                return replace(node, trip=node.trip.substitute(moved)) if isinstance(node.trip, Expr) else node
-            if not isinstance(node, Access) or node.offset is None:
-                return node
-            mask = node.mask and tuple((left.substitute(moved), right.substitute(moved)) for left, right in node.mask)
-            return replace(node, offset=node.offset.substitute(moved), mask=mask)
+                return replace(node, trip=moved(node.trip)) if isinstance(node.trip, Expr) else node
+            return node.moved(moved) if isinstance(node, Access) and node.offset is not None else node
 
         lanes = Expr.atom(Lane(0)) if atomic.shape else Expr.constant(0)
         shape = (size,) if atomic.shape else ()

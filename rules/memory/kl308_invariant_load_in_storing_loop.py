@@ -101,5 +101,4 @@ def _stays(load: Load, loop: Loop) -> bool:
     """Whether address and mask of ``load`` are the same in all iterations of ``loop``."""
     if load.offset is None:
         return False
-    exprs = [load.offset, *(side for pair in load.mask or () for side in pair)]
-    return all(expr.is_followed and LoopIndex(loop.id) not in expr.atoms() for expr in exprs)
+    return all(expr.is_followed and LoopIndex(loop.id) not in expr.atoms() for expr in load.expressions)

@@ -110,10 +110,10 @@ def _boundaries(launch: Launch, program: ProgramId, tile: int) -> set[int] | Non
     found: set[int] = set()
     flat = flat_index(program, tile)
     for access in launch.kernel.nodes(Access):
-        for expr in (access.offset, *(side for pair in access.mask or () for side in pair)):
-            if expr is None:
-                return None
-            expr = whole(expr, program, tile)
+        if access.offset is None:
+            return None
+        for given in access.expressions:
+            expr = whole(given, program, tile)
             for atom in expr.atoms():
                 found |= {weight for weight in _part(atom, flat) or () if weight is not None and weight > 1}
             rest = _undivided(expr, flat)

@@ -70,23 +70,6 @@ class ApiNotInTarget(RefusalRule):
         def get_inputs():
             return [torch.randn(64, 64)]
         """
-    good = """
-        from triton.language.extra import libdevice
-
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, libdevice.tanh(v), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        """
+    good = "\n        from triton.language.extra import libdevice\n" + bad.replace("tl.math.tanh", "libdevice.tanh")
     example = "tl.math.tanh(v)"
     use_instead = "from triton.language.extra import libdevice\n\nlibdevice.tanh(v)"

@@ -51,23 +51,7 @@ class HalfUpcastBeforeDot(Rule):
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
             return c
         """
-    good = """
-        @triton.jit
-        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * BN + n[None, :])
-                acc += tl.dot(x, y)
-            tl.store(c + m[:, None] * BN + n[None, :], acc)
-
-        def launch(a, b):
-            assert a.dtype == torch.bfloat16 and b.dtype == torch.bfloat16
-            c = torch.empty(64, 64, device=a.device)
-            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
-            return c
-        """
+    good = bad.replace(").to(tl.float32)\n", ")\n")
     example = "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))"
     use_instead = "acc += tl.dot(x, y)  # fp16 operands, fp32 accumulator"
 

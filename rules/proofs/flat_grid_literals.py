@@ -187,8 +187,8 @@ def _counts(launch: Launch) -> set[Opaque]:
     """The quotients of sizes in the addresses and masks of a kernel."""
     found: set[Opaque] = set()
     for access in launch.kernel.nodes(Access):
-        for value in (access.offset, *(side for pair in access.mask or () for side in pair)):
-            for atom in value.atoms() if value is not None else ():
+        for value in access.expressions:
+            for atom in value.atoms():
                 if isinstance(atom, Opaque) and atom.op == "floordiv" and not _moves(atom):
                     found.add(atom)
     return found

@@ -292,7 +292,5 @@ def _expressions(launch: Launch) -> list[Expr]:
         if isinstance(node, Loop):
             found += [node.trip] if isinstance(node.trip, Expr) else []
         elif isinstance(node, Access):
-            found += [node.offset] if node.offset is not None else []
-            for pair in node.mask or ():
-                found += pair
+            found += node.expressions
     return found

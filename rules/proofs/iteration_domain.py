@@ -283,7 +283,7 @@ def open_symbols(launch: Launch, site: Site, *exprs: Size | None) -> set[Symbol]
     found = symbols_of(*launch.grid, *(loop.trip for loop in site.loops), *exprs)
     found |= symbols_of(*(side for pair in site.guards for side in pair))
     if isinstance(site.node, Access):
-        found |= symbols_of(site.node.offset, *(side for pair in site.node.mask or () for side in pair))
+        found |= symbols_of(*site.node.expressions)
     return found
 
 

@@ -72,32 +72,13 @@ class IllFittingFixedTile(Rule):
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
         """
-    good = """
-        TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
+    good = bad.replace(
+        "@triton.jit",
+        """TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
 
         @triton.autotune([triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=w) for m, n, w in TILES], key=["N", "K"])
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
-                grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])
-                matmul[grid](a, b, c, 4096, 4096)
-                return c
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
-        """
+        @triton.jit""",
+    ).replace("4096, 4096, BM=16, BN=16, BK=32", "4096, 4096")
     example = "matmul[grid](a, b, c, N, K, BM=16, BN=16, BK=32)"
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8)  # or autotune"
 

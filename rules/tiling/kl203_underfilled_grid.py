@@ -237,8 +237,7 @@ class SplitK:
             if isinstance(node, Loop) and node.id == loop.id:
                 return replace(node, trip=steps)
             if isinstance(node, Load) and node.offset is not None:
-                mask = node.mask and tuple((x.substitute(shifted), y.substitute(shifted)) for x, y in node.mask)
-                return replace(node, offset=node.offset.substitute(shifted), mask=mask)
+                return node.moved(Expr.substitution(shifted))
             if isinstance(node, Store):
                 offset = node.offset + part * count if node.offset is not None else None
                 return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)

@@ -89,32 +89,21 @@ class FixedTileForOpenSizes(Rule):
             matmul[grid](a, b, c, M, N, K, BM, BN, BK=32)
             return c
         """
-    good = """
-        TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
+    good = (
+        bad.replace(
+            "@triton.jit",
+            """TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
 
         @triton.autotune([triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=w) for m, n, w in TILES], key=["N", "K"])
-        @triton.jit
-        def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :], mask=(m < M)[:, None] & (start + k < K)[None, :], other=0.0)
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :], mask=(n < N)[None, :] & (start + k < K)[:, None], other=0.0)
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16), mask=(m < M)[:, None] & (n < N)[None, :])
-
-        def linear(a, b):
-            assert a.dtype == torch.float16 and b.dtype == torch.float16
-            assert a.is_contiguous() and b.is_contiguous()
-            M, K = a.shape
-            N = b.shape[1]
-            c = torch.empty((M, N), device=a.device, dtype=torch.float16)
-            grid = lambda META: (triton.cdiv(M, META["BM"]), triton.cdiv(N, META["BN"]))
-            matmul[grid](a, b, c, M, N, K)
-            return c
-        """
+        @triton.jit""",
+        )
+        .replace("            BM, BN = 16, 16\n", "")
+        .replace(
+            "(triton.cdiv(M, BM), triton.cdiv(N, BN))",
+            'lambda META: (triton.cdiv(M, META["BM"]), triton.cdiv(N, META["BN"]))',
+        )
+        .replace(", BM, BN, BK=32)", ")")
+    )
     example = "matmul[grid](a, b, c, M, N, K, BM=16, BN=16, BK=32)"
     use_instead = '@triton.autotune(CONFIGS, key=["N", "K"])\n@triton.jit\ndef matmul(...): ...'
 

@@ -118,8 +118,7 @@ def _follows_item(launch: Launch, found: Shares) -> bool:
 
 def _expressions(node: Node | Access) -> Iterator[Expr]:
     if isinstance(node, Access):
-        yield from [node.offset] if node.offset is not None else []
-        yield from (side for pair in node.mask or () for side in pair)
+        yield from node.expressions
     elif isinstance(node, Loop):
         yield from [lift(node.trip)] if node.trip is not None else []
     elif isinstance(node, Branch):

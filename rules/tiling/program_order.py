@@ -94,8 +94,7 @@ class GroupedOrder:
 
         def change(node: Node) -> Node:
             if isinstance(node, Access):
-                mask = node.mask and tuple((regroup(left), regroup(right)) for left, right in node.mask)
-                return replace(node, offset=regroup(node.offset) if node.offset is not None else None, mask=mask)
+                return node.moved(regroup)
             if isinstance(node, Loop) and isinstance(node.trip, Expr):
                 return replace(node, trip=regroup(node.trip))
             return node

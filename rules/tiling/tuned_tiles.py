@@ -350,7 +350,7 @@ def _sizes(context: Context, launch: Launch) -> list[str]:
         if isinstance(node, Loop):
             bounds += [lift(node.trip)] if node.trip is not None else []
         elif isinstance(node, Access):
-            bounds += [lift(side) for pair in node.mask or () for side in pair]
+            bounds += node.bounding
     names = {atom.name for bound in bounds for atom in symbols_of(bound)}
     return [name for name in launch.arguments if name in names]
 

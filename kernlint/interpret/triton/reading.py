@@ -142,9 +142,7 @@ def _uses(evaluator: KernelEvaluator) -> tuple[set[str], set[str]]:
     for node in kernel.nodes((Access, Loop)):
         if isinstance(node, Access):
             pointers.add(node.base)
-            exprs += [node.offset] if node.offset is not None else []
-            exprs += [n.value for n in node.narrow]
-            exprs += [side for pair in node.mask or () for side in pair]
+            exprs += [*node.expressions, *(n.value for n in node.narrow)]
         elif isinstance(node, Loop) and isinstance(node.trip, Expr):
             exprs.append(node.trip)
     return pointers, {atom.name for e in exprs for atom in e.atoms() if isinstance(atom, Symbol)}
