@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kernlint.generate.held_axes import dependents, is_end, rounds_of
+from kernlint.generate.ingredients import PRODUCTS, Ingredients, Stored, is_lane, look
 from kernlint.generate.product_plan import around_product
 from kernlint.generate.scans import is_held
-from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, TooMuch, Value, View, identity, lane, lanes_of, looked_through
 from kernlint.generate.work import SHORT, Root, Work, count, is_short, made_often, merged, whole
@@ -97,7 +97,7 @@ def walk_all(outputs: Iterable[Value]) -> Iterator[Value]:
 
 def _apart(target: Value) -> list[tuple[Value, int, Expr]]:
     """``target`` element by element along an axis of few, where the elements are made of the same things."""
-    seen = Seen()
+    seen = Ingredients()
     try:
         look(target, identity(target.shape), {}, seen, target)
     except (Stored, TooMuch):
@@ -135,7 +135,7 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     )
     if held is not None:
         return _through_rounds(root, held, stored, sizes)
-    seen = Seen()
+    seen = Ingredients()
     try:
         look(root, identity(root.shape), stored, seen, root)
     except TooMuch:
@@ -212,7 +212,7 @@ def _waits(value: Value) -> bool:
     return any(one.op in ("carried", "held") for one in value.walk())
 
 
-def _along_scans(root: Value, seen: Seen, dims: Sequence[int], stored: Mapping[int, Value]) -> Work:
+def _along_scans(root: Value, seen: Ingredients, dims: Sequence[int], stored: Mapping[int, Value]) -> Work:
     """The kernel of what is made of recurrences: its columns are the places along them, its rows all other axes."""
     if seen.products:
         raise Stored(seen.scans[0][0] if seen.scans[0][0] is not root else seen.products[0][0])
@@ -248,7 +248,7 @@ def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float])
     reduction = root.operands[0].value
     if reduction.op in PRODUCTS:
         return replace(_work(reduction, stored, sizes), roots=(whole(root),), chunks=root.attributes["chunks"])
-    seen = Seen()
+    seen = Ingredients()
     look(reduction, identity(reduction.shape), stored, seen, reduction)
     if seen.products or len(seen.reductions) > 1:
         inner = [value for value, _ in (*seen.products, *seen.reductions) if value is not reduction]
@@ -266,7 +266,7 @@ def _scattered(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float
     if old.value.op not in ("number", "input") and id(old.value) not in stored:
         raise Stored(old.value)
     for view in indices:
-        seen = Seen()
+        seen = Ingredients()
         look(view.value, view.index, stored, seen, root)
         if seen.reductions or seen.products or seen.scans:
             raise Stored(view.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
+from kernlint.generate.ingredients import PRODUCTS, Ingredients, Stored, is_lane, look
 from kernlint.generate.terms import Bounds
 from kernlint.generate.values import Value, identity, lane, lanes_of
 from kernlint.generate.work import Root, Work
@@ -13,12 +13,12 @@ from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
 
-def around_product(root: Value, seen: Seen, stored: Mapping[int, Value]) -> Work:
+def around_product(root: Value, seen: Ingredients, stored: Mapping[int, Value]) -> Work:
     """A tile of the product that ``root`` is made of (by what was ``seen``), and what follows it element by element."""
     own = identity(root.shape)
     product, index = (root, own) if root.op in PRODUCTS else seen.products[0]
     if product is not root:
-        outside = Seen()
+        outside = Ingredients()
         look(root, own, {**stored, id(product): product}, outside, root)
         if outside.products or outside.reductions:
             raise Stored(product)
@@ -120,7 +120,7 @@ def _tensors(value: Value, stored: Mapping[int, Value]) -> int:
     index = identity(value.shape)
     if id(value) in stored or not lanes_of(index):
         return 0
-    seen = Seen()
+    seen = Ingredients()
     look(value, index, stored, seen, value)
     read = {(id(one), at) for one, at in seen.found if one is not value and (one.op == "input" or id(one) in stored)}
     return sum(lanes_of(at) == lanes_of(index) for _, at in read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kernlint.generate.seen import Seen, Stored, look
+from kernlint.generate.ingredients import Ingredients, Stored, look
 from kernlint.generate.terms import COLUMNS, Bounds
 from kernlint.generate.values import TooMuch, Value, identity, lanes_of
 from kernlint.records import dataclass, replace
@@ -87,7 +87,7 @@ def needs(work: Work, stored: Collection[int]) -> list[Value]:
 _MANY_LOADS, _FEWER = 64, 4
 
 
-def made_often(root: Value, seen: Seen, stored: Mapping[int, Value]) -> Value | None:
+def made_often(root: Value, seen: Ingredients, stored: Mapping[int, Value]) -> Value | None:
     """What had better lie in memory: each element of ``root`` looks at many elements of it, each of which is made of many others."""
     if _loads(seen, stored) < _MANY_LOADS:
         return None
@@ -99,7 +99,7 @@ def made_often(root: Value, seen: Seen, stored: Mapping[int, Value]) -> Value | 
     for key, value in values.items():
         if visits[key] < _FEWER or key in stored or value.op in ("number", "place"):
             continue
-        own = Seen()
+        own = Ingredients()
         look(value, identity(value.shape), stored, own, value)
         inside = _loads(own, stored)
         fewer = visits[key] * inside / (visits[key] + inside) if inside else 0.0
@@ -108,7 +108,7 @@ def made_often(root: Value, seen: Seen, stored: Mapping[int, Value]) -> Value | 
     return best[1] if best is not None else None
 
 
-def _loads(seen: Seen, stored: Mapping[int, Value]) -> int:
+def _loads(seen: Ingredients, stored: Mapping[int, Value]) -> int:
     return sum(value.op == "input" or id(value) in stored for value, _ in seen.found)
 
 
@@ -162,7 +162,7 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
         return True
     overs, directions = {work.columns}, set[bool]()
     for root in work.roots:
-        seen = Seen()
+        seen = Ingredients()
         try:
             look(root.value, root.index, before, seen, root.value)
         except (Stored, TooMuch):

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kernlint.generate.asked import asked_for, configured, unknown_attribute
 from kernlint.generate.attention_kernel import AttentionWriter
+from kernlint.generate.attributes import asked_for, configured, unknown_attribute
 from kernlint.generate.computation import Computation
 from kernlint.generate.held_kernel import HeldWriter
 from kernlint.generate.host import Host, allocation, launch_text, returned

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from kernlint.errors import KernlintError
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
+from kernlint.lint.file_findings import FileFindings, internal_error
 from kernlint.lint.model import SEVERITIES, Finding, Place
-from kernlint.lint.told import Told, internal_error
 from kernlint.rules.base import NOT_ABOUT_SPEED, calls_for
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _OF_THE_DEVICE = frozenset({"precision", "tiling"})
 MOST_WORK = 4_000_000
 
 
-class Asking(Told):
+class Asking(FileFindings):
     """What the rules find in one file."""
 
     def _kernel_findings(

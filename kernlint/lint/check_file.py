@@ -15,13 +15,13 @@ from kernlint.lint.diagnostics import (
     UNREADABLE,
     UNUSED_SUPPRESSION,
 )
+from kernlint.lint.file_findings import place_of
 from kernlint.lint.fingerprint import fingerprinted
 from kernlint.lint.job import Job, Result
 from kernlint.lint.known_files import digest_of
 from kernlint.lint.model import Finding, Fix, Place
 from kernlint.lint.notebook import read_notebook
 from kernlint.lint.reading import concerns_us
-from kernlint.lint.told import place_of
 
 if TYPE_CHECKING:
     from kernlint.interpret.earlier import Earlier

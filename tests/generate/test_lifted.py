@@ -17,7 +17,7 @@ import pytest
 
 from kernlint.compare import calls, difference
 from kernlint.compare.columns import Effort
-from kernlint.generate.asked import unknown_attribute
+from kernlint.generate.attributes import unknown_attribute
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.reader import LaunchReader
 from kernlint.generate.surroundings import refuse_hidden_state

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
-from kernlint.generate.seen import PRODUCTS, is_lane
+from kernlint.generate.ingredients import PRODUCTS, is_lane
 from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
 from kernlint.workload import dtype as dt

@@ -22,7 +22,7 @@ class Stored(Exception):
 
 
 @dataclass
-class Seen:
+class Ingredients:
     """What a root is made of, seen from its lanes."""
 
     reductions: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Seen:
     found: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
 
 
-def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], seen: Seen, root: Value) -> None:
+def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], seen: Ingredients, root: Value) -> None:
     """Note in ``seen`` all that ``value``, looked at by ``index``, is made of from what is ``stored`` and what is given."""
     key = id(value), index
     if key in seen.visited:

@@ -49,7 +49,7 @@ _ASKED = 0.75
 _T = TypeVar("_T")
 
 
-class Told:
+class FileFindings:
     """Makes findings of one file."""
 
     def __init__(self, job: Job, earlier: Earlier | None) -> None:
