@@ -35,19 +35,7 @@ _IMPORTING = re.compile(r"^ *import (torch|triton)\b", re.MULTILINE)
 
 _CODE = re.compile(r"KL[1-8]\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_REQUIRED_TEXTS = (
-    "code",
-    "name",
-    "severity",
-    "summary",
-    "what_it_does",
-    "why",
-    "when_not",
-    "fix_safety",
-    "evidence",
-    "bad",
-    "good",
-)
+_REQUIRED_TEXTS = tuple("code name severity summary what_it_does why when_not fix_safety evidence bad good".split())
 
 
 @dataclass(frozen=True)

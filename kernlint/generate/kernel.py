@@ -17,24 +17,7 @@ from kernlint.workload.synthesis import power_of_two
 
 #: What the lines that every kernel has call things.
 RESERVED = frozenset(
-    {
-        "pid",
-        "tiles",
-        "across",
-        "outer",
-        "row",
-        "rows",
-        "cols",
-        "mask",
-        "row_mask",
-        "col_mask",
-        "start",
-        "step",
-        "chunk",
-        "last",
-        "ROWS",
-        "BLOCK",
-    }
+    "pid tiles across outer row rows cols mask row_mask col_mask start step chunk last ROWS BLOCK".split()
 )
 #: Makes an index one of 64 bits; what has more elements than this is addressed so.
 WIDE, _LARGE = ".to(tl.int64)", 1 << 31

@@ -23,25 +23,8 @@ INCLUDE = ("*.py", "*.ipynb", "*.md")
 
 #: Folders that hold other people's code, or none.
 EXCLUDE = (
-    ".direnv",
-    ".eggs",
-    ".git",
-    ".hg",
-    ".ipynb_checkpoints",
-    ".kernlint_cache",
-    ".mypy_cache",
-    ".nox",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".svn",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "build",
-    "dist",
-    "node_modules",
-    "site-packages",
-    "venv",
+    *".direnv .eggs .git .hg .ipynb_checkpoints .kernlint_cache .mypy_cache .nox .pytest_cache .ruff_cache .svn .tox .venv".split(),
+    *"__pycache__ build dist node_modules site-packages venv".split(),
 )
 
 OUTPUT_FORMATS = ("text", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson")

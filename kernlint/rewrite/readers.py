@@ -31,16 +31,7 @@ _ARITHMETIC = frozenset({"min", "max", "int", "triton.cdiv", "triton.next_power_
 #: Classes that do nothing with the attributes that a class body names.
 _PLAIN_BASES = frozenset({"object", "torch.nn.Module", "torch.autograd.Function"})
 #: Decorators that look at none of it, or whose results are followed by name.
-_PLAIN_DECORATORS = (
-    "staticmethod",
-    "classmethod",
-    "property",
-    "functools.",
-    "torch.",
-    "triton.",
-    "typing.",
-    "contextlib.",
-)
+_PLAIN_DECORATORS = tuple("staticmethod classmethod property functools. torch. triton. typing. contextlib.".split())
 _CALLED_BY_OTHERS = frozenset({"forward", "backward", "__call__"})
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _SCOPES = (cst.FunctionDef, cst.Lambda)

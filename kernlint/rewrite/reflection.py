@@ -12,17 +12,7 @@ from kernlint.syntax.tree import Module
 
 #: What takes the name that it asks an object for, or gives it, as a text.
 BY_TEXT = frozenset(
-    {
-        "getattr",
-        "setattr",
-        "delattr",
-        "attrgetter",
-        "methodcaller",
-        "object",
-        "multiple",
-        "__getattribute__",
-        "__setattr__",
-    }
+    "getattr setattr delattr attrgetter methodcaller object multiple __getattribute__ __setattr__".split()
 )
 #: What gives all names that an object has, or its text.
 LOOKS_THROUGH = frozenset(
@@ -37,20 +27,7 @@ _OF_ITSELF = (
     (BY_TEXT - {"object", "multiple"})
     | LOOKS_THROUGH
     | DYNAMIC_IMPORT
-    | {
-        "exec",
-        "eval",
-        "reload",
-        "globals",
-        "locals",
-        "compile",
-        "inspect",
-        "_getframe",
-        "f_globals",
-        "f_locals",
-        "gc",
-        "__file__",
-    }
+    | {*"exec eval reload globals locals compile inspect _getframe f_globals f_locals gc __file__".split()}
     | {"__getattr__", "__init_subclass__", "__set_name__", "__prepare__", "__class_getitem__"}
 )
 

@@ -22,18 +22,7 @@ _ATTRIBUTES = frozenset({"dtype", "shape", "type", "T", "numel", "handle"})
 
 #: Methods of a tensor descriptor, which an argument may be.
 _DESCRIPTOR = frozenset(
-    {
-        "load",
-        "store",
-        "gather",
-        "scatter",
-        "atomic_add",
-        "atomic_max",
-        "atomic_min",
-        "block_shape",
-        "block_type",
-        "strides",
-    }
+    "load store gather scatter atomic_add atomic_max atomic_min block_shape block_type strides".split()
 )
 
 

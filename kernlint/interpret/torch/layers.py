@@ -339,16 +339,8 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
         for d in (1, 2, 3)
     },
     **{
-        f"ConvTranspose{d}d": (
-            "in_channels",
-            "out_channels",
-            "kernel_size",
-            "stride",
-            "padding",
-            "output_padding",
-            "groups",
-            "bias",
-            "dilation",
+        f"ConvTranspose{d}d": tuple(
+            "in_channels out_channels kernel_size stride padding output_padding groups bias dilation".split()
         )
         for d in (1, 2, 3)
     },
@@ -356,17 +348,8 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
     "GroupNorm": ("num_groups", "num_channels", "eps", "affine"),
     "Embedding": ("num_embeddings", "embedding_dim"),
-    "EmbeddingBag": (
-        "num_embeddings",
-        "embedding_dim",
-        "max_norm",
-        "norm_type",
-        "scale_grad_by_freq",
-        "mode",
-        "sparse",
-        "_weight",
-        "include_last_offset",
-        "padding_idx",
+    "EmbeddingBag": tuple(
+        "num_embeddings embedding_dim max_norm norm_type scale_grad_by_freq mode sparse _weight include_last_offset padding_idx".split()
     ),
     **{
         f"{kind}Norm{d}d": ("num_features", "eps", "momentum", "affine", "track_running_stats")
