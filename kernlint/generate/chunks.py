@@ -17,7 +17,7 @@ from kernlint.generate.calls.canonical import constant, is_widening, through
 from kernlint.generate.calls.writer import fixed
 from kernlint.generate.reassociated import Orders, is_sum, scaled, taken_apart
 from kernlint.generate.scans import State, carried, last_of, scanned
-from kernlint.generate.values import Divided, Value, View, exchanged, identity, lane, lanes_of, looked_through
+from kernlint.generate.values import Divided, Value, View, exchanged, identity, lane, lanes_of, looked_through, walk_all
 from kernlint.generate.work import count
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Size, Symbol
@@ -35,7 +35,7 @@ def chunked(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]
     """``values`` with sums over states in chunks, where nothing else looks at these states, but for the last of them."""
     scans: dict[int, _Chunks | None] = {}
     new, scan_of = dict[int, Value](), dict[int, int]()
-    every = _walk(values)
+    every = list(walk_all(values))
     for one in every:
         asked = _asked(one) if one.op == "product" or is_sum(one) else None
         if asked is None:
@@ -56,18 +56,13 @@ def chunked(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]
     while new:
         made: dict[int, Value] = {}
         other = [exchanged(value, new, made) for value in values]
-        left = set(map(id, _walk(other)))
+        left = set(map(id, walk_all(other)))
         needless = [key for key in new if scan_of[key] in left]
         if not needless:
             return other
         for key in needless:  # all states are made in any case
             del new[key]
     return list(values)
-
-
-def _walk(values: Iterable[Value]) -> list[Value]:
-    seen: set[int] = set()
-    return [one for value in values for one in value.walk(seen)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kernlint.generate.chunks import chunked
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
 from kernlint.generate.reassociated import reassociated
-from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value
+from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, walk_all
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
@@ -151,8 +151,7 @@ class Computation:
 
     def _look_for_parts(self, outputs: Iterable[Value]) -> None:
         """Raise :class:`Divided` for a size that is divided without a rest."""
-        seen: set[int] = set()
-        values = [value for one in outputs for value in one.walk(seen)]
+        values = list(walk_all(outputs))
         sizes = [size for value in values for size in (*value.shape, *value.attributes.get("over", ()))]
         sizes += [place for value in values for view in value.operands for place in view.index]
         for size in map(lift, sizes):

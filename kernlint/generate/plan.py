@@ -7,14 +7,24 @@ reduction goes over the columns, so that its results are one for each row. Kerne
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kernlint.generate.held_axes import dependents, is_end, rounds_of
 from kernlint.generate.ingredients import PRODUCTS, Ingredients, Stored, is_lane, look
 from kernlint.generate.product_plan import around_product
 from kernlint.generate.scans import is_held
 from kernlint.generate.terms import CHUNK, COLUMNS
-from kernlint.generate.values import CannotGenerate, TooMuch, Value, View, identity, lane, lanes_of, looked_through
+from kernlint.generate.values import (
+    CannotGenerate,
+    TooMuch,
+    Value,
+    View,
+    identity,
+    lane,
+    lanes_of,
+    looked_through,
+    walk_all,
+)
 from kernlint.generate.work import SHORT, Root, Work, count, is_short, made_often, merged, whole
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane, Size
@@ -87,12 +97,6 @@ def _parts(target: Value) -> list[tuple[Value, int, Expr]]:
         )
         parts.append((value, own, lift(start)))
     return parts
-
-
-def walk_all(outputs: Iterable[Value]) -> Iterator[Value]:
-    seen: set[int] = set()
-    for value in outputs:
-        yield from value.walk(seen)
 
 
 def _apart(target: Value) -> list[tuple[Value, int, Expr]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kernlint.generate.calls.canonical import is_widening, through
 from kernlint.generate.calls.products import met
-from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through
+from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through, walk_all
 from kernlint.records import dataclass
 from kernlint.workload import Size
 from kernlint.workload import dtype as dt
@@ -33,7 +33,7 @@ class Factor:
 
 def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
     """``values`` in a cheaper order of their sums and products, if it is much cheaper; else as they are."""
-    sums = [one for one in _walk(values) if one.op == "product" or is_sum(one)]
+    sums = [one for one in walk_all(values) if one.op == "product" or is_sum(one)]
     if len(sums) < 2:
         return list(values)
     new: dict[int, Value] = {}
@@ -46,11 +46,6 @@ def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[V
     made: dict[int, Value] = {}
     other = [exchanged(one, new, made) for one in values]
     return other if new and orders.work(other) <= _LESS * orders.work(values) else list(values)
-
-
-def _walk(values: Iterable[Value]) -> list[Value]:
-    seen: set[int] = set()
-    return [one for value in values for one in value.walk(seen)]
 
 
 def is_sum(value: Value) -> bool:
@@ -119,7 +114,7 @@ class Orders:
         """The multiplications of all sums and products that ``values`` are made of."""
         return sum(
             self._count((*one.shape, *one.attributes["over"]))
-            for one in _walk(values)
+            for one in walk_all(values)
             if one.op == "product" or is_sum(one)
         )
 

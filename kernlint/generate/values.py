@@ -7,7 +7,7 @@ and cost nothing, and what two computations do is the same where their values ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -104,6 +104,13 @@ class Value:
         for view in self.operands:
             yield from view.value.walk(seen)
         yield self
+
+
+def walk_all(values: Iterable[Value]) -> Iterator[Value]:
+    """``values`` and all that they are made of, each once, operands first."""
+    seen: set[int] = set()
+    for value in values:
+        yield from value.walk(seen)
 
 
 def lane(dim: int) -> Expr:

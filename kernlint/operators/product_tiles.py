@@ -78,7 +78,7 @@ class Foreseen:
         return 1.0 + (_FORESEEN - 1.0) * math.hypot(*now) / sum(now)
 
 
-def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | WhyNot:
+def tile_names(context: Context, launch: Launch, dot: Dot) -> TileNames | WhyNot:
     """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; why not where an extent is not
     set by one that can be edited. Whether they are free is not asked."""
     names: dict[str, str] = {}
@@ -90,26 +90,16 @@ def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> Til
             why = f"`{name}` is no number at the launch from which the grid is computed, so that nothing there sets"
             continue
         edits = setting(launch, {name: 2 * value})
-        found = dot_under(context, base.then(edits), launch.span, dot.span)
+        found = dot_under(context, context.variant.then(edits), launch.span, dot.span)
         if found is None:
             continue
         for axis in "mnk":
             doubles = getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis)
-            if doubles and (axis == "k" or _moves_grid(context, base, launch, dot, name)) and axis not in names:
+            if doubles and (axis == "k" or _moves_grid(context, launch, dot, name)) and axis not in names:
                 names[axis] = name
     if set(names) != set("mnk"):
         return WhyNot(f"{why} {' and '.join(_EXTENTS[axis] for axis in 'mnk' if axis not in names)} of the tile alone")
     return TileNames(names["m"], names["n"], names["k"])
-
-
-def free_names(context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames) -> TileNames | WhyNot:
-    """``names`` with those extents bound that something else in the program depends on, found by doubling each; why not where none
-    is free."""
-    extents = {names.m: dot.m, names.n: dot.n, names.k: dot.k}
-    bound = [n for n, extent in extents.items() if _breaks(context, base, setting(launch, {n: 2 * extent}))]
-    if len(bound) == len(extents):
-        return WhyNot("something else in the program depends on every extent of the tile")
-    return replace(names, bound=frozenset(axis for axis in "mnk" if getattr(names, axis) in bound))
 
 
 def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tuple[Launch, TileNames | WhyNot]:
@@ -126,7 +116,7 @@ def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tupl
         launch = form.placed(launch, literals)
     else:
         launch = joined(context, launch)
-        names = tile_names(context, context.variant, launch, dot)
+        names = tile_names(context, launch, dot)
         if form is not None and all(span in form.integers for found in launch.literals.values() for span in found):
             known[form.key] = form.numbered(launch), names
     if isinstance(names, TileNames):  # a launch of few programs may not show what sets its tile
@@ -146,15 +136,10 @@ def _breaks(context: Context, base: Variant, edits: Edits) -> bool:
     return answer
 
 
-def breaks(context: Context, base: Variant, launch: Launch, names: TileNames, tile: Tile) -> bool:
-    """Whether the program of ``base`` surely computes something else with ``tile``."""
-    return _breaks(context, base, tile_edits(launch, names, tile))
-
-
-def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name: str) -> bool:
+def _moves_grid(context: Context, launch: Launch, dot: Dot, name: str) -> bool:
     """Whether the grid is computed from ``name``: with tiles of one row there are more programs. Where it is not, another
     tile would leave results out, or reach beyond them."""
-    found = dot_under(context, base.then(setting(launch, {name: 1})), launch.span, dot.span)
+    found = dot_under(context, context.variant.then(setting(launch, {name: 1})), launch.span, dot.span)
     return found is not None and found[0].grid != launch.grid
 
 
@@ -168,50 +153,84 @@ class Best:
     names: TileNames
 
 
-def best_tile(
-    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
-) -> Best | None:
-    """The best tile; None when no candidate can be priced."""
-    priced = priced_tiles(context, base, launch, dot, names, num_stages)
-    ranked = sorted(priced, key=lambda tile: priced[tile][0])
-    # To hold the whole program against itself with each extent doubled is dear: mostly the tile that is wanted tells enough.
-    if ranked and not names.bound and breaks(context, base, launch, names, ranked[0]):
-        free = free_names(context, base, launch, dot, names)
-        if isinstance(free, WhyNot):
-            return None
-        if free.bound:
-            return best_tile(context, base, launch, dot, free, num_stages)
-    best = next((tile for tile in ranked if not breaks(context, base, launch, names, tile)), None)
-    return Best(best, priced[best][1], names) if best is not None else None
+@dataclass(frozen=True)
+class TileChoice:
+    """The choice of a tile for the product ``dot`` of ``launch``, whose extents the constexprs ``names`` set, with one of ``stages``, in
+    the program that ``context`` asks about, or that program with a further change made, ``base``."""
 
+    context: Context
+    launch: Launch
+    dot: Dot
+    names: TileNames
+    stages: tuple[int, ...] = STAGES
+    base: Variant | None = None
 
-def priced_tiles(
-    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
-) -> dict[Tile, tuple[float, Variant]]:
-    """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it. Launches of one place
-    have one tile, which is looked for once."""
-    asked = priced_tiles, base, tile_edits(launch, names, current_tile(launch, dot)), names, dot.span, num_stages
-    if asked not in context.answers:
-        context.answers[asked] = _priced_tiles(context, base, launch, dot, names, num_stages)
-    answer: dict[Tile, tuple[float, Variant]] = context.answers[asked]
-    return answer
+    @property
+    def _base(self) -> Variant:
+        return self.context.variant if self.base is None else self.base
 
+    def edits(self, tile: Tile) -> Edits:
+        """The edits that launch with ``tile``."""
+        return tile_edits(self.launch, self.names, tile)
 
-def _priced_tiles(
-    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...]
-) -> dict[Tile, tuple[float, Variant]]:
-    place = {one.likeness: one for one in launches_at(context.workload, launch.span)} | {launch.likeness: launch}
-    dots = [(one, same) for one in place.values() if (same := dot_at(one, dot.span)) is not None]
+    def variant(self, tile: Tile) -> Variant:
+        """The program with ``tile``."""
+        return self._base.then(self.edits(tile))
 
-    def variant(tile: Tile) -> Variant:
-        return base.then(tile_edits(launch, names, tile))
+    def breaks(self, tile: Tile) -> bool:
+        """Whether the program surely computes something else with ``tile``."""
+        return _breaks(self.context, self._base, self.edits(tile))
 
-    def us(tile: Tile) -> float | None:
-        fits = all(suits(context, counterpart(context, variant(tile), one), one, same) for one, same in dots)
-        return context.gpu_us(variant(tile)) if fits else None
+    def free(self) -> TileChoice | WhyNot:
+        """The choice with those extents bound that something else in the program depends on, found by doubling each; why not where none
+        is free."""
+        names, dot = self.names, self.dot
+        extents = {names.m: dot.m, names.n: dot.n, names.k: dot.k}
+        doubled = {name: setting(self.launch, {name: 2 * extent}) for name, extent in extents.items()}
+        bound = [name for name, edits in doubled.items() if _breaks(self.context, self._base, edits)]
+        if len(bound) == len(extents):
+            return WhyNot("something else in the program depends on every extent of the tile")
+        return replace(
+            self, names=replace(names, bound=frozenset(axis for axis in "mnk" if getattr(names, axis) in bound))
+        )
 
-    foreseen = _foreseen(context, base, launch)
-    return {tile: (time, variant(tile)) for tile, time in searched_tiles(us, dot, names, num_stages, foreseen).items()}
+    def best(self) -> Best | None:
+        """The best tile; None when no candidate can be priced."""
+        priced = self.priced()
+        ranked = sorted(priced, key=lambda tile: priced[tile][0])
+        # To hold the whole program against itself with each extent doubled is dear: mostly the tile that is wanted tells enough.
+        if ranked and not self.names.bound and self.breaks(ranked[0]):
+            free = self.free()
+            if isinstance(free, WhyNot):
+                return None
+            if free.names.bound:
+                return free.best()
+        best = next((tile for tile in ranked if not self.breaks(tile)), None)
+        return Best(best, priced[best][1], self.names) if best is not None else None
+
+    def priced(self) -> dict[Tile, tuple[float, Variant]]:
+        """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it. Launches of one place
+        have one tile, which is looked for once."""
+        at_hand = self.edits(current_tile(self.launch, self.dot))
+        asked = TileChoice.priced, self._base, at_hand, self.names, self.dot.span, self.stages
+        if asked not in self.context.answers:
+            self.context.answers[asked] = self._priced()
+        answer: dict[Tile, tuple[float, Variant]] = self.context.answers[asked]
+        return answer
+
+    def _priced(self) -> dict[Tile, tuple[float, Variant]]:
+        context, launch = self.context, self.launch
+        place = {one.likeness: one for one in launches_at(context.workload, launch.span)} | {launch.likeness: launch}
+        dots = [(one, same) for one in place.values() if (same := dot_at(one, self.dot.span)) is not None]
+
+        def us(tile: Tile) -> float | None:
+            variant = self.variant(tile)
+            fits = all(suits(context, counterpart(context, variant, one), one, same) for one, same in dots)
+            return context.gpu_us(variant) if fits else None
+
+        foreseen = _foreseen(context, self._base, launch)
+        times = searched_tiles(us, self.dot, self.names, self.stages, foreseen)
+        return {tile: (time, self.variant(tile)) for tile, time in times.items()}
 
 
 def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | None:
@@ -228,16 +247,13 @@ def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | Non
     return foreseen_for([(one, counts[kind]) for kind, one in launches.items()], context.device)
 
 
-def may_gain(
-    context: Context, base: Variant, launch: Launch, dot: Dot, num_stages: tuple[int, ...], gain: float
-) -> bool:
+def may_gain(context: Context, launch: Launch, dot: Dot, stages: tuple[int, ...], gain: float) -> bool:
     """Whether the launches at the place of ``launch`` may be so many times as fast with another tile, for all that is foreseen."""
-    foreseen = _foreseen(context, base, launch)
+    foreseen = _foreseen(context, context.variant, launch)
     if foreseen is None:
         return True
-    tiles = (
-        Tile(m, n, k, _warps(m, n), stages) for m, n in _TILES for k in _k_extents(_bits(dot)) for stages in num_stages
-    )
+    depths = _k_extents(_bits(dot))
+    tiles = (Tile(m, n, k, _warps(m, n), some) for m, n in _TILES for k in depths for some in stages)
     return gain * min(map(foreseen.us, tiles)) <= _FORESEEN * foreseen.now_us
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Union
 
 from kernlint.headroom import kernels
 from kernlint.operators.operator import Operator, Place, WhyNot
-from kernlint.operators.product_tiles import STAGES, TileNames, best_tile, free_names, named
+from kernlint.operators.product_tiles import STAGES, TileChoice, TileNames, named
 from kernlint.records import dataclass, replace
 from kernlint.rewrite.edits import Attempt
 from kernlint.rules.finding import Context, Variant
@@ -78,8 +78,8 @@ class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
         found = product(context, launch)
         if isinstance(found, WhyNot):
             return found
-        names = free_names(context, context.variant, found.launch, found.dot, found.names)
-        return names if isinstance(names, WhyNot) else replace(found, names=names)
+        free = TileChoice(context, found.launch, found.dot, found.names).free()
+        return free if isinstance(free, WhyNot) else replace(found, names=free.names)
 
     def apply(self, context: Context, proofs: Sequence[Tiled | Streamed]) -> Variant | None:
         """The program with the cheapest tile at each place; None where no other is cheaper."""
@@ -88,7 +88,8 @@ class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
             if isinstance(proof, Streamed):
                 variant = variant.then(best_block(context, proof)[2].edits)
                 continue
-            best = best_tile(context, variant, proof.launch, proof.dot, proof.names, stages_for(proof.launch))
+            stages = stages_for(proof.launch)
+            best = TileChoice(context, proof.launch, proof.dot, proof.names, stages, variant).best()
             variant = best.variant if best is not None else variant
         before, after = context.gpu_us(context.variant), context.gpu_us(variant)
         return variant if before is not None and after is not None and after < before else None

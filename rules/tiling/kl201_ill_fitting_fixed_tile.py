@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.operators.product_tiles import Best, TileNames, best_tile, breaks, suits, tile_edits
+from kernlint.operators.product_tiles import Best, TileChoice, TileNames, suits
 from kernlint.operators.retile import RETILE, Tiled, product, stages_for
 from kernlint.records import replace
 from kernlint.rules.base import Rule
@@ -91,13 +91,13 @@ class IllFittingFixedTile(Rule):
             found = product(context, site.launch) if site.launch.programs is not None else None
             if not isinstance(found, Tiled):
                 continue
-            launch, dot, names, form = found.launch, found.dot, found.names, found.form
-            stages = stages_for(launch)
-            best = _best_tile(context, launch, dot, names, stages, best_tiles, form)
+            launch, dot = found.launch, found.dot
+            choice = TileChoice(context, launch, dot, found.names, stages_for(launch))
+            best = _best_tile(choice, best_tiles, found.form)
             before = context.gpu_us(context.variant)
             if best is None or before is None:
                 continue
-            tile, variant, names = best.tile, best.variant, best.names
+            tile, variant, choice = best.tile, best.variant, replace(choice, names=best.names)
             after = context.gpu_us(variant)
             old = current_tile(launch, dot)
             if after is None:
@@ -105,9 +105,7 @@ class IllFittingFixedTile(Rule):
             better = after < before and (tile.m, tile.n, tile.k) != (old.m, old.n, old.k)
             enough: OutOfWork | None = None
             try:
-                tuned = (
-                    _tuned(context, launch, dot, names, stages, after, tunable) if better or context.autotune else None
-                )
+                tuned = _tuned(choice, after, tunable) if better or context.autotune else None
             except OutOfWork as error:  # one tile is something, too
                 tuned, enough = None, error
             if not better and (tuned is None or max(tuned.gains) < LEAST_GAIN):
@@ -118,7 +116,7 @@ class IllFittingFixedTile(Rule):
             if tuned is not None:
                 change = Change(tuned.variant, why, *autotune_words(launch, tuned))
             else:
-                change = Change(variant, why, *_words(launch, names, tile))
+                change = Change(variant, why, *_words(launch, best.names, tile))
             grid = " x ".join(map(str, launch.grid))
             yield self.finding(
                 f"`{launch.kernel.name}` runs with the fixed tile {old}",
@@ -131,27 +129,20 @@ class IllFittingFixedTile(Rule):
                 raise enough
 
 
-def _best_tile(
-    context: Context,
-    launch: Launch,
-    dot: Dot,
-    names: TileNames,
-    stages: tuple[int, ...],
-    known: dict[object, Best | None],
-    form: Form | None,
-) -> Best | None:
+def _best_tile(choice: TileChoice, known: dict[object, Best | None], form: Form | None) -> Best | None:
     """The tile with which the call takes least. For launches that do the same work it is looked for once, for those of copies too:
     what they share the cache with makes no difference to a product."""
-    key = (form.key if form is not None else (launch.work, dot.span), names, stages)
+    context, launch, dot = choice.context, choice.launch, choice.dot
+    key = (form.key if form is not None else (launch.work, dot.span), choice.names, choice.stages)
     if key in known:
         best = known[key]
         if best is None:
             return None
-        variant = context.variant.then(tile_edits(launch, names, best.tile))
-        if not breaks(context, context.variant, launch, names, best.tile):
+        if not choice.breaks(best.tile):
+            variant = choice.variant(best.tile)
             changed = counterpart(context, variant, launch)
             return replace(best, variant=variant) if suits(context, changed, launch, dot) else None
-    best = best_tile(context, context.variant, launch, dot, names, stages)
+    best = choice.best()
     known.setdefault(key, best)
     return best
 
@@ -178,35 +169,20 @@ def _words(launch: Launch, names: TileNames, tile: Tile) -> tuple[str, str]:
     )
 
 
-def _tuned(
-    context: Context,
-    launch: Launch,
-    dot: Dot,
-    names: TileNames,
-    stages: tuple[int, ...],
-    fixed_us: float,
-    known: dict[object, Tuned | None],
-) -> Tuned | None:
+def _tuned(choice: TileChoice, fixed_us: float, known: dict[object, Tuned | None]) -> Tuned | None:
     """The tile left to the autotuner: where the user wants it so, or where the place launches at several sizes and no one
     tile (``fixed_us`` is the time of the call with the best) suits them all."""
+    context, launch, dot = choice.context, choice.launch, choice.dot
     several = len(launches_at(context.workload, launch.span)) > 1
     if not context.autotune and not several:
         return None
     # All launches of a place are looked at for each of them.
-    key = (
-        launch.span,
-        launch.kernel.name_span,
-        current_tile(launch, dot),
-        dot.span,
-        dot.a.dtype,
-        dot.b.dtype,
-        names,
-        stages,
-    )
+    place, types = (launch.span, launch.kernel.name_span, dot.span), (dot.a.dtype, dot.b.dtype)
+    key = place, current_tile(launch, dot), types, choice.names, choice.stages
     if key not in known or context.autotune:
         calls = [Call(one) for one in (scaled_calls(context, launch) if context.autotune else [context])]
         count = _ASKED_FOR if context.autotune else 2
-        known[key] = tuned_tiles(context, calls, launch, dot, names, stages, count)
+        known[key] = tuned_tiles(choice, calls, count)
     tuned = known[key]
     if tuned is None or len(tuned.tiles) < 2 or context.autotune:
         return tuned if tuned is not None and len(tuned.tiles) > 1 else None

@@ -6,7 +6,8 @@ from math import exp, log
 
 import libcst as cst
 
-from kernlint.operators.product_tiles import TileNames, free_names, named
+from kernlint.operators.operator import WhyNot
+from kernlint.operators.product_tiles import TileChoice, TileNames, named
 from kernlint.operators.retile import stages_for
 from kernlint.records import replace
 from kernlint.rules.base import Rule
@@ -124,7 +125,7 @@ class FixedTileForOpenSizes(Rule):
             launch, names = named(context, launch, dot, form)
             if not isinstance(names, TileNames) or not {names.m, names.n, names.k} <= _fixed(context, launch).keys():
                 continue
-            advice = _advice_once(context, launch, dot, names, form)
+            advice = _advice_once(TileChoice(context, launch, dot, names, stages_for(launch)), form)
             if advice is not None:
                 yield self._finding(launch, dot, names, advice)
 
@@ -148,35 +149,32 @@ class FixedTileForOpenSizes(Rule):
         )  # fmt: skip
 
 
-def _advice_once(context: Context, launch: Launch, dot: Dot, names: TileNames, form: Form | None) -> Tuned | None:
-    """The advice for ``launch``; for the copies of one ``form`` looked for once."""
-    known = known_of(context, _advice)
-    key = None if form is None else (form.key, names)
+def _advice_once(choice: TileChoice, form: Form | None) -> Tuned | None:
+    """The advice for a launch; for the copies of one ``form`` looked for once."""
+    known = known_of(choice.context, _advice)
+    key = None if form is None else (form.key, choice.names)
     if key is None or key not in known:
-        advice = _advice(context, launch, dot, names)
+        advice = _advice(choice)
         if key is not None:
             known[key] = advice
         return advice
     advice = known[key]
-    variant = placed(context, launch, names, advice) if advice is not None else None
+    variant = placed(choice, advice) if advice is not None else None
     return replace(advice, variant=variant) if advice is not None and variant is not None else None
 
 
-def _advice(context: Context, launch: Launch, dot: Dot, names: TileNames) -> Tuned | None:
+def _advice(choice: TileChoice) -> Tuned | None:
     """Better tiles, where those at hand are slow for operands of every type they may have."""
-    stages, free = stages_for(launch), free_names(context, context.variant, launch, dot, names)
-    if not isinstance(free, TileNames):
+    context, dot, free = choice.context, choice.dot, choice.free()
+    if isinstance(free, WhyNot):
         return None
-    names = free
     half = open_calls(context, _HALF)
     few = half[:_FEW_CALLS]
-    if not few or (
-        not context.autotune and not _is_slow(context, tuned_tiles(context, few, launch, dot, names, stages))
-    ):
+    if not few or (not context.autotune and not _is_slow(context, tuned_tiles(free, few))):
         return None
     known = dot.a.known and dot.b.known
     single = [] if known else open_calls(context, _SINGLE)[:_FEW_CALLS]
-    tuned = tuned_tiles(context, [*half, *single], launch, dot, names, stages)
+    tuned = tuned_tiles(free, [*half, *single])
     return tuned if _is_slow(context, tuned, len(half)) else None
 
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from kernlint.cost.comparing import speedup
 from kernlint.cost.estimate import Estimate
-from kernlint.operators.product_tiles import TileNames, breaks, free_names, may_gain, priced_tiles, tile_names
+from kernlint.operators.operator import WhyNot
+from kernlint.operators.product_tiles import TileChoice, TileNames, may_gain, tile_names
 from kernlint.operators.retile import stages_for
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
@@ -103,19 +104,18 @@ class PoorTuningSpace(Rule):
             if dot.precision == "ieee" and dot.a.dtype.bits >= 32:
                 # On the FMA units, where the facts hold few large tiles; the remedy is another precision (KL104).
                 continue
-            most = max(launch.configurations, key=lambda one: one.num_stages)
-            if not may_gain(context, context.variant, launch, dot, stages_for(most), UNSURE):
+            stages = stages_for(max(launch.configurations, key=lambda one: one.num_stages))
+            if not may_gain(context, launch, dot, stages, UNSURE):
                 continue
             # Whatever a configuration says, the what-if sets for all of them at the launch.
             bare = replace(launch, literals={})
-            names = tile_names(context, context.variant, bare, dot)
+            names = tile_names(context, bare, dot)
             if not isinstance(names, TileNames) or not {names.m, names.n, names.k} <= set_by_configurations(launch):
                 continue
-            names = free_names(context, context.variant, bare, dot, names)
-            if not isinstance(names, TileNames):
+            choice = TileChoice(context, bare, dot, names, stages).free()
+            if isinstance(choice, WhyNot):
                 continue
-            priced = priced_tiles(context, context.variant, bare, dot, names, stages_for(most))
-            variant, tiles = _added(context, launch, names, priced)
+            variant, tiles = _added(choice, launch)
             after = context.after(variant) if variant is not None else None
             if variant is None or after is None:
                 continue
@@ -161,10 +161,9 @@ def _output_tile(launch: Launch, dot: Dot) -> tuple[int, int]:
     return same.m, same.n
 
 
-def _added(
-    context: Context, launch: Launch, names: TileNames, priced: Mapping[Tile, tuple[float, Variant]]
-) -> tuple[Variant | None, list[Tile]]:
-    """The program with the best of the ``priced`` tiles in its list, and those tiles, the best first."""
+def _added(choice: TileChoice, launch: Launch) -> tuple[Variant | None, list[Tile]]:
+    """The program with the best tiles in the list of ``launch``, and those tiles, the best first."""
+    context, priced = choice.context, choice.priced()
     if not priced or context.variant.transforms:
         return None, []
     ranked = sorted(priced, key=lambda tile: priced[tile][0])
@@ -172,8 +171,7 @@ def _added(
     for tile in ranked:
         if priced[tile][0] <= _NEAR * priced[ranked[0]][0]:
             chosen.setdefault((tile.m, tile.n), tile)
-    bare = replace(launch, literals={})
-    free = (tile for tile in chosen.values() if not breaks(context, context.variant, bare, names, tile))
+    free = (tile for tile in chosen.values() if not choice.breaks(tile))
     tiles = list(islice(free, _ADDED))
     if not tiles:
         return None, []

@@ -15,10 +15,9 @@ from typing import ClassVar
 
 from kernlint.operators.product_tiles import (
     Foreseen,
+    TileChoice,
     TileNames,
-    breaks,
     foreseen_for,
-    priced_tiles,
     searched_tiles,
     suits,
     tile_edits,
@@ -187,18 +186,11 @@ class _Call:
         return next((step.gpu_us or None for step in context.estimate(alone).steps), None)
 
 
-def tuned_tiles(
-    context: Context,
-    asked: Iterable[Call],
-    launch: Launch,
-    dot: Dot,
-    names: TileNames,
-    stages: tuple[int, ...],
-    count: int = 1,
-) -> Tuned | None:
-    """The tiles for the launch of ``context`` in the calls ``asked`` about: at least ``count``, if so many are near the best of
+def tuned_tiles(choice: TileChoice, asked: Iterable[Call], count: int = 1) -> Tuned | None:
+    """The tiles for the launch of ``choice`` in the calls ``asked`` about: at least ``count``, if so many are near the best of
     some call. None where the calls cannot be priced, or where no argument tells the autotuner for which of them it should
     tune anew."""
+    context, launch, dot, names, stages = choice.context, choice.launch, choice.dot, choice.names, choice.stages
     calls = _calls(asked, launch, dot)
     now = [call.now_us for call in calls]
     if not calls or None in now:
@@ -206,32 +198,31 @@ def tuned_tiles(
     at_hand = current_tile(launch, dot)
     distinct = {id(one): one for one in calls}.values()
     if len(distinct) > _READ_EACH:
-        suiting = priced_tiles(context, context.variant, launch, dot, names, stages)
-        shortlist = dict.fromkeys((*suiting, *_foreseen_tiles(distinct, names, stages)))
+        shortlist = dict.fromkeys((*choice.priced(), *_foreseen_tiles(distinct, names, stages)))
     else:
         shortlist = dict.fromkeys(tile for one in distinct if one.call.typical for tile in one.best(names, stages))
     shortlist[at_hand] = None
     table = {tile: times for tile in shortlist if (times := _times(tile, names, calls)) is not None}
     tiles = _few(table)
     tiles += _next(table, tiles, at_hand)[: max(0, count - len(tiles))]
-    tiles = [t for t in tiles if t == at_hand or not breaks(context, context.variant, launch, names, t)]
+    tiles = [t for t in tiles if t == at_hand or not choice.breaks(t)]
     if not tiles or context.variant.transforms:
         return None
     best = [min(table[tile][i] for tile in tiles) for i in range(len(calls))]
     gains = tuple((us or 0.0) / least for us, least in zip(now, best))
     if len(tiles) == 1:
-        return Tuned(tuple(tiles), (), context.variant.then(tile_edits(launch, names, tiles[0])), gains)
-    key, bucketed = _key(context, launch, names, calls, {tile: table[tile] for tile in tiles})
-    variant = _variant(context, launch, names, tiles, key, bucketed) if key else None
+        return Tuned(tuple(tiles), (), choice.variant(tiles[0]), gains)
+    key, bucketed = _key(choice, calls, {tile: table[tile] for tile in tiles})
+    variant = _variant(choice, tiles, key, bucketed) if key else None
     return Tuned(tuple(tiles), key, variant, gains) if variant is not None else None
 
 
-def placed(context: Context, launch: Launch, names: TileNames, tuned: Tuned) -> Variant | None:
-    """The program that has the tiles of ``tuned``, found for a copy of ``launch``."""
+def placed(choice: TileChoice, tuned: Tuned) -> Variant | None:
+    """The program that has the tiles of ``tuned``, found for a copy of the launch of ``choice``."""
     if len(tuned.tiles) == 1:
-        return context.variant.then(tile_edits(launch, names, tuned.tiles[0]))
+        return choice.variant(tuned.tiles[0])
     change = next(one for one in tuned.variant.transforms if isinstance(one, Autotuned))
-    return _variant(context, launch, names, tuned.tiles, tuned.key, change.bucketed)
+    return _variant(choice, tuned.tiles, tuned.key, change.bucketed)
 
 
 def _foreseen_tiles(calls: Iterable[_Call], names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
@@ -308,13 +299,14 @@ def _next(table: dict[Tile, list[float]], chosen: list[Tile], at_hand: Tile) -> 
 
 
 def _key(
-    context: Context, launch: Launch, names: TileNames, calls: Sequence[_Call], table: dict[Tile, list[float]]
+    choice: TileChoice, calls: Sequence[_Call], table: dict[Tile, list[float]]
 ) -> tuple[tuple[str, ...], frozenset[str]]:
     """The arguments to tune anew for, and those of them that change from call to call.
 
     Beginning with all sizes the launch is given, those go that no call needs to get a tile near its best, first those that
     change from call to call. Constexprs that the caller sets shape the kernel, and stay.
     """
+    context, launch, names = choice.context, choice.launch, choice.names
     sizes = _sizes(context, launch)
     values = {name: [call.launch.arguments.get(name) for call in calls] for name in sizes}
     kept = [name for name in sizes if all(isinstance(value, int) for value in values[name])]
@@ -325,18 +317,11 @@ def _key(
     types = [(call.dot.a.memory_dtype, call.dot.b.memory_dtype) for call in calls]
     for name in sorted(kept, key=lambda name: (name not in per_call, -kept.index(name))):
         rest = [other for other in kept if other != name]
-        if (
-            len(calls) > 1
-            and rest
-            and _loss(rest, values, types, table) <= max(_NEAR, _loss(kept, values, types, table))
-        ):
+        most = max(_NEAR, _loss(kept, values, types, table)) if len(calls) > 1 and rest else 0.0
+        if most and _loss(rest, values, types, table) <= most:
             kept = rest
-    tuned = {names.m, names.n, names.k}
-    shaping = [
-        name
-        for name in launch.constexprs
-        if name in launch.explicit and name not in launch.literals and name not in tuned
-    ]
+    tuned = {names.m, names.n, names.k, *launch.literals}
+    shaping = [name for name in launch.constexprs if name in launch.explicit and name not in tuned]
     return (*kept, *shaping), frozenset(per_call & set(kept))
 
 
@@ -386,18 +371,13 @@ def _loss(
 
 
 def _variant(
-    context: Context,
-    launch: Launch,
-    names: TileNames,
-    tiles: Sequence[Tile],
-    key: tuple[str, ...],
-    bucketed: frozenset[str],
+    choice: TileChoice, tiles: Sequence[Tile], key: tuple[str, ...], bucketed: frozenset[str]
 ) -> Variant | None:
-    base, places = context.variant, launches_at(context.workload, launch.span)
+    context, launch, names = choice.context, choice.launch, choice.names
+    places = launches_at(context.workload, launch.span)
     by_tile = []
     for tile in tiles:
-        workload = context.after(base.then(tile_edits(launch, names, tile)))
-        launches = launches_at(workload, launch.span)
+        launches = launches_at(context.after(choice.variant(tile)), launch.span)
         if len(launches) != len(places):
             return None
         by_tile.append(launches)
@@ -411,7 +391,7 @@ def _variant(
     )
     literals = tuple((name, span) for name in tuned for span in launch.literals.get(name, ()))
     change = Autotuned(launch.span, configurations, key, bucketed, _updated(launch), literals, tuple(zip(*by_tile)))
-    return base.then(transform=change)
+    return context.variant.then(transform=change)
 
 
 def _updated(launch: Launch) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
 from kernlint.generate.ingredients import PRODUCTS, is_lane
-from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through
+from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through, walk_all
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -24,8 +24,7 @@ def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value
     """``values`` with attention in the place of the products that are."""
     new: dict[int, Value] = {}
     made: dict[int, Value] = {}
-    seen: set[int] = set()
-    for one in [one for value in values for one in value.walk(seen) if one.op == "product"]:
+    for one in [one for one in walk_all(values) if one.op == "product"]:
         inner = exchanged(one, new, made)
         found = attention(inner, sizes)
         if found is not inner:
@@ -54,7 +53,7 @@ def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
     """``values`` with attention without a softmax in the place of products with what is made of one other product, element by element,
     which nothing else looks at: its elements need not go to memory."""
     found: dict[int, tuple[Value, set[int]]] = {}
-    for made in _walk(values):
+    for made in walk_all(values):
         for number, view in enumerate(made.operands if made.op == "product" else ()):
             weights, others = _bare(view), made.operands[1 - number]
             if len(made.attributes["over"]) == 1 and weights.value.op not in PRODUCTS:
@@ -64,7 +63,7 @@ def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
     while found:
         exchange = dict[int, Value]()
         new = [exchanged(value, {key: one for key, (one, _) in found.items()}, exchange) for value in values]
-        left = set(map(id, _walk(new)))
+        left = set(map(id, walk_all(new)))
         needed = [key for key, (_, inner) in found.items() if inner & left]
         if not needed:
             return new
@@ -79,11 +78,6 @@ def _is_worth_it(made: Value, sizes: Mapping[Atom, float]) -> bool:
     rows = lanes_of((*scores.index, *query.index))
     many = _count((n for d, n in enumerate(made.shape) if d in rows), sizes) >= _MANY_ROWS
     return many or _count(made.attributes["over"][:1], sizes) <= _FEW_KEYS
-
-
-def _walk(values: Sequence[Value]) -> Iterator[Value]:
-    seen: set[int] = set()
-    return (one for value in values for one in value.walk(seen))
 
 
 def _softmax(view: View, product: Value) -> tuple[View, bool] | None:
@@ -171,7 +165,7 @@ def narrowed(values: Sequence[Value]) -> tuple[list[Value], bool]:
     """``values`` with the shares of attention, which lie between zero and one, rounded as halves where what they are shares of is halves
     and what comes of them is rounded to the same, and multiplied at most before; and whether there are some."""
     users: dict[int, list[Value]] = {}
-    every = list(_walk(values))
+    every = list(walk_all(values))
     for value in every:
         for view in value.operands:
             users.setdefault(id(view.value), []).append(value)
