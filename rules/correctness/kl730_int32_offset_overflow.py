@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import SCALAR, WideIndices, overflows, possible, proven
+from kernlint.rules.correctness.overflow import SCALAR, WIDENED, WideIndices, overflows, possible, proven
 from kernlint.rules.finding import Context, Finding
 
 
@@ -27,10 +27,7 @@ class Int32OffsetOverflow(Rule):
         Sizes that are asserted to stay below 2^31 elements. Strides annotated `tl.int64`. A cast before the product;
         one after it is too late.
         """
-    fix_safety = """
-        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
-        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
-        """
+    fix_safety = WIDENED
     evidence = """
         The row's own TTIR for sm_90 (Triton 3.9.0) shows the product as 32-bit `arith.muli`. Pattern row BUG-001. No
         gain: wrong results have no speed.

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import LOADED, overflows, possible
+from kernlint.rules.correctness.overflow import LOADED, WIDENED, overflows, possible
 from kernlint.rules.finding import Context, Finding
 
 
@@ -23,10 +23,7 @@ class Int32LoadedIndexOverflow(Rule):
         page 7782. The wrapped product addresses other memory.
         """
     when_not = "Tables of int64 (torch.long). Products with a small constexpr."
-    fix_safety = """
-        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
-        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
-        """
+    fix_safety = WIDENED
     evidence = """
         The row's TTIR (Triton 3.9.0) shows a 32-bit `muli`. Pattern row BUG-002. No gain: wrong results have no
         speed.

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import TILE, overflows, possible
+from kernlint.rules.correctness.overflow import TILE, WIDENED, overflows, possible
 from kernlint.rules.finding import Context, Finding
 
 
@@ -28,10 +28,7 @@ class Int32TileOffsetOverflow(Rule):
         Off by default: most kernels never see 2^31 elements. Strides of the last dimension, head dimensions and other
         small products do not count.
         """
-    fix_safety = """
-        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
-        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
-        """
+    fix_safety = WIDENED
     evidence = """
         The row's TTIR (Triton 3.9.0) shows `muli` on tensors of i32. Pattern row BUG-003. No gain: wrong results have
         no speed.

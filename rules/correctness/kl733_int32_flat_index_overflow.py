@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import FLAT, overflows, possible
+from kernlint.rules.correctness.overflow import FLAT, WIDENED, overflows, possible
 from kernlint.rules.finding import Context, Finding
 
 
@@ -23,10 +23,7 @@ class Int32FlatIndexOverflow(Rule):
         Off by default: very common, and most kernels never see 2^31 elements. Wrappers that assert the size or work
         in chunks.
         """
-    fix_safety = """
-        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
-        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
-        """
+    fix_safety = WIDENED
     evidence = """
         The row's TTIR (Triton 3.9.0): the product stays 32-bit even with an i64 element count. Pattern row BUG-004.
         No gain: wrong results have no speed.

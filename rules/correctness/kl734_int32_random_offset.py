@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import FLAT, possible, random_overflows
+from kernlint.rules.correctness.overflow import FLAT, WIDENED, possible, random_overflows
 from kernlint.rules.finding import Context, Finding
 
 
@@ -19,10 +19,7 @@ class Int32RandomOffset(Rule):
         """
     why = "Where the product wraps, two elements get the same random number, so that a dropout mask repeats."
     when_not = "Offsets over one tensor of moderate size. Element counts that are asserted below 2^31."
-    fix_safety = """
-        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
-        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
-        """
+    fix_safety = WIDENED
     evidence = """
         The row's TTIR (Triton 3.9.0) shows a 32-bit `muli`. Pattern row BUG-005. No gain: wrong results have no
         speed.

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.tails import FIX_SAFETY, WHEN_NOT, masking, unmasked_tails
+from kernlint.rules.correctness.tails import FIX_SAFETY, WHEN_NOT, WHY, masking, unmasked_tails
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import last_element, sites
 from kernlint.rules.proofs.readings import found_however_read
@@ -22,11 +22,7 @@ class UnmaskedTailStore(Rule):
         end are found at the sizes in view. A warning where sizes are open and the grid or the loop counts tiles of
         `cdiv(n, BLOCK)` with nothing that makes n a multiple of BLOCK, or where a load at the same offsets is masked.
         """
-    why = """
-        The lanes past the end read or overwrite whatever lies behind the tensor: wrong results, corruption of other
-        tensors, or an illegal address, depending on the allocator. Sizes that are multiples of the tile never show
-        it.
-        """
+    why = WHY
     when_not = WHEN_NOT
     fix_safety = FIX_SAFETY
     evidence = """

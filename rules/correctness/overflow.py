@@ -31,6 +31,12 @@ LIMIT = 1 << 31
 #: index of an element.
 LOADED, SCALAR, TILE, FLAT = "loaded", "scalar", "tile", "flat"
 
+#: What is said of the fix of all of them.
+WIDENED = """
+    Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
+    is multiplied if a variable must keep its type. It costs a few integer instructions per program.
+    """
+
 
 @dataclass(frozen=True)
 class WideIndices(Repair):

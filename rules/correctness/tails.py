@@ -19,6 +19,11 @@ from kernlint.workload import Launch, Load, Span, Store
 from kernlint.workload.expr import ProgramId
 
 #: What both rules say of themselves.
+WHY = """
+    The lanes past the end read or overwrite whatever lies behind the tensor: wrong results, corruption of other
+    tensors, or an illegal address, depending on the allocator. Sizes that are multiples of the tile never show
+    it.
+    """
 WHEN_NOT = """
     Buffers that are padded to whole tiles, as an allocation in view shows or `assert n % BLOCK == 0` tells.
     Offsets wrapped by `% n`. A remark only where sizes are open and it is a loop whose index no other access of the kernel masks
