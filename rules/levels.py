@@ -14,7 +14,7 @@ from kernlint.interpret.jit_source import awaits_generator
 from kernlint.interpret.project import is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
-from kernlint.rules.proofs.compiled import is_rewritten, never_compiled, run_otherwise
+from kernlint.rules.proofs.compiled import is_interpreted, is_rewritten, never_compiled, run_otherwise
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -62,12 +62,14 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"it is compiled only where `{test}`, and nothing in view makes it so")
         if rule.refused and (decorator := run_otherwise(context, finding.kernel)):
             yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
+    if rule.compiler_only and is_interpreted(context.program.kernel):
+        yield Doubt("the file has Triton's interpreter run its kernels, which takes it")
     launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")
     if bare and not rule.lexical and rule.category in NOT_ABOUT_SPEED:
         fails = "; it fails wherever it is launched" if rule.refused else ""
-        if _is_left(context):
+        if is_left(context.program.kernel, context.workload.entry):
             yield Doubt(f"the project never mentions `{finding.kernel}`{fails}")
         elif rule.refused:
             yield Doubt(f"no launch is followed here of `{finding.kernel}`{fails}", "warning")
@@ -80,14 +82,6 @@ def _other_compiler(context: Context) -> str:
     target = context.program.question.target
     asked = target.asked if target is not None else ""
     return context.program.other_vendor or (f"the project asks for {asked}" if asked else "")
-
-
-def _is_left(context: Context) -> bool:
-    """Whether the project never mentions the kernel of a workload without its launch."""
-    key = "never mentioned", context.workload.entry
-    if key not in context.answers:
-        context.answers[key] = is_left(context.program.kernel, context.workload.entry)
-    return bool(context.answers[key])
 
 
 def _rests_on_sizes(finding: Finding, launches: list[Launch]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -100,10 +100,26 @@ def mentioning(sought: Mapping[str, Iterable[str]]) -> Iterator[Path]:
             yield file
 
 
+def answers(module: Module) -> dict[tuple[str, str], bool]:
+    """What the other files of the project have told of ``module`` so far: it holds until one of them is written."""
+    return {}
+
+
+def _told(module: Module, question: str, ask: Callable[[], bool], function: str = "") -> bool:
+    known = module.once(answers)
+    if (question, function) not in known:
+        known[question, function] = ask()
+    return known[question, function]
+
+
 def is_left(module: Module, function: str) -> bool:
     """Whether nothing of the project that ``module`` is part of mentions its ``function``; false where no project is in view."""
     if project_root(module.path) is None:
         return False
+    return _told(module, "left", lambda: _is_left(module, function), function)
+
+
+def _is_left(module: Module, function: str) -> bool:
     defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
     mentions = sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"')
     own = re.compile(rf"^\s*def {function}\b", re.MULTILINE)  # a file that has one of that name means its own
@@ -111,15 +127,19 @@ def is_left(module: Module, function: str) -> bool:
     return mentions <= defined and all(own.search(text) for text in others)
 
 
-def is_imported(path: str) -> bool:
-    """Whether a file of the project that the module at ``path`` is part of imports it."""
-    return any(True for _ in _importers(path))
+def is_imported(module: Module) -> bool:
+    """Whether a file of the project that ``module`` is part of imports it."""
+    return _told(module, "imported", lambda: any(True for _ in _importers(module.path)))
 
 
-def is_optional(path: str) -> bool:
-    """Whether some file of the project imports the module at ``path``, and each that does catches what that raises."""
-    caught = list(_importers(path))
-    return bool(caught) and all(caught)
+def is_optional(module: Module) -> bool:
+    """Whether some file of the project imports ``module``, and each that does catches what that raises."""
+
+    def ask() -> bool:
+        caught = list(_importers(module.path))
+        return bool(caught) and all(caught)
+
+    return _told(module, "optional", ask)
 
 
 def _importers(path: str) -> Iterator[bool]:

@@ -114,7 +114,7 @@ class Asking(FileFindings):
         self.short = self.allowance.short
         program = open_programs.enter_context(closing(Program(module, reference, question, self.earlier)))
         # What was looked into, also while rules were asked and fixes tried.
-        open_programs.callback(lambda: self.helpers.update(map(os.path.abspath, program.imported)))
+        open_programs.callback(lambda: self._note_other_files(program))
         yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
         rules = [rule for rule in rules if not rule.lexical]
         for workload in program.workloads() if rules else ():
@@ -124,6 +124,13 @@ class Asking(FileFindings):
         rules = [rule for rule in rules if rule.bare]
         for workload in program.bare_kernels() if rules and not self.late else ():
             yield from self._of_workload(program, workload, device, rules)
+
+    def _note_other_files(self, program: Program) -> None:
+        """Note which other files the findings rest on, by name where they are known."""
+        from kernlint.interpret.project import answers
+
+        self.helpers.update(map(os.path.abspath, program.imported))
+        self.repeatable = self.repeatable and not program.kernel.once(answers)
 
     def _of_stated(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]

@@ -85,4 +85,4 @@ class UndefinedName(Rule):
 
 def _is_fragment(module: Module) -> bool:
     """Whether ``module`` is no module, but text that others complete: it imports nothing, and no file of its project imports it."""
-    return not module.of(cst.Import) and not module.of(cst.ImportFrom) and not is_imported(module.path)
+    return not module.of(cst.Import) and not module.of(cst.ImportFrom) and not is_imported(module)

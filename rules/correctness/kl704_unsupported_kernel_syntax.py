@@ -13,6 +13,7 @@ from kernlint.workload import Fault
 class UnsupportedKernelSyntax(RefusalRule):
     code = "KL704"
     name = "unsupported-kernel-syntax"
+    compiler_only = True
     summary = "a statement or expression that kernels do not support"
     kinds = frozenset(["constant-while", "unpacked-tensor", "unsupported-syntax"])
 

@@ -6,6 +6,7 @@ from kernlint.rules.faults import RefusalRule
 class LoopCarriedTypeChange(RefusalRule):
     code = "KL710"
     name = "loop-carried-type-change"
+    compiler_only = True
     summary = "a variable changes its type from one iteration to the next"
     kinds = frozenset(["constexpr-reassigned", "loop-carried-type"])
     if_certain = frozenset(["constexpr-reassigned", "loop-carried-type"])

@@ -6,6 +6,7 @@ from kernlint.rules.faults import RefusalRule
 class BranchesDisagree(RefusalRule):
     code = "KL711"
     name = "branches-disagree"
+    compiler_only = True
     summary = "a variable has two types after a run-time condition, or exists in one branch only"
     kinds = frozenset(["branch-type", "branch-undefined"])
     if_certain = frozenset(["branch-type", "branch-undefined"])

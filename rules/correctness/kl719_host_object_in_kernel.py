@@ -6,6 +6,7 @@ from kernlint.rules.faults import RefusalRule
 class HostObjectInKernel(RefusalRule):
     code = "KL719"
     name = "host-object-in-kernel"
+    compiler_only = True
     summary = "a kernel uses a function or a type of Python or PyTorch"
     kinds = frozenset(["host-dtype", "host-function", "power"])
     methods = (

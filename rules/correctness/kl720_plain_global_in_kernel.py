@@ -17,6 +17,7 @@ from kernlint.workload import Fault, Launch
 class PlainGlobalInKernel(RefusalRule):
     code = "KL720"
     name = "plain-global-in-kernel"
+    compiler_only = True
     summary = "a kernel reads a module variable that is no tl.constexpr"
     kinds = frozenset(["plain-global"])
     methods = (("plain-global", "Make the value by `tl.constexpr(...)`."),)

@@ -6,6 +6,7 @@ from kernlint.rules.faults import RefusalRule
 class RecursiveKernelFunction(RefusalRule):
     code = "KL727"
     name = "recursive-kernel-function"
+    compiler_only = True
     summary = "a jit function calls itself"
     kinds = frozenset(["recursion"])
 

@@ -83,12 +83,8 @@ class RemovedModule(Rule):
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
             caught = (Doubt("each file of the project that imports this one catches it", "warning"),)
-            doubts = caught if module.once(_is_optional) else ()
+            doubts = caught if is_optional(module) else ()
             yield self.finding(text, module.span(node), "<module>", evidence, kernel="", doubts=doubts)
-
-
-def _is_optional(module: Module) -> bool:
-    return is_optional(module.path)
 
 
 def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:

@@ -12,7 +12,7 @@ from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.jit_functions import Decorated, jit_functions
 from kernlint.rules.proofs.source_text import names_in
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.unreached import Constants
 from kernlint.workload import Launch, Span
@@ -100,6 +100,21 @@ def run_otherwise(context: Context, kernel: str) -> str:
                 if name and "triton" not in name.rpartition(".")[0].split(".") and _interprets(module.path, name):
                     return name
     return ""
+
+
+def is_interpreted(module: Module) -> bool:
+    """Whether the module has Triton's interpreter run its kernels, whatever else: `os.environ["TRITON_INTERPRET"] = "1"` among the
+    statements outside of its functions and branches."""
+    lines = [line for line in module.tree.body if isinstance(line, cst.SimpleStatementLine)]
+    return any(_switches_on(one, module) for line in lines for one in line.body if isinstance(one, cst.Assign))
+
+
+def _switches_on(statement: cst.Assign, module: Module) -> bool:
+    target = statement.targets[0].target
+    if not isinstance(target, cst.Subscript) or origin_of(target.value, module.imports) != "os.environ":
+        return False
+    texts = [one.evaluated_value for one in module.within(statement, cst.SimpleString)]
+    return texts == ["TRITON_INTERPRET", "1"]
 
 
 def _interprets(path: str, decorator: str) -> bool:

@@ -290,3 +290,19 @@ def test_a_fix_that_rests_on_what_other_files_read_is_not_remembered(tmp_path: P
     settings = FileSettings(frozenset({"KL720"}))
     assert check_file(Job(str(path), path.read_bytes(), settings)).repeatable
     assert not check_file(Job(str(path), path.read_bytes(), settings, fixes=True)).repeatable
+
+
+def test_a_level_that_rests_on_who_imports_the_file_is_not_remembered(tmp_path: Path) -> None:
+    rule = find_rule("KL803")
+    (tmp_path / "setup.py").write_text("")
+    path = tmp_path / "old.py"
+
+    def check(source: str) -> tuple[list[str], bool]:
+        path.write_text(textwrap.dedent(source))
+        result = check_file(Job(str(path), path.read_bytes(), FileSettings(frozenset({"KL803"}))))
+        return [one.severity for one in result.findings], result.repeatable
+
+    assert check(rule.bad) == (["error"], False)
+    (tmp_path / "user.py").write_text("try:\n    import old\nexcept ImportError:\n    old = None\n")
+    assert check(rule.bad) == (["warning"], False)
+    assert check(rule.good) == ([], True)
