@@ -14,7 +14,7 @@ from kernlint.interpret.jit_source import awaits_generator
 from kernlint.interpret.project import is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
-from kernlint.rules.proofs.compiled import is_interpreted, is_rewritten, never_compiled, run_otherwise
+from kernlint.rules.proofs.compiled import interpreter_of, is_rewritten, never_compiled, run_otherwise
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -62,8 +62,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"it is compiled only where `{test}`, and nothing in view makes it so")
         if rule.refused and (decorator := run_otherwise(context, finding.kernel)):
             yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
-    if rule.compiler_only and is_interpreted(context.program.kernel):
-        yield Doubt("the file has Triton's interpreter run its kernels, which takes it")
+    if rule.compiler_only and (runner := context.program.kernel.once(interpreter_of)):
+        yield Doubt(f"the file has its kernels run as Python, which takes it (`{runner}`)")
     launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.sharing import partners
+from kernlint.rules.correctness.sharing import is_hooked, partners
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
@@ -68,7 +68,7 @@ class AutotunedInPlace(Rule):
         seen = set()
         for launch in context.workload.launches():
             tuning = launch.tuning
-            if tuning is None or tuning.hooked or tuning.configurations == 1:
+            if tuning is None or tuning.configurations == 1 or is_hooked(launch, context.program.kernel):
                 continue
             places = sites(launch.kernel)
             loads = {s.access.id: s.node for s in places if isinstance(s.node, Load)}

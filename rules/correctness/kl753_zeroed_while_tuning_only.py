@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.sharing import written_before
+from kernlint.rules.correctness.sharing import is_hooked, written_before
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
@@ -63,7 +63,7 @@ class ZeroedWhileTuningOnly(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.workload.launches():
             tuning = launch.tuning
-            if tuning is None or tuning.hooked:
+            if tuning is None or is_hooked(launch, context.program.kernel):
                 continue
             for site in sites(launch.kernel, Atomic):
                 base = site.access.base

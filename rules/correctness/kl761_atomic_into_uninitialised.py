@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.sharing import partners, written_before
+from kernlint.rules.correctness.sharing import is_hooked, partners, written_before
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
@@ -65,7 +65,7 @@ class AtomicIntoUninitialised(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.workload.launches():
-            if (launch.tuning is not None and launch.tuning.hooked) or not followed(launch):
+            if is_hooked(launch, context.program.kernel) or not followed(launch):
                 continue  # without its constexprs, whether the kernel gets to its atomics is not known
             stored = {site.access.base for site in sites(launch.kernel, Store)}
             for site in sites(launch.kernel, Atomic):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.liveness import parameters, touches
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Step, Tensor, Workload
 from kernlint.workload.expr import Expr, Opaque, ProgramId, concrete
 from kernlint.workload.kernel import Kernel
@@ -73,3 +77,12 @@ def _expressions(kernel: Kernel) -> list[Expr]:
     for site in sites(kernel):
         found += [*site.access.expressions, *(side for pair in site.guards for side in pair)]
     return found
+
+
+def is_hooked(launch: Launch, module: Module) -> bool:
+    """Whether hooks of the author's run around ``launch`` and may do what the launch lacks: those of an autotuner, and what ``module``
+    gives to ``add_pre_run_hook``, which each launch calls first."""
+    if launch.tuning is not None and launch.tuning.hooked:
+        return True
+    hook = f"{launch.kernel.name}.add_pre_run_hook"
+    return any(dotted_name(call.func) == hook for call in module.of(cst.Call))

@@ -102,11 +102,22 @@ def run_otherwise(context: Context, kernel: str) -> str:
     return ""
 
 
-def is_interpreted(module: Module) -> bool:
-    """Whether the module has Triton's interpreter run its kernels, whatever else: `os.environ["TRITON_INTERPRET"] = "1"` among the
-    statements outside of its functions and branches."""
+def interpreter_of(module: Module) -> str:
+    """What has the kernels of ``module`` run as Python, not compiled; empty where nothing says so: `os.environ["TRITON_INTERPRET"] = "1"`
+    among the statements outside of its functions and branches, or a launch through a wrapper of another package that may do so."""
     lines = [line for line in module.tree.body if isinstance(line, cst.SimpleStatementLine)]
-    return any(_switches_on(one, module) for line in lines for one in line.body if isinstance(one, cst.Assign))
+    if any(_switches_on(one, module) for line in lines for one in line.body if isinstance(one, cst.Assign)):
+        return "TRITON_INTERPRET"
+    launchers = [call.func.value for call in module.of(cst.Call) if isinstance(call.func, cst.Subscript)]
+    return next((_foreign(one, module) for one in launchers if isinstance(one, cst.Call) and _foreign(one, module)), "")
+
+
+def _foreign(wrapped: cst.Call, module: Module) -> str:
+    """The origin of what ``wrapped`` calls where it is of another package than Triton and torch, one that may run kernels as Python;
+    else empty."""
+    head, name = (dotted_name(wrapped.func) or "").split(".")[0], origin_of(wrapped, module.imports) or ""
+    other = head in module.imports and name.split(".")[0] not in ("triton", "torch")
+    return name if other and _interprets(module.path, name) else ""
 
 
 def _switches_on(statement: cst.Assign, module: Module) -> bool:

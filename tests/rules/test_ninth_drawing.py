@@ -42,6 +42,50 @@ def test_an_interpreter_runs_a_kernel_as_python(before: str, inside: str, level:
     assert [one.severity for one in told("KL719", PRINTING.format(before=before, inside=inside))] == [level]
 
 
+@pytest.mark.parametrize(
+    ("wrapper", "level"),
+    [
+        ("from viz import trace", "info"),
+        ("from torch.library import wrap_triton as trace", "warning"),  # no launch is followed
+        ("def trace(kernel):\n        return kernel", "error"),
+    ],
+)
+def test_what_another_package_launches_may_run_as_python(wrapper: str, level: str) -> None:
+    source = PRINTING.format(before=wrapper, inside="").replace("copy[(triton", "trace(copy)[(triton")
+    assert [one.severity for one in told("KL719", source)] == [level]
+
+
 def test_an_interpreter_has_no_other_names_than_the_compiler() -> None:
     source = PRINTING.format(before=INTERPRETED, inside="").replace("show(i)", "i = tl.unknown(i)")
     assert [one.severity for one in told("KL701", source)] == ["error"]
+
+
+SUMMED = """
+    @triton.jit
+    def total(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.atomic_add(y, tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0))
+
+    @triton.jit
+    def other(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    def zero(*args, **kwargs):
+        args[1].zero_()
+
+    {hook}
+
+    def run(x):
+        y = torch.empty(1, device=x.device)
+        total[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), B=64)
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "levels"),
+    [("", ["error"]), ("total.add_pre_run_hook(zero)", []), ("other.add_pre_run_hook(zero)", ["error"])],
+)
+def test_a_hook_that_each_launch_runs_may_clear_what_it_adds_to(hook: str, levels: list[str]) -> None:
+    assert [one.severity for one in told("KL761", SUMMED.format(hook=hook))] == levels
