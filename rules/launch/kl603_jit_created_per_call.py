@@ -8,6 +8,7 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
 from kernlint.rules.launch.per_call import MAKERS, routines, run_each_time
+from kernlint.rules.proofs.liveness import uses
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
@@ -33,7 +34,8 @@ class JitCreatedPerCall(Rule):
         it, and an autotuner times all its configurations again: milliseconds to seconds before any work is done.
         """
     when_not = """
-        Factories that run once: at module level, in `__init__`, or cached by their arguments. Tests. A warning where a tuner with a
+        Factories that run once: at module level, in `__init__`, or cached by their arguments. Tests. A remark where the entry is given no
+        tensor, as a script's own function and a loader are. A warning where a tuner with a
         single configuration is put around a kernel that exists: nothing is compiled or timed again.
         """
     fix_safety = (
@@ -112,7 +114,11 @@ class JitCreatedPerCall(Rule):
                 ),
                 kernel=made.kernel,
                 severity=self.severity if _is_slow(made, context) else "warning",
-                doubts=doubted(made.given, f"`{made.given}`, which it is made of, is what a call gives"),
+                doubts=doubted(made.given, f"`{made.given}`, which it is made of, is what a call gives")
+                + doubted(
+                    not any(uses(context.workload, given.storage.id) for given in context.workload.inputs),
+                    f"`{context.workload.entry}` is given no tensor: it may be what a script or a loader runs once",
+                ),
             )
 
 

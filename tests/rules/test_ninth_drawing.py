@@ -89,3 +89,29 @@ SUMMED = """
 )
 def test_a_hook_that_each_launch_runs_may_clear_what_it_adds_to(hook: str, levels: list[str]) -> None:
     assert [one.severity for one in told("KL761", SUMMED.format(hook=hook))] == levels
+
+
+MADE = """
+    def run({given}):
+        @triton.jit
+        def copy(x, y, n, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+        {first}
+        y = torch.empty_like(x)
+        copy[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), B=64)
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "first", "level"),
+    [
+        ("x", "", "error"),
+        ("z", "x = z + 1", "error"),
+        ("n", 'x = torch.rand(n, device="cuda")', "info"),
+        ("", 'x = torch.rand(1000, device="cuda")', "info"),
+    ],
+)
+def test_what_is_given_no_tensor_may_run_once(given: str, first: str, level: str) -> None:
+    assert [one.severity for one in told("KL603", MADE.format(given=given, first=first))] == [level]
