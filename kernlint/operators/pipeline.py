@@ -15,10 +15,10 @@ from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.finding import Context, Variant
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.syntax.counters import counter
 from kernlint.syntax.walk import walk
-from kernlint.workload import Dot, Launch, Load, Loop, Node, Span, Workload
-from kernlint.workload.steps import map_configurations
+from kernlint.workload import Dot, Launch, Load, Loop, Node, Span
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,10 @@ PIPELINE = _Pipeline()
 
 
 @dataclass(frozen=True)
-class Counted:
+class Counted(LaunchChange):
     """The workload with one while loop as a range loop."""
 
-    launch: Span
     loop: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         return replace(node, kind="range") if isinstance(node, Loop) and node.span == self.loop else node

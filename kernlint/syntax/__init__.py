@@ -10,19 +10,6 @@ from kernlint.syntax.tree import Module, deep_recursion, parse_module
 from kernlint.syntax.walk import walk
 
 __all__ = [
-    "Module",
-    "SourceText",
-    "Task",
-    "check_depth",
-    "decode_source",
-    "deep_recursion",
-    "dialect",
-    "dotted_name",
-    "has_kernel",
-    "is_triton_jit",
-    "origin_of",
-    "parse_module",
-    "read_source",
-    "read_task",
-    "walk",
-]
+    "Module", "SourceText", "Task", "check_depth", "decode_source", "deep_recursion", "dialect", "dotted_name",
+    "has_kernel", "is_triton_jit", "origin_of", "parse_module", "read_source", "read_task", "walk",
+]  # fmt: skip

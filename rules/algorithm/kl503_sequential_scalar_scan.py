@@ -9,6 +9,7 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.cascade import Cascade, cascade
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import (
@@ -27,11 +28,9 @@ from kernlint.workload import (
     Scan,
     Span,
     Store,
-    Workload,
     concrete,
 )
 from kernlint.workload.expr import ceildiv, lift, simplify
-from kernlint.workload.steps import map_configurations
 from kernlint.workload.synthesis import arith, iteration, lane, power_of_two
 
 #: Elements that one program scans at a time: four warps with 16 each.
@@ -268,17 +267,13 @@ def block_size(found: ScalarScan, short: bool = True) -> int:
 
 
 @dataclass(frozen=True)
-class BlockScan:
+class BlockScan(LaunchChange):
     """The workload with one element-by-element loop turned into a loop over blocks, in which ``scans`` of the carried
     ``variables`` are scanned and all are reduced to what the next block starts from."""
 
-    launch: Span
     loop: Span
     scans: int = 1
     variables: int = 1
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
         found = next((s for s in scalar_scans(launch) if s.loop.span == self.loop), None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.workload import (
     Dot,
     Expr,
@@ -19,11 +20,9 @@ from kernlint.workload import (
     Opaque,
     Span,
     Symbol,
-    Workload,
     concrete,
 )
 from kernlint.workload.expr import Atom, ceildiv, mod
-from kernlint.workload.steps import map_configurations
 
 
 @dataclass(frozen=True)
@@ -82,15 +81,11 @@ def _confines(dividend: Expr, divisor: Expr) -> bool:
 
 
 @dataclass(frozen=True)
-class SortedByPhase:
+class SortedByPhase(LaunchChange):
     """The workload with the rows of each program in one phase: its loops run over the taps of that phase alone, and
     neighbouring rows read neighbouring points."""
 
-    launch: Span
     load: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
         found = next((one for one in sparse_operands(launch) if one.load.span == self.load), None)

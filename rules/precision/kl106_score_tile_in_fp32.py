@@ -6,11 +6,11 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.operand_layout import operand_tensor
-from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Reduce, Span, Workload
+from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Reduce, Span
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Node
-from kernlint.workload.steps import map_configurations
 
 
 class ScoreTileInFp32(Rule):
@@ -161,15 +161,11 @@ def _fed_as_loaded(dot: Dot) -> bool:
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class Narrowed(LaunchChange):
     """The workload with one dot fed operands of ``dtype``."""
 
-    launch: Span
     dot: Span
     dtype: Dtype
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         if not isinstance(node, Dot) or node.span != self.dot:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.proofs.dependence import AFFINE, Dependence
 from kernlint.rules.proofs.iteration import iteration
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.softmax_state import softmax_state
-from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Span, Workload
+from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Span
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Node
-from kernlint.workload.steps import map_configurations
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,11 @@ def errors_stay(launch: Launch, loop: Loop) -> bool:
 
 
 @dataclass(frozen=True)
-class Rounded:
+class Rounded(LaunchChange):
     """The workload with dots of a launch fed operands of the 16-bit type ``dtype``, on the tensor cores."""
 
-    launch: Span
     dots: frozenset[Span]
     dtype: Dtype
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         if not isinstance(node, Dot) or node.span not in self.dots:

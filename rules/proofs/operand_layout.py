@@ -10,9 +10,9 @@ from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Evidence, Variant, tensor_name
 from kernlint.rules.proofs.counterparts import find_dot
 from kernlint.rules.proofs.dataflow import uses
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.workload import Dot, Dtype, Launch, Operand, Span, Step, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Node
-from kernlint.workload.steps import map_configurations
 
 #: Torch calls that only move data: what they return could be read where it already lies.
 COPY_KINDS = frozenset({"copy", "transpose"})
@@ -95,15 +95,11 @@ def k_major_remedy(context: Context, base: Variant, launch: Launch, dot: Dot, si
 
 
 @dataclass(frozen=True)
-class KMajor:
+class KMajor(LaunchChange):
     """The workload with one dot operand contiguous along K in memory."""
 
-    launch: Span
     dot: Span
     side: str
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Dot) and node.span == self.dot:

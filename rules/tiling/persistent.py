@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.workload import (
     Access,
     Atomic,
@@ -19,13 +20,11 @@ from kernlint.workload import (
     Size,
     Span,
     Symbol,
-    Workload,
     concrete,
 )
 from kernlint.workload.at_sizes import substituted
 from kernlint.workload.expr import Atom, ceildiv, lift, maximum, minimum
 from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_configurations
 
 #: The item that a program is at, wherever it stands among the programs' shares.
 _ITEM = Symbol("item of a persistent loop")
@@ -126,16 +125,12 @@ def _expressions(node: Node | Access) -> Iterator[Expr]:
 
 
 @dataclass(frozen=True)
-class MorePrograms:
+class MorePrograms(LaunchChange):
     """The workload with the items of a launch shared out to (at most) ``programs`` along an axis of its grid."""
 
-    launch: Span
     programs: int
 
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._shared)
-
-    def _shared(self, launch: Launch) -> Launch:
+    def _changed(self, launch: Launch) -> Launch:
         found = shares(launch)
         if found is None:
             return launch

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.indices import Indices, program_indices
-from kernlint.workload import Access, Dot, Launch, Load, Loop, Node, Size, Span, Workload, concrete
+from kernlint.rules.proofs.launch_change import LaunchChange
+from kernlint.workload import Access, Dot, Launch, Load, Loop, Node, Size, concrete
 from kernlint.workload.expr import Atom, Expr, ProgramId, floordiv, lift, minimum, mod
 from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_configurations
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,15 @@ def tiles_of_wave(order: Order, programs: int, group: int = 1) -> tuple[int, int
 
 
 @dataclass(frozen=True)
-class GroupedOrder:
+class GroupedOrder(LaunchChange):
     """The workload with the programs of one launch walking ``group`` blocks of the slow axis together.
 
     As in Triton's matmul tutorial: ``group_id = pid // (group * fast)``, then down the group's blocks first.
     """
 
-    launch: Span
     group: int
 
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._grouped)
-
-    def _grouped(self, launch: Launch) -> Launch:
+    def _changed(self, launch: Launch) -> Launch:
         dots = launch.kernel.dots()
         order = program_order(launch, dots[0]) if dots else None
         if order is None:

@@ -9,12 +9,12 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.proofs.called_functions import written_out
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.source_text import assignments, bound_names, loop_variables, names_in, statements
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
-from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span, Workload
+from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span
 from kernlint.workload import dtype as dt
-from kernlint.workload.steps import map_configurations
 from kernlint.workload.synthesis import arith
 
 #: Calls that give the same in each iteration when their arguments do.
@@ -124,16 +124,12 @@ def _is_plain_sum(module: Module, loop: cst.For, accumulator: str) -> bool:
 
 
 @dataclass(frozen=True)
-class ScaleBehindLoop:
+class ScaleBehindLoop(LaunchChange):
     """The workload with the factors of one product applied once, behind the loop, and the sum left to the dot."""
 
-    launch: Span
     dot: Span
     #: Where the arithmetic stands that goes.
     gone: frozenset[Span]
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
         dot = next((node for node in launch.kernel.dots() if node.span == self.dot), None)
