@@ -8,8 +8,12 @@ import gc
 _GARBAGE = 100_000
 
 
+gc.disable()  # nothing that is imported or collected is garbage
+
+
 def pytest_collection_finish() -> None:
     """What was imported stays to the end: to look through it again and again for garbage takes a tenth of the time of the tests."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GARBAGE)
+    gc.enable()

@@ -10,12 +10,14 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 from kernlint.records import dataclass
 
 #: A number for all places, or one for each.
 Column = Any
+
+_T = TypeVar("_T")
 
 
 class NotCompared(Exception):
@@ -39,25 +41,25 @@ class Effort:
 
 
 class Points:
-    """Places in a tile or tensor: a column for each axis. The same places in another one are made once (:meth:`derived`), so that
-    what is known of them is found by their identity."""
+    """Places in a tile or tensor: a column for each axis. What is made of them, such as the same places in another tile, is made once
+    (:meth:`derived`), so that what is known of those is found by their identity."""
 
     __slots__ = ("_derived", "axes", "count")
 
     def __init__(self, axes: Sequence[Column], count: int) -> None:
         self.axes = tuple(axes)
         self.count = count
-        self._derived: dict[Any, Points] = {}
+        self._derived: dict[Any, Any] = {}
 
-    def derived(self, key: Any, make: Callable[[], Points]) -> Points:
-        found = self._derived.get(key)
+    def derived(self, key: Any, make: Callable[[], _T]) -> _T:
+        found: _T | None = self._derived.get(key)
         if found is None:
             found = self._derived[key] = make()
         return found
 
     def aligned(self, shape: tuple[int, ...]) -> Points:
         """As an operand of ``shape`` is looked at from here: its axes are the last ones, those of one element stand still."""
-        found = self._derived.get(shape)
+        found: Points | None = self._derived.get(shape)
         if found is None:
             found = self._derived[shape] = self._aligned(shape)
         return found

@@ -254,8 +254,12 @@ def extents(shape: Sequence[Size]) -> tuple[int, ...]:
     return found  # type: ignore[return-value]
 
 
-def flattened(points: Points, shape: Sequence[int]) -> Column:
+def flattened(points: Points, shape: tuple[int, ...]) -> Column:
     """The places of ``points`` in a row-major tensor of ``shape``. Raises :class:`NotCompared` for one outside it."""
+    return points.derived(("flat", shape), lambda: _flattened(points, shape))
+
+
+def _flattened(points: Points, shape: Sequence[int]) -> Column:
     flat: Column = 0
     for axis, extent in zip(points.axes, shape):
         run = axis if type(axis) is list else (axis,)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kernlint.compare.columns import NOWHERE, Effort, NotCompared, Pointer, Points, TooMuch
-from kernlint.compare.operations import applied
+from kernlint.compare.columns import ARITHMETIC, NOWHERE, Effort, NotCompared, Pointer, Points, TooMuch
+from kernlint.compare.operations import applied, limits_of
 from kernlint.workload import Launch
-from kernlint.workload.values import Value, Values
+from kernlint.workload.values import MANNERS, Value, Values
+
+#: A function of numbers, the operands that it takes, and the limits of the integers that it makes.
+Arithmetic = tuple[Callable[..., Any], tuple[Value, ...], tuple[int, int] | None]
 
 #: What the numbers are that a tensor holds at these offsets from its first element.
 Read = Callable[[Value, str, list[int]], list[Any]]
@@ -32,10 +35,21 @@ class Reading:
         self.indices = {value.region.loop: value for value in values if value.op == "index" and value.region.loop}
         self.operands: dict[int, tuple[Value, ...]] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
+        self._arithmetic: dict[int, Arithmetic] = {}
         for value in values:
             self.operands[value.id] = values.operands(value)
         for id in sorted(self.operands):  # of what they are computed from, those of loops excepted
             self.loops[id] = self._loops(values[id])
+
+    def arithmetic(self, value: Value) -> Arithmetic:
+        """How ``value`` is worked out, on each lane alone. Raises :class:`NotCompared` for another operation."""
+        if value.id not in self._arithmetic:
+            if value.op not in ARITHMETIC:
+                raise NotCompared(f"`{value.op}`")
+            given, roles = self.operands[value.id], value.roles or ("",) * len(value.operands)
+            operands = tuple(one for one, role in zip(given, roles) if role not in MANNERS)
+            self._arithmetic[value.id] = ARITHMETIC[value.op], operands, limits_of(value.dtype)
+        return self._arithmetic[value.id]
 
     def _loops(self, value: Value) -> tuple[int, ...]:
         around = [region.loop for region in value.region.around() if region.loop]
@@ -69,7 +83,7 @@ class Lanes:
             return self._carried(value, points)
         loops = self.reading.loops[value.id]
         try:
-            key = (value.id, points, *[self.rounds[loop] for loop in loops])
+            key = (value.id, points, *map(self.rounds.__getitem__, loops)) if loops else (value.id, points)
         except KeyError:
             raise NotCompared("a value of a loop that is over") from None
         if key in self._known:

@@ -91,7 +91,7 @@ class Launched:
         first = lift(tensor.offset).value
         if first is None or value.dtype != tensor.dtype:
             raise NotCompared(f"`{base}`, which is not known")
-        flat = [first + offset for offset in offsets]
+        flat = [first + offset for offset in offsets] if first else offsets
         if tensor.storage.id in self.written:
             for one in dict.fromkeys(flat):
                 for write in self.writes(tensor.storage.id, one, elements):
@@ -297,13 +297,18 @@ def places(flat: Sequence[int], tensor: Tensor) -> Points:
         if strides[d] != step:
             raise NotCompared("a tensor with gaps")
         step *= shape[d]
-    rest = [one - (first or 0) for one in flat]
-    if min(rest, default=0) < 0 or max(rest, default=0) >= step:
+    inside = [one - first for one in flat] if first else list(flat)
+    if min(inside, default=0) < 0 or max(inside, default=0) >= step:
         raise NotCompared("an element outside its tensor")
     columns: list[Column] = [0] * len(shape)
-    single = len(rest) == 1
-    for d in order:
-        column = [one % shape[d] for one in rest]
+    single = len(inside) == 1
+    rest = inside
+    for number, d in enumerate(order, 1):
+        last = number == len(order)
+        column = rest if last else [one % shape[d] for one in rest]
         columns[d] = column[0] if single else column
-        rest = [one // shape[d] for one in rest]
-    return Points(columns, len(flat))
+        rest = rest if last else [one // shape[d] for one in rest]
+    points = Points(columns, len(flat))
+    if order and order == sorted(order, reverse=True):  # row-major
+        points.derived(("flat", shape), lambda: inside[0] if single else inside)
+    return points

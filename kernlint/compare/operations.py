@@ -21,7 +21,7 @@ from kernlint.compare.columns import (
 )
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload.tile_axes import axes_along, new_axes, permutation
-from kernlint.workload.values import MANNERS, Value
+from kernlint.workload.values import Value
 
 if TYPE_CHECKING:
     from kernlint.compare.kernels import Lanes
@@ -37,28 +37,39 @@ def applied(lanes: Lanes, value: Value, points: Points) -> Any:
     operation = OPERATIONS.get(value.op)
     if operation is not None:
         return operation(lanes, value, points)
-    function = ARITHMETIC.get(value.op)
-    if function is None:
-        raise NotCompared(f"`{value.op}`")
-    roles = value.roles or ("",) * len(value.operands)
-    operands = [lanes.operand(one, points) for one, role in zip(lanes.given(value), roles) if role not in MANNERS]
+    function, given, limits = lanes.reading.arithmetic(value)
+    operands = [lanes.operand(one, points) for one in given]
     if not _NUMBERS.issuperset(map(type, operands)):
         if any(isinstance(one, Pointer) for one in operands):
             return _moved(value.op, operands)
         if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
             raise NotCompared(f"`{value.op}`")
     try:
-        return held(mapped(function, *operands), value.dtype)
+        made = mapped(function, *operands)
+        return made if limits is None else _within(made, *limits)
     except TypeError:
         raise NotCompared(f"`{value.op}` of other operands") from None
 
 
+def limits_of(dtype: Dtype | None) -> tuple[int, int] | None:
+    """The least number that an integer type holds and the first that is too large; None for other types."""
+    if dtype is None or not dtype.is_integer or dtype.name == "bool":
+        return None
+    return (0, 1 << dtype.bits) if dtype.name.startswith("u") else (-1 << dtype.bits - 1, 1 << dtype.bits - 1)
+
+
 def held(column: Column, dtype: Dtype | None) -> Column:
     """``column``, of which each integer fits into ``dtype``: what wraps around is not followed."""
-    if dtype is None or not dtype.is_integer or dtype.name == "bool":
-        return column
-    signed = not dtype.name.startswith("u")
-    low, high = (-1 << dtype.bits - 1, 1 << dtype.bits - 1) if signed else (0, 1 << dtype.bits)
+    limits = limits_of(dtype)
+    return column if limits is None else _within(column, *limits)
+
+
+def _within(column: Column, low: int, high: int) -> Column:
+    """``column``, each number of which is ``low`` or more and less than ``high``."""
+    if type(column) is int:
+        if low <= column < high:
+            return column
+        raise NotCompared("an integer that wraps around")
     numbers = column if type(column) is list else (column,)
     # What is no number is not in order, so that it may hide from the least and the largest; a sum with it is none either.
     within = low <= min(numbers) and max(numbers) < high and (total := sum(numbers)) == total

@@ -3,7 +3,7 @@
 A reading rests on the source of the kernel, on what the names in it stand for (constants, helpers with all that these rest on, in
 other files too), on what the module around says that no value does, and on the launch. Where all of it is as it was, so is what
 was read, if on other lines; where it cannot be told, the kernel is read anew. What is looked up to find out is what reading the
-kernel looks up.
+kernel looks up. What rests on values alone, such as a comparison of numbers, is told by what these say (:class:`Content`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from kernlint import work
+from kernlint.interpret.content import Content, content_of
 from kernlint.interpret.edits import Literal
-from kernlint.interpret.moved import Moves
+from kernlint.interpret.moved import Moves, placed
 from kernlint.interpret.triton.values import Descriptor
 from kernlint.interpret.values import Deferred, Function, Jit, Namespace, Scope, Unknown, is_huge
 from kernlint.records import dataclass
@@ -28,6 +29,8 @@ _T = TypeVar("_T")
 
 #: Kernels of which something is kept, those asked about last: each may keep a version of its file.
 _MOST = 128
+#: Answers about each version, and calls of which something is kept.
+_MOST_ANSWERS, _MOST_CALLS = 128, 16
 
 
 class _Untold(Exception):
@@ -44,6 +47,11 @@ class _Source:
     around: tuple[Any, ...]
     names: Mapping[str, Any]
 
+    def holds(self, span: Span) -> bool:
+        """Whether ``span`` lies in it, or in a function that it calls."""
+        called = (known for known in self.names.values() if isinstance(known, _Source))
+        return self.span.contains(span) or any(one.holds(span) for one in called)
+
 
 @dataclass(eq=False)
 class _Version:
@@ -54,67 +62,104 @@ class _Version:
 
 
 class Earlier:
-    """The versions of kernels that this process has read last, by file and name."""
+    """The versions of kernels that this process has read last, by file and name and by the constants that were replaced there."""
 
     def __init__(self) -> None:
-        self._versions: OrderedDict[tuple[str, str], _Version] = OrderedDict()
+        self._versions: OrderedDict[tuple[str, str, str], _Version] = OrderedDict()
+        #: By what was asked and what it rests on: that as it was, the answer, and the work that it took.
+        self._told: OrderedDict[tuple[str, bytes], tuple[Content, Any, int]] = OrderedDict()
 
-    def find(self, function: Function) -> _Version | None:
+    def recalled(self, what: str, about: Any, find_out: Callable[[], _T]) -> _T:
+        """``find_out()``, which rests on what ``about`` says and names none but its places; ``what`` is what is asked of it."""
+        now = content_of(about)
+        if now is None:
+            return find_out()
+        key = what, now.digest
+        if key in self._told:
+            before, answer, spent = self._told[key]
+            moved = before.moved_to(now)
+            if moved is not None:
+                self._told.move_to_end(key)
+                work.spend(spent)
+                known: _T = placed(answer, moved.__getitem__)
+                return known
+        begun = work.spent()
+        result = find_out()
+        self._told[key] = now, result, work.spent() - begun
+        while len(self._told) > _MOST_CALLS:
+            self._told.popitem(last=False)
+        return result
+
+    def find(self, function: Function, constants: str) -> _Version | None:
         """The version that ``function`` still is, if there is one."""
-        version = self._versions.get((function.module.path, function.symbol))
+        key = function.module.path, function.symbol, constants
+        version = self._versions.get(key)
         moves = Moves()
         if version is None or not _is_still(function, version.source, {}, moves):
             return None
         if moves:
-            answers = {asked: (moves.made(answer), spent) for asked, (answer, spent) in version.answers.items()}
+            answers = {
+                moves.made(asked): (moves.made(answer), spent) for asked, (answer, spent) in version.answers.items()
+            }
             version = _Version(moves.made(version.source), answers)
-            self.keep(function, version)
-        self._versions.move_to_end((function.module.path, function.symbol))
+            self.keep(function, constants, version)
+        self._versions.move_to_end(key)
         return version
 
-    def keep(self, function: Function, version: _Version) -> None:
+    def keep(self, function: Function, constants: str, version: _Version) -> None:
         """Have ``version`` as the one of ``function``."""
-        self._versions[function.module.path, function.symbol] = version
+        self._versions[function.module.path, function.symbol, constants] = version
         while len(self._versions) > _MOST:
             self._versions.popitem(last=False)
 
 
 class Readings:
-    """What one program asks of kernels, answered from an ``earlier`` version where that says the same."""
+    """What one program asks of kernels, answered from an ``earlier`` version where that says the same; ``constants`` are those of the
+    modules that the question replaces."""
 
-    def __init__(self, earlier: Earlier) -> None:
-        self._earlier = earlier
+    def __init__(self, earlier: Earlier, constants: Mapping[str, Any]) -> None:
+        self.earlier = earlier
+        self._constants = repr(sorted(constants.items())) if constants else ""
         #: By the identity of a function's node, with the function.
         self._versions: dict[int, tuple[Function, _Version | None]] = {}
 
-    def for_another_call(self) -> Readings:
-        """The same for the program asked about another call: what it says of a kernel is held against that version anew."""
-        return Readings(self._earlier)
-
-    def ask(self, jit: Jit, what: Any, values: Mapping[str, Any], find_out: Callable[[], _T]) -> _T:
-        """``find_out()`` about the kernel of ``jit`` when it gets ``values``; ``what`` tells apart what is asked about these."""
+    def ask(
+        self,
+        jit: Jit,
+        what: Any,
+        values: Mapping[str, Any],
+        find_out: Callable[[], _T],
+        literals: frozenset[tuple[Span, int]] = frozenset(),
+    ) -> _T:
+        """``find_out()`` about the kernel of ``jit`` when it gets ``values``; ``what`` tells apart what is asked about these, and
+        ``literals`` are in force."""
         function = jit.function
+        if id(function.node) not in self._versions:
+            found = self.earlier.find(function, self._constants) if function.closure.parent is None else None
+            self._versions[id(function.node)] = function, found
+        version = self._versions[id(function.node)][1]
+        if literals and (version is None or not _is_still(function, version.source, {}, Moves())):
+            return find_out()  # names in it stand for something else
         try:
-            # Where a number that a kernel is given stands is of no interest to it.
+            # Where a number that a kernel is given stands is of no interest to it, nor what becomes of one elsewhere.
             plain = ((name, int(v) if type(v) is Literal else v) for name, v in values.items())
-            asked = what, tuple((name, _told(value, {})) for name, value in plain)
+            own = tuple(sorted(one for one in literals if version is not None and version.source.holds(one[0])))
+            asked = what, own, tuple((name, _told(value, {})) for name, value in plain)
             hash(asked)
         except (_Untold, TypeError):
             return find_out()
-        if id(function.node) not in self._versions:
-            found = self._earlier.find(function) if function.closure.parent is None else None
-            self._versions[id(function.node)] = function, found
-        version = self._versions[id(function.node)][1]
         if version is not None and asked in version.answers:
             answer: _T = version.answers[asked][0]
             work.spend(version.answers[asked][1])  # what limits leave out must not depend on what was asked before
             return answer
         before = work.spent()
         result = find_out()
-        self._note(function, version, asked, (result, work.spent() - before))
+        self._note(function, version, asked, (result, work.spent() - before), bool(literals))
         return result
 
-    def _note(self, function: Function, version: _Version | None, asked: Any, answer: tuple[Any, int]) -> None:
+    def _note(
+        self, function: Function, version: _Version | None, asked: Any, answer: tuple[Any, int], edited: bool
+    ) -> None:
         """Keep an ``answer``, with what all answers about ``function`` rest on now that it is there."""
         if function.closure.parent is not None:
             return  # the same source stands for several functions
@@ -122,11 +167,15 @@ class Readings:
             source = _source(function, {})
         except _Untold:
             return
+        if edited and (version is None or source != version.source):
+            return  # what else it looked up may be otherwise without the edits
         answers = version.answers if version is not None else {}
         answers[asked] = answer
+        while len(answers) > _MOST_ANSWERS:
+            del answers[next(iter(answers))]
         kept = _Version(source, answers)
         self._versions[id(function.node)] = function, kept
-        self._earlier.keep(function, kept)
+        self.earlier.keep(function, self._constants, kept)
 
 
 def _source(function: Function, seen: dict[int, Function]) -> _Source:

@@ -42,7 +42,7 @@ class Moves:
 
     def made(self, value: _T) -> _T:
         """``value`` with its places as they are now."""
-        return _Moved(self._place).of(value)
+        return placed(value, self._place)
 
     def _place(self, span: Span) -> Span:
         by = self._by.get((span.file, span.line), 0)
@@ -57,6 +57,11 @@ class Moves:
     def _column(self, file: str, line: int, column: int) -> int:
         end, longer = self._names.get((file, line), (0, 0))
         return column + longer if column >= end else column
+
+
+def placed(value: _T, place: Callable[[Span], Span]) -> _T:
+    """``value`` with each of its places as ``place`` gives it."""
+    return _Moved(place).of(value)  # type: ignore[no-any-return]
 
 
 class _Moved:
@@ -83,7 +88,10 @@ class _Moved:
             changed = {name: self.of(old) for name in names if (old := getattr(value, name)) is not None}
             if kind is Kernel and value.read is not None:
                 changed["read"] = partial(self._values, value)
-            self._known[id(value)] = value, replace(value, **changed)
+            moved = replace(value, **changed)
+            if kind is Kernel:
+                vars(moved)["original"] = value.original
+            self._known[id(value)] = value, moved
         return self._known[id(value)][1]
 
     def _values(self, kernel: Kernel) -> Values | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from kernlint.interpret.earlier import Earlier, Readings
@@ -24,6 +24,8 @@ from kernlint.records import replace
 from kernlint.syntax.patched import Patched
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, Kernel, Launch, Size, Span, Symbol, Workload
+
+_T = TypeVar("_T")
 
 _ROUNDS = 5
 
@@ -48,7 +50,7 @@ class Program:
         self._kernels = KernelsRead()
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
-        self._earlier = None if earlier is None else Readings(earlier)
+        self._earlier = None if earlier is None else Readings(earlier, self.question.overrides)
         #: The functions that apply private autograd functions, by the entry that is the backward pass of these.
         self._callers: dict[str, str] = {}
         #: By edits and the one entry that was followed, empty for all.
@@ -234,8 +236,6 @@ class Program:
         )
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
-        if self._earlier is not None:
-            other._earlier = self._earlier.for_another_call()
         told = other._resolved  # what the user says of sizes
         if constants:
             other._resolved = {**told, **(sizes or {})}
@@ -271,12 +271,17 @@ class Program:
 
     def variant(self, kernel: Module, question: Question, reference: Module | None = None) -> Program:
         """Another version of the kernel module or of the ``reference``, or another question; closed with this one."""
-        other = Program(kernel, reference or self.reference, question)
+        earlier = self._earlier.earlier if self._earlier is not None and kernel is self.kernel else None
+        other = Program(kernel, reference or self.reference, question, earlier)
         other._readings, other.outside, other._found = self._readings, self.outside, self._found
         mine = self.question
         if (question.overrides, question.facts, question.host) == (mine.overrides, mine.facts, mine.host):
             other._kernels = self._kernels  # which see the same constants
         return other
+
+    def recalled(self, what: str, about: Any, find_out: Callable[[], _T]) -> _T:
+        """``find_out()``, which rests on what ``about`` says alone: as it was in an earlier version where that said the same."""
+        return find_out() if self._earlier is None else self._earlier.earlier.recalled(what, about, find_out)
 
     def called_by(self, entry: str) -> str:
         """What people call to get to ``entry``: the function that applies a private autograd function where it is the backward pass of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from kernlint.compare.columns import Effort, NotCompared
@@ -112,9 +113,8 @@ def _differences(context: Context) -> Iterator[Difference]:
         given = given or call
         if call is not given and not _alike(given, call):
             continue  # it may be right where it is used, and wrong here
-        try:
-            outputs = compared(call, Effort(MOST_NUMBERS))
-        except NotCompared:
+        outputs = context.program.recalled("compared", _compared_of(call), partial(_compared, call))
+        if outputs is None:
             break
         first = first or outputs
         wrong = [number for number, output in enumerate(outputs) if not output.corresponds or output.different]
@@ -128,6 +128,24 @@ def _differences(context: Context) -> Iterator[Difference]:
     for output in first or ():
         if output.kind:
             yield Difference(output, {}, always=True)
+
+
+def _compared(call: Workload) -> list[Output] | None:
+    """The outputs of ``call`` beside those of its reference; None where that cannot be told."""
+    try:
+        return compared(call, Effort(MOST_NUMBERS))
+    except NotCompared:
+        return None
+
+
+def _compared_of(call: Workload) -> tuple[Any, ...]:
+    """What :func:`_compared` looks at."""
+    sides = call.first_call(), call.reference
+    return tuple(
+        (one.steps, one.made, one.result, one.arguments, one.held, one.unknowns, one.open_choices, one.entry)
+        for one in sides
+        if one is not None
+    )
 
 
 def _detailed(program: Program, entry: str, sizes: Mapping[str, Any], tuners: bool = False) -> Workload | None:
@@ -211,11 +229,8 @@ def _always(context: Context, call: Workload, sizes: Mapping[str, Any], output: 
     if most > _MOST_CONFIGURATIONS:
         return False
     for number in range(most):
-        try:
-            outputs = compared(_under(workload, number), Effort(MOST_NUMBERS))
-        except NotCompared:
-            return False
-        if not outputs[output].differs:
+        outputs = _compared(_under(workload, number))
+        if outputs is None or not outputs[output].differs:
             return False
     return True
 

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.late import needs
 
 from kernlint.cost.device import find_device
 from kernlint.cost.dots import dot_time
 
-pytest.importorskip("scipy")
+pytestmark = needs("scipy")
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "kernlint" / "cost" / "data"

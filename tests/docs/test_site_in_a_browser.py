@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from support.browser import chromium, violations
+from support.late import needs
 
-pytest.importorskip("material", reason="the extra `docs` is not installed")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("material", "docs")]
 ROOT = Path(__file__).parents[2]
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
+from kernlint.interpret.content import content_of
 from kernlint.interpret.earlier import Earlier
+from kernlint.interpret.edits import Literal
 from kernlint.interpret.host import kernels
 from kernlint.lint.check_file import check_file
 from kernlint.lint.config import Configurations, Overrides
 from kernlint.lint.job import Job, Result
+from kernlint.records import replace
+from kernlint.rules.correctness import against_reference
+from kernlint.workload import Span, Storage, Tensor
+from kernlint.workload.dtype import FLOAT16
 
 HELPERS = """
 import triton
@@ -211,3 +218,135 @@ def test_only_what_changes_is_read_again(folder, monkeypatch):
         read.clear()
         _checked(folder, PROGRAM.replace(old, new, 1), earlier)
         assert set(read) == names, new
+
+
+PRODUCT = """
+import torch
+import triton
+import triton.language as tl
+
+SCALE: tl.constexpr = tl.constexpr(2)
+TILE = 32
+
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        inner = start + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + inner[None, :])
+        b = tl.load(b_ptr + inner[:, None] * N + columns[None, :])
+        total += tl.dot(a.to(tl.float32), b.to(tl.float32))
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], total * SCALE)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        M, K, N = a.shape[0], a.shape[1], b.shape[1]
+        c = torch.empty(M, N, device=a.device)
+        product[(M // TILE, N // 16)](a, b, c, M, N, K, BM=TILE, BN=16, BK=32, num_warps=4)
+        return c
+
+
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return (a.float() @ b.float()) * 2
+
+
+SIZE = 256
+
+
+def get_inputs():
+    return [torch.randint(-8, 8, (SIZE, SIZE), dtype=torch.int8, device="cuda") for _ in range(2)]
+"""
+
+#: What is replaced by what in the program with a reference; each stays.
+COMPARED = {
+    "a line above": ("import torch\n", "import os\nimport torch\n"),
+    "a kernel that is wrong": ("total * SCALE)", "total + SCALE)"),
+    "a line above what is wrong": ("import os\n", "import os\nimport sys\n"),
+    "a line in it": ("    total = tl.zeros", "    unused = 1\n    total = tl.zeros"),
+    "a reference that does so too": ("b.float()) * 2", "b.float()) + 2"),
+    "another constant": ("tl.constexpr(2)", "tl.constexpr(3)"),
+    "the same as a what-if may have": ("TILE = 32", "TILE = 64"),
+    "the other way": ("TILE = 64", "TILE = 16"),
+    "other inputs": ("randint(-8, 8", "randint(0, 2"),
+    "other sizes": ("SIZE = 256", "SIZE = 128"),
+}
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_comparisons_and_what_ifs_are_what_they_are_anyway(tmp_path, first):
+    earlier, text, seen = Earlier(), PRODUCT, set()
+    for name, (old, new) in list(COMPARED.items())[first : first + 7]:
+        assert old in text or first, name
+        text = text.replace(old, new, 1)
+        found = _checked(tmp_path, text, earlier)
+        assert found == _checked(tmp_path, text, None), name
+        seen.add(tuple((one.code, one.place.line, one.message) for one in found.findings))
+    assert len(seen) > 4
+
+
+def test_a_call_that_says_the_same_is_not_compared_again(tmp_path, monkeypatch):
+    asked: list[str] = []
+
+    def noted(call, effort):
+        asked.append(call.entry)
+        return real(call, effort)
+
+    real = against_reference.compared
+    monkeypatch.setattr(against_reference, "compared", noted)
+    earlier = Earlier()
+    _checked(tmp_path, PRODUCT, earlier)
+    for old, new, again in (
+        ("import torch\n", "import torch\n\n", False),
+        ("    total = tl.zeros", "    unused = 1\n    total = tl.zeros", False),
+        ("total * SCALE)", "SCALE * total)", True),
+        ("total * SCALE)", "total * 2)", False),
+        ("b.float()) * 2", "b.float()) * 4", True),
+        ("randint(-8, 8", "randint(0, 2", True),
+    ):
+        asked.clear()
+        _checked(tmp_path, PRODUCT.replace(old, new, 1), earlier)
+        assert bool(asked) == again, new
+
+
+def test_a_what_if_is_read_once_for_all_versions(tmp_path, monkeypatch):
+    read: list[object] = []
+
+    def noted(jit, inside, constexprs, grid, edits):
+        read.append(edits)
+        return real(jit, inside, constexprs, grid, edits)
+
+    real = kernels.read_kernel
+    monkeypatch.setattr(kernels, "read_kernel", noted)
+    earlier = Earlier()
+    _checked(tmp_path, PRODUCT, earlier)
+    assert any(edits.literals for edits in read if edits)
+    read.clear()
+    _checked(tmp_path, PRODUCT.replace("import torch\n", "import torch\n\n", 1), earlier)
+    assert not read
+
+
+def test_content_is_told_but_for_places():
+    here, there = (Span("a.py", line, 1, line, 9) for line in (3, 5))
+    tensor = Tensor("x", FLOAT16, (4,), (1,), Storage(1, "input", here))
+    one, moved = (
+        content_of((tensor, [here])),
+        content_of((replace(tensor, storage=Storage(1, "input", there)), [there])),
+    )
+    assert one is not None and moved is not None and one.digest == moved.digest
+    assert one.moved_to(moved) == {here: there}
+    other = content_of((tensor, [there]))
+    assert other is not None and one.moved_to(other) is None  # what stood together does no longer
+    for changed in (
+        replace(tensor, shape=(8,)),
+        replace(tensor, offset=1),
+        replace(tensor, storage=Storage(2, "input")),
+    ):
+        found = content_of((changed, [here]))
+        assert found is not None and found.digest != one.digest
+    assert content_of(Literal(3, here)) == content_of(Literal(3, here)) != content_of(Literal(4, here))
+    assert content_of(cst.Name("x")) is None and content_of(lambda: 1) is None

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from support.late import needs
 
-pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+pytestmark = needs("mcp", "mcp")
 
 ROOT = Path(__file__).parents[2]
 PAIR = ROOT / "fixtures" / "pairs" / "softmax-three-kernels"

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("pygls", reason="the extra `lsp` is not installed")
-
+from support.late import needs
 from support.lint import DOT, KERNEL
+
+pytestmark = needs("pygls", "lsp")
 
 EDITORS = Path(__file__).parents[2] / "editors"
 FIXED = DOT.replace(".to(tl.float32)", "")

@@ -9,30 +9,32 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
-
-pytest.importorskip("pygls", reason="the extra `lsp` is not installed")
-
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
-from support.editor import Editor, applied, capabilities, editor
+from support.late import Late, needs
 from support.lint import DOT, KERNEL
+
+if TYPE_CHECKING:
+    from lsprotocol import types
+    from support.editor import Editor
+else:
+    types = Late("lsprotocol.types")
+editing, exceptions = Late("support.editor"), Late("pygls.exceptions")
+pytestmark = needs("pygls", "lsp")
 
 _T = TypeVar("_T")
 Run = Callable[[Awaitable[Any]], Any]
 
 FAKE = (str(Path(__file__).parents[1] / "support" / "fake_server.py"),)
 KL101_LINE = KERNEL.split("\n").index(DOT)
-ALL_OF_IT = types.Range(types.Position(0, 0), types.Position(100, 0))
 
 
 @contextmanager
 def session(folder: Path, **options: Any) -> Iterator[tuple[Editor, Run]]:
     """A client and what runs its coroutines, so that one server serves several tests."""
     loop = asyncio.new_event_loop()
-    context = editor(folder, **options)
+    context = editing.editor(folder, **options)
     try:
         yield loop.run_until_complete(context.__aenter__()), loop.run_until_complete
     finally:
@@ -53,6 +55,10 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Editor, Run
         patch.setenv("FAKE_TIMEOUT_S", "2")
         with session(tmp_path_factory.mktemp("fake"), command=FAKE) as found:
             yield found
+
+
+def everything() -> types.Range:
+    return types.Range(types.Position(0, 0), types.Position(100, 0))
 
 
 def codes(diagnostics: list[types.Diagnostic]) -> list[Any]:
@@ -100,7 +106,7 @@ def test_a_client_that_pulls_is_answered_and_nothing_is_pushed(pulling):
 def test_a_client_that_cannot_pull_is_told_of_every_version(tmp_path):
     for name in ("libcst", "pygls", "triton"):  # a workspace is read, and nothing of it is imported
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n")
-    with session(tmp_path, client=capabilities(pull=False)) as (client, run):
+    with session(tmp_path, client=editing.capabilities(pull=False)) as (client, run):
         uri = (tmp_path / "pushed.py").as_uri()
         client.open(uri, KERNEL)
         assert "KL101" in codes(run(client.pushed(uri, 1)))
@@ -117,8 +123,8 @@ def test_a_client_that_cannot_pull_is_told_of_every_version(tmp_path):
 @pytest.mark.parametrize(("encoding", "units"), [("utf-16", 2 * 2 + 1), ("utf-8", 2 * 4 + 2), ("utf-32", 2 + 1)])
 def test_positions_count_what_the_client_counts(tmp_path, encoding, units):
     source = KERNEL.replace(DOT, f'        "😀😀é"; {DOT.strip()}')
-    wanted = types.ClientCapabilities() if encoding == "utf-16" else capabilities(encodings=[encoding])
-    with session(tmp_path, client=capabilities() if encoding == "utf-16" else wanted) as (client, run):
+    wanted = types.ClientCapabilities() if encoding == "utf-16" else editing.capabilities(encodings=[encoding])
+    with session(tmp_path, client=editing.capabilities() if encoding == "utf-16" else wanted) as (client, run):
         uri = (tmp_path / "k.py").as_uri()
         assert client.capabilities.position_encoding == encoding
         client.open(uri, source)
@@ -162,7 +168,7 @@ def test_documents_that_lie_nowhere_and_markdown_are_read_too(pulling):
     assert found.range.start.line == KL101_LINE + 3
     client.open((folder / "x.c").as_uri(), KERNEL, "c")
     assert not run(client.pull((folder / "x.c").as_uri())).items
-    with pytest.raises(JsonRpcException, match="not an open document"):
+    with pytest.raises(exceptions.JsonRpcException, match="not an open document"):
         run(client.pull("file:///never/opened.py"))
 
 
@@ -179,10 +185,10 @@ def test_quick_fixes_mend_and_suppress(pulling):
     assert all(action.diagnostics and action.diagnostics[0].code in action.title for action in actions)
     fix = next(a for a in actions if a.title.startswith("KL101: ") and "suppress" not in a.title)
     assert fix.is_preferred
-    fixed = applied(KERNEL, edits_of(fix, uri))
+    fixed = editing.applied(KERNEL, edits_of(fix, uri))
     assert "tl.dot(a, b)" in fixed
     suppress = titles.index("KL101: suppress with a reason")
-    suppressed = applied(KERNEL, edits_of(actions[suppress], uri))
+    suppressed = editing.applied(KERNEL, edits_of(actions[suppress], uri))
     assert "# kernlint: ignore[KL101] TODO: say why\n" + DOT in suppressed
     for text in (fixed, suppressed):
         client.edit(uri, text)
@@ -191,16 +197,16 @@ def test_quick_fixes_mend_and_suppress(pulling):
 
 
 def test_everything_safe_is_fixed_at_once(tmp_path):
-    with session(tmp_path, client=capabilities(resolve=True)) as (client, run):
+    with session(tmp_path, client=editing.capabilities(resolve=True)) as (client, run):
         uri = (tmp_path / "k.py").as_uri()
         client.open(uri, KERNEL)
-        (action,) = run(client.actions(uri, ALL_OF_IT, only=["source.fixAll"]))
+        (action,) = run(client.actions(uri, everything(), only=["source.fixAll"]))
         assert action.kind == "source.fixAll.kernlint"
         assert action.edit is None
         resolved = run(client.code_action_resolve_async(action))
-        client.edit(uri, applied(KERNEL, edits_of(resolved, uri)))
+        client.edit(uri, editing.applied(KERNEL, edits_of(resolved, uri)))
         assert "KL101" not in codes(run(client.pull(uri)).items)
-        with pytest.raises(JsonRpcException):  # of a version that is gone
+        with pytest.raises(exceptions.JsonRpcException):  # of a version that is gone
             run(client.code_action_resolve_async(action))
 
 
@@ -208,9 +214,9 @@ def test_fix_all_carries_its_edit_where_the_client_cannot_resolve(pulling):
     client, run, folder = pulling
     uri = (folder / "all.py").as_uri()
     client.open(uri, KERNEL)
-    (action,) = run(client.actions(uri, ALL_OF_IT, only=["source.fixAll.kernlint"]))
-    assert "tl.dot(a, b)" in applied(KERNEL, edits_of(action, uri))
-    assert run(client.actions(uri, ALL_OF_IT, only=["source.organizeImports"])) == []
+    (action,) = run(client.actions(uri, everything(), only=["source.fixAll.kernlint"]))
+    assert "tl.dot(a, b)" in editing.applied(KERNEL, edits_of(action, uri))
+    assert run(client.actions(uri, everything(), only=["source.organizeImports"])) == []
 
 
 def test_a_reason_is_asked_for_where_the_client_can_ask(tmp_path):
@@ -228,7 +234,7 @@ def test_a_reason_is_asked_for_where_the_client_can_ask(tmp_path):
         run(client.workspace_execute_command_async(command))
         ((change,),) = (edit.document_changes or [edit] for edit in client.applied)
         assert "# kernlint: ignore[KL101] scales are not powers of two" in str(change)
-        with pytest.raises(JsonRpcException, match="cannot be suppressed"):
+        with pytest.raises(exceptions.JsonRpcException, match="cannot be suppressed"):
             run(
                 client.workspace_execute_command_async(
                     types.ExecuteCommandParams("kernlint.suppress", [uri, "no such", "why"])
@@ -355,7 +361,7 @@ def test_the_server_survives_its_analysis(fake, tmp_path, what, said):
     assert failed.code == "KL902"
     assert said in failed.message
     # Editors show a failed request as a message, at every move of the cursor.
-    assert run(client.actions(uri, ALL_OF_IT)) == []
+    assert run(client.actions(uri, everything())) == []
     assert run(client.hover(uri, 0, 0)) == ""
     client.edit(uri, JIT)
     assert codes(run(client.pull(uri)).items) == ["KL101"]
@@ -381,7 +387,7 @@ def test_a_question_that_is_cancelled_or_overtaken_ends_at_once(tmp_path):
             await asyncio.sleep(0.3)
             (number,) = client.protocol._request_futures
             client.cancel_request(types.CancelParams(number))
-            with pytest.raises(JsonRpcException) as caught:
+            with pytest.raises(exceptions.JsonRpcException) as caught:
                 await asked
             assert caught.value.code == -32800
 
@@ -390,7 +396,7 @@ def test_a_question_that_is_cancelled_or_overtaken_ends_at_once(tmp_path):
             asked = asyncio.ensure_future(client.pull(uri))
             await asyncio.sleep(0.3)
             client.edit(uri, JIT + "# calm")
-            with pytest.raises(JsonRpcException) as caught:
+            with pytest.raises(exceptions.JsonRpcException) as caught:
                 await asked
             assert caught.value.code == -32802
 

@@ -9,20 +9,21 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
-
-pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
-
 from jsonschema import Draft202012Validator
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.shared.exceptions import MCPError
+from support.late import Late, needs
 from support.lint import KERNEL
 
 from kernlint import __version__, schema
-from kernlint.server.mcp import MAX_SOURCE, make_server, make_tools
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters
+mcp, stdio, exceptions = Late("mcp"), Late("mcp.client.stdio"), Late("mcp.shared.exceptions")
+ours = Late("kernlint.server.mcp")
+pytestmark = needs("mcp", "mcp")
 
 _T = TypeVar("_T")
 
@@ -42,14 +43,14 @@ def ask(talk: Callable[[Client], Awaitable[_T]], server: Any = None, **options: 
     """What ``talk`` returns of a session with ``server``, else with one in this process."""
 
     async def session() -> _T:
-        async with Client(server or make_server(), **options) as client:
+        async with mcp.Client(server or ours.make_server(), **options) as client:
             return await asyncio.wait_for(talk(client), 300)
 
     return asyncio.run(session())
 
 
 def over_stdio(*command: str, cwd: Path) -> StdioServerParameters:
-    return StdioServerParameters(command=sys.executable, args=[*command], cwd=cwd)
+    return stdio.StdioServerParameters(command=sys.executable, args=[*command], cwd=cwd)
 
 
 def text_of(result: Any) -> str:
@@ -187,7 +188,7 @@ def test_check_and_rules():
         ("analyze", {"source": "x = 1"}, "no Triton kernel in it"),
         ("analyze", {"source": "def f(:"}, "syntax error"),
         ("analyze", {"source": "("}, "kernel.py:1"),
-        ("analyze", {"source": "(" * MAX_SOURCE + "("}, f"longer than {MAX_SOURCE:,} characters"),
+        ("analyze", {"source": "(" * 1_000_001}, "longer than 1,000,000 characters"),
         ("analyze", {"source": KERNEL, "filename": "../../etc/passwd"}, "filename: "),
         ("analyze", {"source": KERNEL, "path": "/etc/passwd"}, "'path' was unexpected"),
         ("analyze", {"source": KERNEL, "device": "h1000"}, "h1000"),
@@ -209,14 +210,14 @@ def test_what_cannot_be_answered_is_said_in_one_line(tool, arguments, said):
 
 def test_a_tool_that_there_is_none_of():
     async def talk(client: Client) -> None:
-        with pytest.raises(MCPError, match="no tool named 'run'; there is analyze"):
+        with pytest.raises(exceptions.MCPError, match="no tool named 'run'; there is analyze"):
             await client.call_tool("run", {})
 
     ask(talk)
 
 
 def test_every_definition_is_in_one_of_the_tools():
-    used = json.dumps([tool.output for tool in make_tools().values()])
+    used = json.dumps([tool.output for tool in ours.make_tools().values()])
     assert all(f"mcp_{name}" in used or name.endswith("_answer") for name in schema.load("mcp")["$defs"])
 
 

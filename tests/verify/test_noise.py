@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from support.late import Late, needs
 
-torch = pytest.importorskip("torch")
-from kernlint.verify.child import subjects  # noqa: E402
-from kernlint.verify.child.modes import precise  # noqa: E402
-from kernlint.verify.child.noise import Noise, Rounding, rounded, unit_of  # noqa: E402
-from kernlint.verify.child.run import _compared, _Reference, _results  # noqa: E402
-from kernlint.verify.judge import judge_case  # noqa: E402
+from kernlint.verify.judge import judge_case
+
+pytestmark = needs("torch")
+torch, subjects, modes = Late("torch"), Late("kernlint.verify.child.subjects"), Late("kernlint.verify.child.modes")
+noise, run = Late("kernlint.verify.child.noise"), Late("kernlint.verify.child.run")
+
+
+@pytest.fixture
+def dtype(request):
+    return getattr(torch, request.param)
+
 
 ROOT = 0.7978845608028654
 
@@ -20,7 +26,7 @@ def gelu(x, root=ROOT):
 
 def cut(x):
     """float32 as tensor cores take it for tf32."""
-    return rounded(x.double(), "tf32").float()
+    return noise.rounded(x.double(), "tf32").float()
 
 
 def product(a, b, k=None, factor=1.0):
@@ -35,8 +41,9 @@ def split(a, b, parts=8):
     return sum(reversed(pieces[1:]), pieces[0])
 
 
-def inputs(rows=65, depth=257, columns=71, dtype=torch.float16, shift=0.0):
+def inputs(rows=65, depth=257, columns=71, dtype=None, shift=0.0):
     torch.manual_seed(5)
+    dtype = dtype or torch.float16
     return (
         (torch.randn(rows, depth) + shift).to(dtype),
         ((torch.randn(depth, columns) + shift) / depth**0.5).to(dtype),
@@ -46,16 +53,16 @@ def inputs(rows=65, depth=257, columns=71, dtype=torch.float16, shift=0.0):
 def judged(reference, before, after, given, numerics="changed", formats=None):
     """The result of a case in which a kernel ``before`` became ``after``."""
     subject = subjects.Subject(reference)
-    with precise():
-        truth = _results(reference(*subjects.widened(list(given))), [])
+    with modes.precise():
+        truth = run._results(reference(*subjects.widened(list(given))), [])
     outcomes = {
-        name: {"results": _results(function(*given), []), "unwritten": {}, "unsteady": {}}
+        name: {"results": run._results(function(*given), []), "unwritten": {}, "unsteady": {}}
         for name, function in (("before", before), ("after", after))
     }
-    rounding = _Reference(subject, list(given), "cpu", interpreted=False)
+    rounding = run._Reference(subject, list(given), "cpu", interpreted=False)
     event = {
         "name": "case", "sizes": {}, "status": "run", "failures": {}, "half": False, "reference": "float64",
-        "outputs": _compared(outcomes, truth, rounding, formats or {}),
+        "outputs": run._compared(outcomes, truth, rounding, formats or {}),
     }  # fmt: skip
     return judge_case(event, numerics, False)
 
@@ -64,7 +71,7 @@ def matmul(a, b):
     return a @ b
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "float32"], indirect=True)
 @pytest.mark.parametrize("numerics", ["reordered", "changed"])
 @pytest.mark.parametrize("factor", [1.005, 1.001, 0.999, 0.995])
 def test_a_constant_factor_is_incorrect(dtype, numerics, factor):
@@ -93,7 +100,7 @@ def test_a_constant_factor_on_bfloat16_is_incorrect(factor):
     )
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "float32"], indirect=True)
 def test_a_wrong_constant_of_the_epilogue_is_incorrect(dtype):
     def kernel(a, b, root=ROOT):
         return gelu(product(a, b), root).to(dtype)
@@ -109,7 +116,7 @@ def test_a_wrong_constant_of_the_epilogue_is_incorrect(dtype):
     assert judged(reference, kernel, lambda a, b: kernel(a, b, 0.79), wide).outcome == "incorrect"
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "float32"], indirect=True)
 @pytest.mark.parametrize("lost", [1, 32])
 def test_terms_that_are_left_out_are_incorrect(dtype, lost):
     def kernel(a, b, k=None):
@@ -139,7 +146,7 @@ def test_an_offset_that_no_element_shows_is_found_in_the_mean():
     assert "on average" in found.message or "times what rounding explains" in found.message
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"], indirect=True)
 @pytest.mark.parametrize("shift", [0.0, 1.0], ids=["zero mean", "one sign"])
 @pytest.mark.parametrize("rows", [1, 3, 64])
 def test_sums_in_another_order_are_correct(dtype, shift, rows):
@@ -299,16 +306,16 @@ def test_errors_that_the_version_before_has_too_are_no_fault():
     assert worse.outcome == "incorrect"
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "float32"], indirect=True)
 def test_without_a_reference_the_version_before_is_the_truth_and_rounds_too(dtype):
     given = inputs(depth=256, dtype=dtype)
 
     def run(after):
         outcomes = {
-            name: {"results": _results(function(*given).to(dtype), []), "unwritten": {}, "unsteady": {}}
+            name: {"results": run._results(function(*given).to(dtype), []), "unwritten": {}, "unsteady": {}}
             for name, function in (("before", product), ("after", after))
         }
-        outputs = _compared(outcomes, None, _Reference(None, list(given), "cpu", interpreted=False), {})
+        outputs = run._compared(outcomes, None, run._Reference(None, list(given), "cpu", interpreted=False), {})
         event = {"name": "case", "sizes": {}, "status": "run", "failures": {}, "outputs": outputs, "reference": "none"}
         return judge_case(event, "reordered", False)
 
@@ -318,14 +325,14 @@ def test_without_a_reference_the_version_before_is_the_truth_and_rounds_too(dtyp
 
 def test_what_the_reference_does_not_answer_is_compared_with_before_alone():
     x = torch.randn(40, 40)
-    rounding = _Reference(subjects.Subject(lambda x: x * 2.0), [x], "cpu", interpreted=False)
+    rounding = run._Reference(subjects.Subject(lambda x: x * 2.0), [x], "cpu", interpreted=False)
     results = {"result": x * 2.0, "argument [0]": x * 2.0}
     outcomes = {
         "before": {"results": results, "unwritten": {}, "unsteady": {}},
         "after": {"results": results | {"argument [0]": x}, "unwritten": {}, "unsteady": {}},
     }
     event = {"name": "case", "sizes": {}, "status": "run", "failures": {}, "reference": "float64"}
-    event["outputs"] = _compared(outcomes, {"result": x.double() * 2.0}, rounding, {})
+    event["outputs"] = run._compared(outcomes, {"result": x.double() * 2.0}, rounding, {})
     found = judge_case(event, "changed", False)
     assert found.outcome == "incorrect" and "argument [0]" in found.message
 
@@ -344,13 +351,13 @@ def test_nothing_and_one_number_can_be_judged():
 @pytest.mark.parametrize(("format", "bits"), [("float32", 24), ("tf32", 11), ("bfloat16", 8), ("float8_e5m2", 3)])
 def test_numbers_are_rounded_to_so_many_bits(format, bits):
     x = torch.randn(1000, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    error = ((rounded(x, format) - x) / x).abs().max()
+    error = ((noise.rounded(x, format) - x) / x).abs().max()
     assert error <= 2.0 ** (1 - bits if format == "tf32" else -bits)
-    assert torch.equal(rounded(rounded(x, format), format), rounded(x, format))
+    assert torch.equal(noise.rounded(noise.rounded(x, format), format), noise.rounded(x, format))
     if format == "float32":
-        assert torch.equal(rounded(x, format), x.float().double())
+        assert torch.equal(noise.rounded(x, format), x.float().double())
     special = torch.tensor([float("inf"), float("-inf"), float("nan"), 0.0], dtype=torch.float64)
-    assert torch.equal(torch.nan_to_num(rounded(special, format)), torch.nan_to_num(special))
+    assert torch.equal(torch.nan_to_num(noise.rounded(special, format)), torch.nan_to_num(special))
 
 
 def test_views_stay_views_while_their_numbers_are_rounded():
@@ -360,19 +367,19 @@ def test_views_stay_views_while_their_numbers_are_rounded():
         return out
 
     x = torch.ones(4, 4, dtype=torch.float64)
-    with precise(), Rounding("float16"):
+    with modes.precise(), noise.Rounding("float16"):
         found = reference(x)
     assert torch.equal(found.half().double(), found) and found.count_nonzero() == 13
 
 
 def test_depth_is_that_of_the_longest_sum():
     a, b = torch.ones(3, 700, dtype=torch.float64), torch.ones(700, 5, dtype=torch.float64)
-    with Rounding("float32") as mode:
+    with noise.Rounding("float32") as mode:
         torch.relu(a @ b)
     assert mode.depth == 700 and mode.contracted == 700
 
 
 def test_small_elements_are_not_excused_by_large_ones():
     truth = torch.tensor([[1e-3, 1000.0] * 100], dtype=torch.float64)
-    unit = unit_of("result", torch.float16, truth, Noise({"result": truth}, None, 1))
+    unit = noise.unit_of("result", torch.float16, truth, noise.Noise({"result": truth}, None, 1))
     assert float(unit.total[0, 0]) < 1e-6

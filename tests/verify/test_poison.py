@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from support.late import Late, needs
 
-torch = pytest.importorskip("torch")
-from kernlint.verify.child.modes import Poison  # noqa: E402
+pytestmark = needs("torch")
+torch, modes = Late("torch"), Late("kernlint.verify.child.modes")
 
-INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+
+
+@pytest.fixture
+def dtype(request):
+    return getattr(torch, request.param)
 
 
 @pytest.mark.parametrize("fill", [0x5A, 0xA5], ids=hex)
-@pytest.mark.parametrize("dtype", [*INTEGERS, torch.float16, torch.float32, torch.bool], ids=str)
+@pytest.mark.parametrize("dtype", [*INTEGERS, "float16", "float32", "bool"], indirect=True)
 def test_what_is_not_written_is_told_from_what_is(dtype, fill):
-    with Poison(fill) as poison:
+    with modes.Poison(fill) as poison:
         made = torch.empty(4, dtype=dtype)
     assert poison.unwritten(made).all()
     made[1] = 0 if dtype is not torch.bool or fill & 1 else 1

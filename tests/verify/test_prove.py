@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from support.late import needs
 
 from kernlint.request import Request
 from kernlint.schema import load
@@ -13,9 +14,7 @@ from kernlint.verify.plan import NothingToProve, Plan, make_plan
 from kernlint.verify.prove import prove
 from kernlint.verify.update import with_verification
 
-pytest.importorskip("torch")
-pytest.importorskip("triton")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("torch"), needs("triton")]
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from support.late import Late, needs
 
-np = pytest.importorskip("numpy")
-torch = pytest.importorskip("torch")
+pytestmark = [needs("numpy"), needs("torch")]
+np, torch, rounding = Late("numpy"), Late("torch"), Late("kernlint.verify.child.rounding")
 
-from kernlint.verify.child.rounding import decoded, encoded  # noqa: E402
-
-FORMATS = {"bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2, "fp16": torch.float16}
+FORMATS = {"bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp16": "float16"}
 
 
 def bits(tensor):
@@ -18,15 +17,15 @@ def bits(tensor):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_pattern_is_the_number_that_torch_takes_it_for(name):
-    kind = FORMATS[name]
+    kind = getattr(torch, FORMATS[name])
     patterns = np.arange(256 ** torch.empty(0, dtype=kind).itemsize).astype(f"uint{8 * kind.itemsize}")
     expected = torch.from_numpy(patterns).view(kind).float().numpy()
-    assert np.array_equal(decoded(patterns, name), expected, equal_nan=True)
+    assert np.array_equal(rounding.decoded(patterns, name), expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_numbers_go_to_the_nearest_and_ties_to_even(name):
-    kind = FORMATS[name]
+    kind = getattr(torch, FORMATS[name])
     torch.manual_seed(0)
     least, most = {"bf16": (-140, 120), "fp16": (-26, 13), "fp8e4nv": (-12, 6), "fp8e5": (-20, 12)}[name]
     random = torch.randn(20_000) * torch.exp2(torch.randint(least, most, (20_000,)))
@@ -35,15 +34,15 @@ def test_numbers_go_to_the_nearest_and_ties_to_even(name):
     ties = (known[:-1] + known[1:]) / 2
     for numbers in (random, ties, -ties, torch.tensor([0.0, -0.0])):
         numbers = numbers[numbers.to(kind).float().isfinite()]
-        assert np.array_equal(encoded(numbers.numpy(), name), bits(numbers.to(kind)))
+        assert np.array_equal(rounding.encoded(numbers.numpy(), name), bits(numbers.to(kind)))
 
 
 def test_what_is_not_finite_or_too_large():
     odd = np.array([np.nan, np.inf, -np.inf, 1e30], dtype=np.float32)
-    wide = decoded(encoded(odd, "bf16"), "bf16")
+    wide = rounding.decoded(rounding.encoded(odd, "bf16"), "bf16")
     assert np.isnan(wide[0]) and list(wide[1:3]) == [np.inf, -np.inf]
     # Eight bits hold what is too large as their largest number.
-    narrow = decoded(encoded(odd, "fp8e4nv"), "fp8e4nv")
+    narrow = rounding.decoded(rounding.encoded(odd, "fp8e4nv"), "fp8e4nv")
     assert np.isnan(narrow[0]) and list(narrow[1:]) == [448.0, -448.0, 448.0]
 
 

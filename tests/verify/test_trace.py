@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from support.late import needs
 
 from kernlint.analysis import analysis, analyze
 from kernlint.errors import AnalysisError
@@ -16,8 +17,7 @@ from kernlint.verify.sandbox import Limits
 from kernlint.verify.trace import make_job, record, trace
 from kernlint.workload import HostSync, Launch, Repeat, TorchOp
 
-pytest.importorskip("torch")
-pytest.importorskip("triton")
+pytestmark = [needs("torch"), needs("triton")]
 
 KERNEL = """
 import torch

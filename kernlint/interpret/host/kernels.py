@@ -54,8 +54,8 @@ def kernel_of(
         if kernel is None:
             read = partial(_read, h, jit, key, inside, constexprs, grid)
             given = {**inside, **constexprs}
-            ask = None if h.readings is None or any(edits) else h.readings.ask
-            kernel = read() if ask is None else ask(jit, ("kernel", exact[1]), given, read)
+            asked = "kernel", exact[1], *(tuple(sorted(part)) for part in edits[:2])
+            kernel = read() if h.readings is None else h.readings.ask(jit, asked, given, read, edits[2])
         known[jit.function.node] = kernel
     return known[jit.function.node]
 
