@@ -29,8 +29,8 @@ _T = TypeVar("_T")
 
 #: Kernels of which something is kept, those asked about last: each may keep a version of its file.
 _MOST = 128
-#: Answers about each version, and calls of which something is kept.
-_MOST_ANSWERS, _MOST_CALLS = 128, 16
+#: Answers about all of them, and calls of which something is kept.
+_MOST_ANSWERS, _MOST_CALLS = 512, 16
 
 
 class _Untold(Exception):
@@ -109,7 +109,8 @@ class Earlier:
     def keep(self, function: Function, constants: str, version: _Version) -> None:
         """Have ``version`` as the one of ``function``."""
         self._versions[function.module.path, function.symbol, constants] = version
-        while len(self._versions) > _MOST:
+        self._versions.move_to_end((function.module.path, function.symbol, constants))
+        while len(self._versions) > _MOST or sum(len(one.answers) for one in self._versions.values()) > _MOST_ANSWERS:
             self._versions.popitem(last=False)
 
 
@@ -171,8 +172,6 @@ class Readings:
             return  # what else it looked up may be otherwise without the edits
         answers = version.answers if version is not None else {}
         answers[asked] = answer
-        while len(answers) > _MOST_ANSWERS:
-            del answers[next(iter(answers))]
         kept = _Version(source, answers)
         self._versions[id(function.node)] = function, kept
         self.earlier.keep(function, self._constants, kept)

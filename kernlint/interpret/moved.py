@@ -61,7 +61,7 @@ class Moves:
 
 def placed(value: _T, place: Callable[[Span], Span]) -> _T:
     """``value`` with each of its places as ``place`` gives it."""
-    return _Moved(place).of(value)  # type: ignore[no-any-return]
+    return _Moved(place).of(value)
 
 
 class _Moved:

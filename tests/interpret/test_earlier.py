@@ -7,6 +7,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from kernlint.interpret import earlier as module
 from kernlint.interpret.content import content_of
 from kernlint.interpret.earlier import Earlier
 from kernlint.interpret.edits import Literal
@@ -350,3 +351,13 @@ def test_content_is_told_but_for_places():
         assert found is not None and found.digest != one.digest
     assert content_of(Literal(3, here)) == content_of(Literal(3, here)) != content_of(Literal(4, here))
     assert content_of(cst.Name("x")) is None and content_of(lambda: 1) is None
+
+
+def test_little_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_ANSWERS", 4)
+    monkeypatch.setattr(module, "_MOST_CALLS", 1)
+    earlier = Earlier()
+    for text in (PRODUCT, PRODUCT.replace("total * SCALE)", "total + SCALE)")):
+        assert _checked(tmp_path, text, earlier) == _checked(tmp_path, text, None)
+        assert sum(len(version.answers) for version in earlier._versions.values()) <= 4
+        assert len(earlier._told) == 1

@@ -9,7 +9,7 @@ from kernlint.verify.judge import judge_case
 
 pytestmark = needs("torch")
 torch, subjects, modes = Late("torch"), Late("kernlint.verify.child.subjects"), Late("kernlint.verify.child.modes")
-noise, run = Late("kernlint.verify.child.noise"), Late("kernlint.verify.child.run")
+noise, child = Late("kernlint.verify.child.noise"), Late("kernlint.verify.child.run")
 
 
 @pytest.fixture
@@ -54,15 +54,15 @@ def judged(reference, before, after, given, numerics="changed", formats=None):
     """The result of a case in which a kernel ``before`` became ``after``."""
     subject = subjects.Subject(reference)
     with modes.precise():
-        truth = run._results(reference(*subjects.widened(list(given))), [])
+        truth = child._results(reference(*subjects.widened(list(given))), [])
     outcomes = {
-        name: {"results": run._results(function(*given), []), "unwritten": {}, "unsteady": {}}
+        name: {"results": child._results(function(*given), []), "unwritten": {}, "unsteady": {}}
         for name, function in (("before", before), ("after", after))
     }
-    rounding = run._Reference(subject, list(given), "cpu", interpreted=False)
+    rounding = child._Reference(subject, list(given), "cpu", interpreted=False)
     event = {
         "name": "case", "sizes": {}, "status": "run", "failures": {}, "half": False, "reference": "float64",
-        "outputs": run._compared(outcomes, truth, rounding, formats or {}),
+        "outputs": child._compared(outcomes, truth, rounding, formats or {}),
     }  # fmt: skip
     return judge_case(event, numerics, False)
 
@@ -312,10 +312,10 @@ def test_without_a_reference_the_version_before_is_the_truth_and_rounds_too(dtyp
 
     def run(after):
         outcomes = {
-            name: {"results": run._results(function(*given).to(dtype), []), "unwritten": {}, "unsteady": {}}
+            name: {"results": child._results(function(*given).to(dtype), []), "unwritten": {}, "unsteady": {}}
             for name, function in (("before", product), ("after", after))
         }
-        outputs = run._compared(outcomes, None, run._Reference(None, list(given), "cpu", interpreted=False), {})
+        outputs = child._compared(outcomes, None, child._Reference(None, list(given), "cpu", interpreted=False), {})
         event = {"name": "case", "sizes": {}, "status": "run", "failures": {}, "outputs": outputs, "reference": "none"}
         return judge_case(event, "reordered", False)
 
@@ -325,14 +325,14 @@ def test_without_a_reference_the_version_before_is_the_truth_and_rounds_too(dtyp
 
 def test_what_the_reference_does_not_answer_is_compared_with_before_alone():
     x = torch.randn(40, 40)
-    rounding = run._Reference(subjects.Subject(lambda x: x * 2.0), [x], "cpu", interpreted=False)
+    rounding = child._Reference(subjects.Subject(lambda x: x * 2.0), [x], "cpu", interpreted=False)
     results = {"result": x * 2.0, "argument [0]": x * 2.0}
     outcomes = {
         "before": {"results": results, "unwritten": {}, "unsteady": {}},
         "after": {"results": results | {"argument [0]": x}, "unwritten": {}, "unsteady": {}},
     }
     event = {"name": "case", "sizes": {}, "status": "run", "failures": {}, "reference": "float64"}
-    event["outputs"] = run._compared(outcomes, {"result": x.double() * 2.0}, rounding, {})
+    event["outputs"] = child._compared(outcomes, {"result": x.double() * 2.0}, rounding, {})
     found = judge_case(event, "changed", False)
     assert found.outcome == "incorrect" and "argument [0]" in found.message
 
