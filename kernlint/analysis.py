@@ -33,7 +33,7 @@ from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
 from kernlint.verdict.callers import behind_methods
-from kernlint.verdict.judge import Judgement, judge, with_errors
+from kernlint.verdict.judge import Judgement, judge, with_faults
 from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import AssumedFact, Scenario, Verdict
 from kernlint.verdict.scenarios import Plan, Planner, arbitrary_constants, is_open, undecided
@@ -238,9 +238,9 @@ def judged(reading: Reading, autotune: bool = False, assume: bool = True) -> Ana
 
 
 def with_what_is_wrong(judgement: Judgement, reading: Reading) -> Judgement:
-    """``judgement`` with the errors that the verdict says to mend first, none of which rests on anything assumed."""
+    """``judgement`` with the faults that the verdict tells, errors first, none of which rests on anything assumed."""
     rules = [rule for rule in all_rules() if rule.default and rule.category in NOT_ABOUT_SPEED]
-    return with_errors(judgement, reading.program, reading.device, rules)
+    return with_faults(judgement, reading.program, reading.device, rules)
 
 
 def best_change(reading: Reading, autotune: bool = False, assume: bool = False) -> Judgement:

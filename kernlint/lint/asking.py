@@ -104,11 +104,10 @@ class Asking(FileFindings):
             self.helpers |= set(map(str, requirement_files(module.path)))
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
-        asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         settings = self.job.settings
         facts = parse_facts(settings.assumptions)
         question = Question(
-            overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=asked, strict=False
+            overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=target, strict=False
         )
         self.allowance = Allowance(MOST_WORK)
         self.short = self.allowance.short

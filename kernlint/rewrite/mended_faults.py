@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, Union
 
-from kernlint.errors import KernlintError
-from kernlint.interpret.edits import NO_EDITS
-from kernlint.records import replace
 from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.other_elements import other_elements
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.faults import MendedFault
-from kernlint.rules.proofs.other_calls import takes
 from kernlint.workload import Workload
-from kernlint.workload import dtype as dt
 
 #: From a site and the fault to the edits that mend it; a list of edits is safe, and exact as nothing was computed before.
 Mender = Callable[[Site, MendedFault], Union[list[TextEdit], Rewriting]]
@@ -47,22 +43,11 @@ def mended_fault(site: Site, transform: MendedFault) -> Rewriting:
     return rewriting | Rewriting((), _of_other_elements(site, transform))
 
 
-#: What the floats and the integers that a program is given may be instead: of 64 bits, and integers all of them.
-_OTHER_ELEMENTS = ((dt.FLOAT64, dt.INT64), (dt.INT32, dt.INT32))
-
-
 def _of_other_elements(site: Site, fault: MendedFault) -> Effects:
     """Unsafe where the program takes elements with which there is no such fault: right as it is, it would be changed."""
-    for floats, integers in _OTHER_ELEMENTS:
-        question = replace(site.program.question, floats=floats, integers=integers, detailed=True)
-        try:
-            program = site.program.variant(site.module, question)
-            other = program.workload(site.workload.entry, NO_EDITS, site.workload.bare)
-        except KernlintError:
-            continue
-        if other is not None and takes(site.workload, other) and not _has(other, fault):
-            names = " or ".join(dict.fromkeys((floats.name, integers.name)))
-            return Effects("unsafe", notes=(f"with {names} elements the code is right as it is",))
+    for other in other_elements(site.program, site.workload.entry, site.workload.bare):
+        if not _has(other.workload, fault):
+            return Effects("unsafe", notes=(f"with {other.names} elements the code is right as it is",))
     return Effects()
 
 

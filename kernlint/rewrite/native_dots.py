@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from kernlint.rewrite.callers import given_elsewhere
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.hoisted_factors import hoist_factors, line_edits
+from kernlint.rewrite.other_elements import other_elements
 from kernlint.rewrite.precisions import PRECISION_KEYWORDS
 from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
@@ -50,8 +51,20 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
         if narrow.is_integer:
             edits += accumulate_in_int32(source, call, set(dots))
         effects |= _effects(narrow, found)
+    effects |= _of_other_elements(
+        site, {span: found[0][0].a.memory_dtype for span, found in zip(sorted(spans), dots.values())}
+    )
     changed = [source.function(call) for call in (*dots, *casts)]
     return Rewriting(tuple(edits), effects | given_elsewhere(site, [one for one in changed if one is not None]))
+
+
+def _of_other_elements(site: Site, narrow: Mapping[Span, Dtype]) -> Effects:
+    """Unsafe where the program takes operands of other types than the ``narrow`` ones, which need the casts."""
+    for other in other_elements(site.program, site.workload.entry, site.workload.bare):
+        dots = [dot for launch in other.workload.launches() for dot in launch.kernel.nodes(Dot)]
+        if any(narrow.get(dot.span, dot.a.memory_dtype) != dot.a.memory_dtype for dot in dots):
+            return Effects("unsafe", notes=(f"{other.names} operands, which it takes as well, need the cast",))
+    return Effects()
 
 
 def _is_scaled(found: tuple[Dot, tuple[Loop, ...]]) -> bool:

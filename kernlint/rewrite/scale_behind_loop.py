@@ -16,7 +16,8 @@ from kernlint.workload import Dot
 
 @codemod(ScaleBehindLoop, Effects(numerics="reordered"))
 def scale_behind_loop(site: Site, transform: ScaleBehindLoop) -> list[TextEdit]:
-    """``acc += tl.dot(a, b) * s`` becomes ``acc = tl.dot(a, b, acc)`` and, behind the loop, ``acc *= s``."""
+    """``acc += tl.dot(a, b) * s`` becomes ``acc += tl.dot(a, b)`` and, behind the loop, ``acc *= s``: with an accumulator as its
+    argument, a dot of integers would refuse the float that this is."""
     place = LaunchSource(site, transform.launch)
     kernel, source = place.kernel, place.source
     found = next(
@@ -24,14 +25,9 @@ def scale_behind_loop(site: Site, transform: ScaleBehindLoop) -> list[TextEdit]:
          if dot.span == transform.dot and loops), None)  # fmt: skip
     if found is None or found.loop not in kernel.parents:
         raise CannotRewrite("the product is scaled in a helper function")
-    positional = [arg for arg in found.dot.args if arg.keyword is None]
-    if len(positional) != 2 or any(arg.star or (arg.keyword and arg.keyword.value == "acc") for arg in found.dot.args):
-        raise CannotRewrite("the dot has an accumulator already")
     editor = Editor(source)
     start, end = source.range_of(found.dot)
-    _, behind = source.whole(positional[1].value)
-    dot = f"{source.text[start:behind]}, {found.accumulator}{source.text[behind:end]}"
-    editor.put(*source.range_of(found.update), f"{found.accumulator} = {dot}")
+    editor.put(*source.range_of(found.update), f"{found.accumulator} += {source.text[start:end]}")
     if found.product:
         editor.delete(kernel.line(kernel.bindings(found.product)[0]), heading=False)
     factor = " * ".join(source.full_code(one) if one.lpar else editor.operand(one) for one in found.factors)

@@ -6,15 +6,20 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from kernlint.cost.comparing import Comparison
+from kernlint.cost.device import Device
 from kernlint.cost.estimate import SCOPES, Estimate
+from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
 from kernlint.operators.generate import first_way, ways_to_write
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.other_elements import other_elements
 from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.finding import Finding
+from kernlint.rules.proofs.shared_memory import overflowing
+from kernlint.workload import Workload
 
 #: Worth it from here on ...
 WORTH = 1.20
@@ -82,7 +87,7 @@ class Gains(Mapping[str, Priced]):
 class Candidate:
     """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
     the estimate with the change made, where there is a change that can be followed; ``program``, ``entry`` and ``bare`` are
-    what it was found in, ``device_named`` whether the user said which device it is for."""
+    what it was found in, ``device`` the one that the user named, None where nobody did."""
 
     finding: Finding
     gains: Mapping[str, Priced]
@@ -90,7 +95,7 @@ class Candidate:
     program: Program | None = None
     entry: str = ""
     bare: bool = False
-    device_named: bool = True
+    device: Device | None = None
     #: What it rests on that is no proof; such a finding is a remark, and its change is not made.
     assumed: tuple[str, ...] = ()
     #: Whether there was no work left to price it.
@@ -138,7 +143,7 @@ class Candidate:
         tuned = {getattr(transform, "tuned", "") for transform in (variant.transforms if variant is not None else ())}
         if "beside" in tuned:
             return ()
-        doubts = [] if self.device_named else ["no device was named (--device), and what is best depends on it"]
+        doubts = [] if self.device is not None else ["no device was named (--device), and what is best depends on it"]
         if "instead" in tuned:
             return tuple(doubts)
         moved = [gain for gain in self.gains.values() if abs(gain.saving_us) > 1e-6]
@@ -147,7 +152,17 @@ class Candidate:
             doubts.append("what it gains is not known at open sizes")
         elif least <= 1.0:
             doubts.append(f"it may be slower as well, {least:.2f}x at the lower end of the prediction")
-        return tuple(doubts)
+        return (*doubts, *self._too_large(variant.edits if variant is not None else NO_EDITS))
+
+    def _too_large(self, edits: Edits) -> Iterator[str]:
+        """Elements that the program takes beside its own whose tiles fit the device as it is, but not after ``edits``."""
+        if self.program is None or self.device is None or not edits:
+            return
+        for other in other_elements(self.program, self.entry, self.bare):
+            after = other.program.workload(self.entry, edits, self.bare)
+            if after is not None and _overflows(after, self.device) and not _overflows(other.workload, self.device):
+                yield f"with {other.names} elements, which it takes as well, tiles would not fit shared memory"
+                return
 
     def worth(self, scope: str) -> bool | None:
         """Whether to make the change; None when it cannot be told."""
@@ -165,3 +180,8 @@ class Candidate:
         """Whether the change cannot do harm: work that is saved does not come back, but another tile for the same work may
         be slower as well, so that its interval must hold no loss."""
         return not self.finding.rule.tuning or self.gains[scope].low >= 1.0
+
+
+def _overflows(workload: Workload, device: Device) -> bool:
+    """Whether the tiles of a launch whose configuration no tuner may leave out are too large for ``device``."""
+    return any(overflowing(launch, device) for launch in workload.launches() if not launch.alternatives)

@@ -24,9 +24,9 @@ from kernlint.workload.kernel import BEHIND_ADDRESSES
 @dataclass(frozen=True)
 class Judgement:
     """All that a verdict needs: the changes that were weighed (``search``), the one that is ``chosen``, and the time of the call
-    before it. ``measured`` is where times are measured ones, None where all are predicted. ``errors`` are findings by which the
-    call does not compute what it should: no question of speed, but worth nothing until they are mended. ``short`` are the codes
-    of rules that did not look at everything.
+    before it. ``measured`` is where times are measured ones, None where all are predicted. ``faults`` are findings by which the
+    call does not compute what it should, errors before warnings: no question of speed, but worth nothing until they are mended.
+    ``short`` are the codes of rules that did not look at everything.
 
     Where types or sizes are open, this is the judgement on the first of ``scenarios``, and ``base`` the one without anything
     assumed; ``certainty`` says what the answer rests on, ``undecided`` what would make it certain."""
@@ -36,7 +36,7 @@ class Judgement:
     reference: Estimate | None
     chosen: Candidate | None
     measured: Calibration | None = None
-    errors: tuple[Candidate, ...] = ()
+    faults: tuple[Candidate, ...] = ()
     short: tuple[str, ...] = ()
     certainty: str = "proven"
     scenarios: tuple[Scenario, ...] = ()
@@ -154,12 +154,13 @@ def judge(
     return Judgement(found, context.estimate(workload), reference, found.best, measured, short=tuple(allowance.short))
 
 
-def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:
-    """``judgement`` with what ``rules``, those that are not about speed, are sure is wrong."""
+def with_faults(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:
+    """``judgement`` with what ``rules``, those that are not about speed, find wrong with it."""
     context = Context(program, judgement.proven.workload.first_call(), device, price=_pricing(device, None))
     found = [unpriced(context, finding) for rule in rules for finding in context.ask(rule)]
-    errors = sorted((c for c in found if c.finding.severity == "error"), key=lambda c: c.finding.span)
-    return replace(judgement, errors=tuple(errors))
+    told = [one for one in found if one.finding.severity != "info"]
+    told.sort(key=lambda one: (one.finding.severity != "error", one.finding.span))
+    return replace(judgement, faults=tuple(told))
 
 
 def _pricing(device: Device, measured: Calibration | None) -> Callable[[Workload], Estimate]:

@@ -216,9 +216,8 @@ def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None =
 
 def unpriced(context: Context, finding: Finding) -> Candidate:
     """``finding`` without a gain."""
-    return Candidate(
-        finding, {}, None, context.program, context.workload.entry, context.workload.bare, context.device_named
-    )
+    named = context.device if context.device_named else None
+    return Candidate(finding, {}, None, context.program, context.workload.entry, context.workload.bare, named)
 
 
 def _candidate(context: Context, finding: Finding) -> Candidate:

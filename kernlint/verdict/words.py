@@ -55,7 +55,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.search.follow_ups(judgement.chosen)),
         findings=tuple(
             _finding(judgement, c, device, known)
-            for c in (*judgement.errors, *judgement.candidates)
+            for c in (*judgement.faults, *judgement.candidates)
             if _worth_telling(c)
         ),
         measured=judgement.measured.report() if judgement.measured is not None else None,
@@ -182,10 +182,10 @@ def _left_out(judgement: Judgement) -> str:
 
 def _errors(judgement: Judgement) -> str:
     """That the code is wrong, where it is: said before anything about its speed."""
-    if not judgement.errors:
+    errors = [one.finding for one in judgement.faults if one.finding.severity == "error"]
+    if not errors:
         return ""
-    finding = judgement.errors[0].finding
-    more = len(judgement.errors) - 1
+    finding, more = errors[0], len(errors) - 1
     rest = f" ({more} more of the kind under details.findings)" if more else ""
     return f"Correct first what is wrong at line {finding.span.line}: {finding.message} ({finding.rule.code}){rest}. "
 

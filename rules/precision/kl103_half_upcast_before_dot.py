@@ -26,9 +26,10 @@ class HalfUpcastBeforeDot(Rule):
         Something is computed on the fp32 values before the dot (a scale, a softmax): then the operand is no longer the
         16-bit tensor, and rounding it back would change the result. The rule stays silent there.
         """
-    fix_safety = (
-        "Safe: products of 16-bit values are exact in the fp32 accumulator; only the order of the sum may differ."
-    )
+    fix_safety = """
+        Safe: products of 16-bit values are exact in the fp32 accumulator; only the order of the sum may differ. Unsafe where nothing
+        says that the program takes no other elements: fp32 ones may be multiplied in another precision then.
+        """
     evidence = """
         H100, best tile of each: at 4096^3 fp16 195 us, upcast to tf32 534 us; at 2048^3 fp16 26 us, upcast and ieee
         774 us (`calibration/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.

@@ -41,7 +41,8 @@ class IllFittingFixedTile(Rule):
     fix_safety = """
         Safe for a named device where every access is proven to touch the same elements with the new tile, and where the host
         makes and passes the same: the same sums in blocks of another size; the order of a K sum changes with BLOCK_K. A tile
-        that something else depends on, such as a scale for each group of K that a step reads once, stays.
+        that something else depends on, such as a scale for each group of K that a step reads once, stays; one that is too large
+        for wider elements, which the program takes as well, asks for consent.
         """
     evidence = """
         H100, fp16 at 2048^3: tile 32x32x32 with 4 warps 133 us, 128x128x64 with 8 warps 29 us

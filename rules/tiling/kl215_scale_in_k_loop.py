@@ -63,11 +63,11 @@ class ScaleInKLoop(Rule):
             half = dict(dtype=torch.float16)
             return [torch.randn(4096, 4096, **half), torch.randn(4096, 4096, **half), torch.randn(4096)]
         """
-    good = bad.replace("acc += tl.dot(x, y) * s[None, :]", "acc = tl.dot(x, y, acc)").replace(
+    good = bad.replace("acc += tl.dot(x, y) * s[None, :]", "acc += tl.dot(x, y)").replace(
         "acc.to(tl.float16)", "(acc * s[None, :]).to(tl.float16)"
     )
     example = "for ...:\n    acc += tl.dot(x, y) * scale"
-    use_instead = "for ...:\n    acc = tl.dot(x, y, acc)\nacc *= scale"
+    use_instead = "for ...:\n    acc += tl.dot(x, y)\nacc *= scale"
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
@@ -102,8 +102,8 @@ class ScaleInKLoop(Rule):
                         variant,
                         f"Each K-step multiplies and adds {dot.m * dot.n * dot.batch:,} products on the FMA units and keeps them in "
                         "registers beside the accumulator, instead of letting the tensor core add in place.",
-                        f"Accumulate with `tl.dot(..., acc={found.accumulator})` and multiply by `{factor}` once behind the loop.",
-                        f"Write `{found.accumulator} = tl.dot(a, b, {found.accumulator})` in the loop and `{found.accumulator} *= "
+                        f"Accumulate the products as they are and multiply by `{factor}` once behind the loop.",
+                        f"Write `{found.accumulator} += tl.dot(a, b)` in the loop and `{found.accumulator} *= "
                         f"{factor}` behind it.",
                     ),
                 )  # fmt: skip

@@ -23,9 +23,11 @@ def test_sound_code_has_no_caveat():
     assert all(not found.rule.code.startswith(("KL7", "KL8")) for found in verdict.details.findings)
 
 
-def test_warnings_about_soundness_are_left_to_the_linter():
+def test_warnings_about_soundness_are_findings_and_no_reason():
     verdict = analyze(dedent(find_rule("KL775").bad), assumptions=("x:float32[1024]",))
     assert "Correct first" not in verdict.reason
+    found = verdict.details.findings[0]
+    assert (found.rule.code, found.severity) == ("KL775", "warning")
 
 
 def test_what_the_compiler_refuses_is_no_matter_of_speed():

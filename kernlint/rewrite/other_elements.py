@@ -1,0 +1,61 @@
+"""A program given elements of other types than its own: what is proven of these holds only where it takes no others."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from kernlint.errors import KernlintError
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.program import Program
+from kernlint.records import dataclass, replace
+from kernlint.rules.proofs.other_calls import takes
+from kernlint.workload import Tensor, Workload
+from kernlint.workload import dtype as dt
+
+#: What the floats and the integers that a program is given may be instead: wider ones, and all of them one kind.
+_OTHERS = (
+    (dt.FLOAT32, dt.INT64),
+    (dt.FLOAT64, dt.INT64),
+    (dt.FLOAT16, dt.FLOAT16),
+    (dt.INT32, dt.INT32),
+)
+
+
+@dataclass(frozen=True)
+class OtherElements:
+    """``program`` given the element types ``names``, all else as it was, and the ``workload`` that comes of it."""
+
+    program: Program
+    workload: Workload
+    names: str
+
+
+def other_elements(program: Program, entry: str, bare: bool) -> list[OtherElements]:
+    """The calls with other elements that ``program`` takes: no assert, condition or annotation says that there are none such."""
+    made = _TAKEN.setdefault(program, {})
+    if (entry, bare) not in made:
+        own = program.workload(entry, NO_EDITS, bare)
+        found = (_given(program, own, floats, integers) for floats, integers in _OTHERS if own is not None)
+        made[entry, bare] = [one for one in found if one is not None]
+    return made[entry, bare]
+
+
+_TAKEN: WeakKeyDictionary[Program, dict[tuple[str, bool], list[OtherElements]]] = WeakKeyDictionary()
+
+
+def _given(program: Program, own: Workload, floats: dt.Dtype, integers: dt.Dtype) -> OtherElements | None:
+    question = replace(program.question, floats=floats, integers=integers, detailed=True)
+    try:
+        other = program.variant(program.kernel, question, program.reference)
+        workload = other.workload(own.entry, NO_EDITS, own.bare)
+    except KernlintError:
+        return None
+    if workload is None or not takes(own, workload) or _untyped(workload) > _untyped(own):
+        return None
+    return OtherElements(other, workload, " or ".join(dict.fromkeys((floats.name, integers.name))))
+
+
+def _untyped(workload: Workload) -> int:
+    """How many tensors kernels are given whose types are not known, as those are that the code allows other types than it is given."""
+    given = (value for launch in workload.launches() for value in launch.arguments.values())
+    return sum(isinstance(value, Tensor) and value.dtype is None for value in given)
