@@ -79,6 +79,7 @@ _UPCAST = """
 
     class ModelNew(torch.nn.Module):
         def forward(self, a, b):
+            assert a.dtype == b.dtype == torch.bfloat16
             c = torch.empty(4096, 4096, device=a.device, dtype=torch.float32)
             product[lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])](a, b, c)
             return c
