@@ -107,12 +107,7 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
         if all(all(known) for kind in here.values() for known in kind.values()):
             versions = [here] * len(WAYS)
         else:
-            planned = _assumed(program, workload, own)
-            versions = [
-                here,
-                _called(program, workload, own) or here,
-                facts_of(planned) if planned is not None else here,
-            ]
+            versions = [here, *_with_calls(program, workload, own)]
         for kind in here:
             _add(count, kind, [version[kind] for version in versions])
     bare = {workload.entry: facts_of(workload)["dots"] for workload in program.bare_kernels()}
@@ -144,20 +139,36 @@ def _add(count: Count, kind: str, versions: Sequence[Known]) -> None:
     count.all[kind] += sum(map(len, versions[0].values()))
 
 
-def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> dict[str, Known]:
-    """What is known of each launch with the types and values of that one of ``sites`` of which most is known."""
-    best: dict[str, Known] = {}
+def _with_calls(program: Program, workload: Workload, sites: Sequence[CallSite]) -> list[dict[str, Known]]:
+    """What is known of each launch with the types and values of that one of ``sites`` of which most is known, and with what a verdict
+    would assume beside those, or without any."""
+    called: dict[str, Known] = {}
+    assumed: dict[str, Known] = {}
+    _keep_best(assumed, facts_of(_assumed(program, workload, sites) or workload))
     for site in sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values())):
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items()]
-        question = Question(facts=facts, host=program.question.host, strict=False)
-        called = facts_of(program.variant(program.kernel, question).workload(workload.entry, NO_EDITS))
-        for kind, known in called.items():
-            for place, things in known.items():
-                before = best.setdefault(kind, {}).setdefault(place, things)
-                best[kind][place] = things if sum(things) * len(before) > sum(before) * len(things) else before
-        if best and all(map(all, best["launches"].values())):
+        asked = program.about(Question(facts=facts, host=program.question.host, strict=False))
+        read = asked.workload(workload.entry, NO_EDITS)
+        if read is None:
+            continue
+        _keep_best(called, facts_of(read))
+        if not _is_all_known(assumed):
+            _keep_best(assumed, facts_of(_assumed(asked, read, ()) or read))
+        if _is_all_known(called):
             break
-    return best
+    return [called or facts_of(workload), assumed]
+
+
+def _keep_best(best: dict[str, Known], found: dict[str, Known]) -> None:
+    """Note in ``best`` the launches of which more is known by ``found``."""
+    for kind, known in found.items():
+        for place, things in known.items():
+            before = best.setdefault(kind, {}).setdefault(place, things)
+            best[kind][place] = things if sum(things) * len(before) > sum(before) * len(things) else before
+
+
+def _is_all_known(found: dict[str, Known]) -> bool:
+    return bool(found) and all(map(all, found["launches"].values()))
 
 
 def _is_typed(value: object) -> bool:

@@ -226,7 +226,6 @@ class _CallerReading(Reading):
     """A caller, whose imports are looked for in the whole project."""
 
     evaluator: ClassVar[type[HostEvaluator]] = _Watching
-    follows_any = True
 
     def _find(self, importer: Module, package: str, level: int) -> Callable[[str], Any] | None:
         asked, found = (importer.path, package, level), self.program._found

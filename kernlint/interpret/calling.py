@@ -60,8 +60,10 @@ def calling_files(path: str, names: Iterable[str]) -> list[tuple[Module, frozens
 
 
 def _passing(module: Module, names: Set[str]) -> set[str]:
-    """The functions and classes of ``module`` that pass on what they are given to those called ``names``, by one another too."""
-    aliases, found = _aliases(module, names), set[str]()
+    """The functions and classes of ``module`` that pass on what they are given to those called ``names``, by one another too, and
+    what it imports those as that others may import from it."""
+    aliases = _aliases(module, names)
+    found = {name for name in aliases if name in module.imports and name not in names}
     for _ in range(_MOST_WAYS):
         more = {name for node in statements_using(module, aliases | found) for name in _passing_names(node)}
         if more <= found:

@@ -49,7 +49,7 @@ def call_methods(reading: Reading, cls: Class) -> None:
     # Nobody calls a lambda of a class as a test.
     methods = [one for one in called if isinstance(one.node, cst.FunctionDef)]
     for method in sorted(methods, key=lambda one: one.name not in _PREPARING):
-        call_test(reading, method, (instance,))
+        call_test(reading, method, (cls if "classmethod" in method.decorators else instance,))
 
 
 def _names(function: Function) -> list[str]:

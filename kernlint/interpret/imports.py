@@ -78,10 +78,10 @@ def imported_file(importer: str, package: str, level: int) -> Path | None:
     return module_file(here, parts) if parts else None
 
 
-def load_file(path: Path, of_any_kind: bool = False) -> ImportedFile | None:
-    """The module at ``path``; None where it cannot be read, or does not concern Triton and only such are wanted."""
+def load_file(path: Path) -> ImportedFile | None:
+    """The module at ``path``; None where it cannot be read."""
     state = file_state(path)
-    return None if state is None else _load_file(*state, of_any_kind)
+    return None if state is None else _load_file(*state)
 
 
 def file_state(path: Path) -> tuple[str, int, int] | None:
@@ -94,11 +94,11 @@ def file_state(path: Path) -> tuple[str, int, int] | None:
 
 
 @lru_cache(maxsize=_KEPT_FILES)
-def _load_file(path: str, mtime_ns: int, size: int, of_any_kind: bool) -> ImportedFile | None:
+def _load_file(path: str, mtime_ns: int, size: int) -> ImportedFile | None:
     """As :func:`load_file`; time and size are there to tell apart what is not the same file any more."""
     try:
         source = read_source(path)
-        return ImportedFile(source.path, source.text) if of_any_kind or "triton" in source.text else None
+        return ImportedFile(source.path, source.text)
     except SourceError:
         return None
 

@@ -87,6 +87,8 @@ def mentioning(sought: Mapping[str, Iterable[str]]) -> Iterator[Path]:
         own = Path(os.path.realpath(path))
         module = (own.parent.name if own.name == "__init__.py" else own.stem).encode()
         wanted.append((own, (module, own.parent.name.encode()), [word.encode() for word in words]))
+    # `dequantize` in hundreds of files says nothing of `dequant`.
+    whole = {word: re.compile(rb"\b%s\b" % re.escape(word)) for _, *both in wanted for some in both for word in some}
     for file in files_below(root):
         try:
             if any(file == own for own, _, _ in wanted) or file.is_symlink():
@@ -96,7 +98,8 @@ def mentioning(sought: Mapping[str, Iterable[str]]) -> Iterator[Path]:
             continue
         if len(data) > LONGEST:
             continue
-        if any(any(w in data for w in words) and any(p in data for p in places) for _, places, words in wanted):
+        found = {word for word, pattern in whole.items() if word in data and pattern.search(data)}
+        if any(not found.isdisjoint(words) and not found.isdisjoint(places) for _, places, words in wanted):
             yield file
 
 

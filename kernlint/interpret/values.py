@@ -13,6 +13,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.records import dataclass
+from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Size, Span, Tensor, Tuning
 from kernlint.workload import expr as ex
@@ -194,6 +195,11 @@ class Function:
     @property
     def symbol(self) -> str:
         return f"{self.owner}.{self.name}" if self.owner else self.name
+
+    @property
+    def decorators(self) -> frozenset[str | None]:
+        """The names that stand before it with ``@`` and are not called."""
+        return frozenset(dotted_name(one.decorator) for one in getattr(self.node, "decorators", ()))
 
 
 @dataclass(eq=False)

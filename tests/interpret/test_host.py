@@ -357,6 +357,50 @@ class TestWithoutReference:
         assert launch.grid == (10,) and launch.arguments["n"] == 32
 
 
+@pytest.mark.parametrize(
+    ("code", "known"),
+    [
+        ("len({t.dtype for t in (x, x.clone())}) == 1", True),
+        ("len({x.dtype, w.dtype}) == 1", False),
+        ("len({t.device for t in (x, w)}) == 1", True),
+        ("len(set([x.dtype, w.dtype, x.dtype])) == 2", True),
+        ("len({1, 2, 1, 1.0}) == 2", True),
+        ("len({x.dtype, other.dtype}) == 1", None),
+        ("bits in [4, 8]", None),
+        ("bits not in (4,)", None),
+        ("(bits, 4) == (4, 4)", None),
+        ("Named(2) == Named(2)", None),
+        ("torch.is_autocast_enabled()", False),
+        ("x.is_complex() or torch.promote_types(x.dtype, torch.int64) != torch.float16", False),
+    ],
+)
+def test_what_is_equal(code: str, known: bool | None) -> None:
+    """A set holds each item once; what may be a number, or an object of a class, is compared with nothing for certain."""
+    workload = read(f"""
+        class Named:
+            def __init__(self, n):
+                self.n = n
+        def run(x, w, other, bits):
+            assert x.dtype == torch.float16 and w.dtype == torch.int8
+            flag = {code}
+            k[(1,)](x, w, flag, 0, 0)
+            return bits + other
+        """)
+    assert launch_of(workload).arguments.get("n") is known
+
+
+def test_a_function_that_a_class_names_is_no_method_of_it() -> None:
+    workload = read("""
+        FAR = 7
+        def run(x):
+            k[(1,)](x, x, FAR, 0, 0)
+        class Registry:
+            FAR = 1
+            OPERATOR = run
+        """, entry="run")  # fmt: skip
+    assert launch_of(workload).arguments["n"] == 7
+
+
 def test_guards_teach_and_unknown_branches_are_told() -> None:
     workload = read("""
         def run(x, flag):

@@ -131,6 +131,63 @@ def test_calls_through_functions_and_layers_that_pass_on_what_they_are_given(pro
     assert site.arguments == {"x": (dt.FLOAT16, (3, 5)), "s": 2.0} and site.tried
 
 
+def test_a_function_that_a_package_exports_under_another_name(project):
+    write(project, "pkg/ops/__init__.py", "from .scaling import scale as _scale_by\n")
+    write(project, "tests/test_scale.py", """
+        import torch
+        from pkg.ops import _scale_by
+        def test_it():
+            _scale_by(torch.ones(3, 5).half())
+    """)  # fmt: skip
+    assert [site.arguments for site in sites(project)] == [{"x": (dt.FLOAT16, (3, 5))}]
+
+
+def test_a_layer_gives_what_it_holds_whatever_it_is_made_of(project):
+    (project / "tests/test_scale.py").unlink()
+    write(project, "pkg/layers.py", """
+        import torch
+        from .ops import scale
+        class Packed(torch.nn.Module):
+            def __init__(self, bits, group, size):
+                super().__init__()
+                if bits not in [4, 8]:
+                    raise NotImplementedError
+                kinds = {type(group), type(size)}
+                assert size % group == 0
+                self.register_buffer("packed", torch.zeros((size, size // (32 // bits)), dtype=torch.int32))
+            @classmethod
+            def of(cls, linear, bits, group):
+                return cls(bits, group, linear.in_features)
+            def forward(self, x):
+                return scale(self.packed)
+    """)  # fmt: skip
+    assert {site.arguments["x"] for site in sites(project)} == {(dt.INT32, None)}
+
+
+def test_helpers_of_modules_without_triton_are_followed(project):
+    write(project, "pkg/checks.py", """
+        import torch
+        def checked(x):
+            assert x.dtype in (torch.float16,)
+            return x
+        def blocks(n):
+            return -(-n // 1024)
+    """)  # fmt: skip
+    write(project, "pkg/util.py", "from .checks import blocks, checked\n")
+    write(project, "pkg/ops/scaling.py", KERNEL + textwrap.dedent("""
+        from ..util import blocks, checked
+        def scale(x, s=2.0):
+            x = checked(x)
+            y = torch.empty_like(x)
+            scale_kernel[(blocks(x.numel()),)](x, y, x.numel(), s, BLOCK=1024)
+            return y
+    """))  # fmt: skip
+    path = project / "pkg/ops/scaling.py"
+    (workload,) = Program(parse_module(path.read_text(), str(path)), None, Question()).workloads()
+    (launch,) = workload.launches()
+    assert launch.arguments["x_ptr"].dtype == dt.FLOAT16 and not str(launch.grid[0]).startswith("grid")
+
+
 def test_a_private_backward_pass_is_known_by_the_calls_of_what_applies_it(project):
     write(project, "pkg/ops/scaling.py", KERNEL + """
 class _Scale(torch.autograd.Function):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kernlint.interpret.values import Class, Function, Instance, Unknown
-from kernlint.syntax.names import dotted_name
 from kernlint.workload import Tensor
 
 if TYPE_CHECKING:
@@ -37,8 +36,7 @@ def before_arguments(h: HostEvaluator, cls: Class, method: Function, context: An
     """What a pass of an autograd function is given before its arguments: the context, unless a method of its own sets that up
     after the forward pass; the class, where it is a class method."""
     apart = method.name == "forward" and isinstance(h.getattr(cls, "setup_context", cls.node), Function)
-    kinds = {dotted_name(d.decorator) for d in getattr(method.node, "decorators", ())}
-    return [*([cls] if "classmethod" in kinds else []), *([] if apart else [context])]
+    return [*([cls] if "classmethod" in method.decorators else []), *([] if apart else [context])]
 
 
 def backward_pass(h: HostEvaluator, cls: Class, context: Instance, gradients: Any) -> Any:

@@ -13,7 +13,7 @@ from kernlint.interpret.host.objects import lineage
 from kernlint.interpret.host.releases import has
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, computed_from_read
 from kernlint.interpret.python.methods import PURE, in_order, pure
-from kernlint.interpret.python.operators import bounded
+from kernlint.interpret.python.operators import bounded, distinct
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
@@ -120,7 +120,7 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
         keyed = kwargs.get("key") is not None
         return [Unknown(name)] * len(items) if keyed else pure(in_order, [items, kwargs.get("reverse", False)])
     if name == "set":
-        return list(pure(dict.fromkeys, [items])) if is_concrete(items) else items
+        return distinct(items)
     return list(items)
 
 

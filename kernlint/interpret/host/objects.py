@@ -12,7 +12,7 @@ from kernlint.interpret.host.autograd import applied
 from kernlint.interpret.jit_source import binding_problem
 from kernlint.interpret.torch import layers
 from kernlint.interpret.values import Builtin, Class, Function, Instance, Jit, Namespace, Unknown
-from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.names import origin_of
 from kernlint.workload import Tensor
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def class_attribute(h: HostEvaluator, cls: Class, name: str, instance: Instance 
 
 
 def _bound(h: HostEvaluator, function: Function, instance: Instance) -> Any:
-    kinds = {dotted_name(d.decorator) for d in getattr(function.node, "decorators", ())}
+    kinds = function.decorators
     if "staticmethod" in kinds:
         return function
     if "property" in kinds or "cached_property" in kinds or "functools.cached_property" in kinds:

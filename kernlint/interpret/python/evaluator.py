@@ -205,7 +205,8 @@ class Evaluator(Expressions):
         self.run_class(node, inner)
         for value in inner.vars.values():
             function = value.function if isinstance(value, Jit) else value
-            if isinstance(function, Function) and not function.owner:
+            # What is only bound here (``OPERATOR = f``) is no method.
+            if isinstance(function, Function) and function.closure is inner and not function.owner:
                 function.owner = node.name.value
                 function.closure = scope
         scope.assign(node.name.value, Class(node.name.value, bases, inner, self.module, node))

@@ -13,7 +13,7 @@ from kernlint.interpret.edits import Literal
 from kernlint.interpret.python.control import OutOfBudget
 from kernlint.interpret.python.environment import Environment
 from kernlint.interpret.python.methods import extend
-from kernlint.interpret.python.operators import BINARY, COMPARE, bounded
+from kernlint.interpret.python.operators import BINARY, COMPARE, bounded, distinct
 from kernlint.interpret.values import (
     YIELDED,
     Function,
@@ -90,7 +90,7 @@ class Expressions(Environment):
         return self.limited(self._elements(node.elements, scope))
 
     def eval_Set(self, node: cst.Set, scope: Scope) -> Any:
-        return self.limited(self._elements(node.elements, scope))
+        return self.limited(distinct(self._elements(node.elements, scope)))
 
     def _elements(self, elements: Sequence[cst.BaseElement], scope: Scope) -> list[Any]:
         values: list[Any] = []
@@ -237,14 +237,16 @@ class Expressions(Environment):
                 args.append(value)
         return self.call(function, args, kwargs, node)
 
-    def eval_ListComp(self, node: cst.ListComp, scope: Scope) -> Any:
+    def eval_ListComp(self, node: cst.ListComp | cst.SetComp, scope: Scope) -> Any:
         result: list[Any] = []
         done = self._comprehend(node.for_in, Scope(scope), lambda inner: result.append(self.eval(node.elt, inner)))
         return self.limited(result) if done else Unknown("comprehension")
 
     eval_GeneratorExp = eval_ListComp
 
-    eval_SetComp = eval_ListComp
+    def eval_SetComp(self, node: cst.SetComp, scope: Scope) -> Any:
+        found = self.eval_ListComp(node, scope)
+        return self.limited(distinct(found)) if isinstance(found, list) else found
 
     def eval_DictComp(self, node: cst.DictComp, scope: Scope) -> Any:
         result: dict[Any, Any] = {}

@@ -22,6 +22,7 @@ from kernlint.interpret.values import (
     is_concrete,
     is_huge,
 )
+from kernlint.workload import Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Expr
 
@@ -174,6 +175,10 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         return Unknown("comparison")  # an attribute of an object that is not in view: what it is, nobody knows
     if is_huge(a) or is_huge(b):
         return Unknown("comparison")
+    if isinstance(a, Instance) and isinstance(b, Instance) and name in ("==", "!=") and a is not b:
+        return Unknown("comparison")  # what makes two objects equal is for their class to say
+    if isinstance(a, Tensor) and (name in ("in", "not in") or b is not None):
+        return Unknown("comparison")  # of its elements, or of the number that it may stand for
     try:
         if name in ("==", "!=") and type(a) is type(b) and isinstance(a, (tuple, list)):
             return _denied(_equal(a, b), name == "!=")
@@ -182,6 +187,33 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         return bool(function(a, b))
     except Exception:
         return Unknown("comparison")
+
+
+#: Items of a set that are compared with one another.
+_MOST_COMPARED = 64
+
+
+def distinct(items: Sequence[Any]) -> Any:
+    """The items of a set, each once; Unknown where some of ``items`` may be equal or not."""
+    if is_concrete(items):
+        try:
+            return list(dict.fromkeys(items))
+        except TypeError:
+            raise Raised from None
+    if len(items) > _MOST_COMPARED:
+        return Unknown("set")
+    found: list[Any] = []
+    for item in items:
+        # Tensors in a set are told apart by what they are, not by what is in them.
+        tensors = isinstance(item, Tensor)
+        equal = [
+            item is one or (item == one if tensors else python_compare("==", operator.eq, item, one)) for one in found
+        ]
+        if True not in equal:
+            if any(answer is not False for answer in equal):
+                return Unknown("set")
+            found.append(item)
+    return found
 
 
 def _equal(a: Sequence[Any], b: Sequence[Any]) -> Any:

@@ -35,8 +35,6 @@ class ModuleReading:
     """Follows the statements of modules. One that imports another one looks up what it needs there, when it needs it."""
 
     evaluator: ClassVar[type[HostEvaluator]] = HostEvaluator
-    #: Whether imported modules are looked into that do not concern Triton.
-    follows_any: ClassVar[bool] = False
 
     def __init__(
         self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "", journal: bool = False
@@ -125,7 +123,7 @@ class ModuleReading:
     def _find_operator(self, name: str) -> None:
         """Follow what the imported files that were looked into define that may register an operator of torch called ``name``."""
         for path, scope in [*self.program._imported.items()]:
-            file = load_file(path, self.follows_any) if scope is not None else None
+            file = load_file(path) if scope is not None else None
             for part in file.parts if file is not None else ():
                 if part.names and name in part.text and ("_op(" in part.text or "impl(" in part.text):
                     scope.get(next(iter(part.names)))  # type: ignore[union-attr]
@@ -137,7 +135,7 @@ class ModuleReading:
         if path not in known:
             if len(known) >= MAX_MODULES:
                 raise KeyError(name)
-            file = load_file(path, self.follows_any)
+            file = load_file(path)
             scope = known[path] = None if file is None else Scope()
             if file is not None and scope is not None:
                 self._open(file, scope)

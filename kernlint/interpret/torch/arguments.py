@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kernlint.interpret.python.arguments import Kwargs
@@ -59,6 +60,7 @@ def note_read_sizes(h: HostState, x: Tensor, values: Any) -> None:
             h.read_sizes[x.storage.id] = h.read_sizes.get(x.storage.id, frozenset()) | value.places
 
 
+@cache
 def device_of(name: str) -> Instance:
     """What ``torch.device(name)`` makes. A tensor that a file makes without naming a device stands for one on the device in
     question: whoever measures the file moves its inputs there."""

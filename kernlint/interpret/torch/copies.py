@@ -17,6 +17,7 @@ from kernlint.interpret.torch.shapes import (
     channels_last,
     contiguous_strides,
     is_dense,
+    product,
     with_extents,
 )
 from kernlint.interpret.values import DtypeOf, Unknown
@@ -186,6 +187,39 @@ def _stack(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
     return h.result_of("stack", "cat", tensors, common_dtype(tensors), result_shape, node)
 
 
+def _stacked(axis: int) -> Handler:
+    """``vstack`` and ``hstack``: joined along ``axis``, vectors as rows of a matrix, or along the only axis that they have."""
+
+    @takes("tensors")
+    def handler(h: HostState, node: cst.CSTNode, parts: Any) -> Any:
+        shapes = [x.shape for x in tensors_in(parts if isinstance(parts, (tuple, list)) else [])]
+        if () in shapes:
+            return Unknown("stack")
+        flat = bool(shapes) and shapes[0] is not None and len(shapes[0]) == 1
+        return (_stack if flat and axis == 0 else _cat)(h, [parts, 0 if flat else axis], {}, node)
+
+    return handler
+
+
+def _blocks(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``block_diag`` of matrices: as many rows and columns as all of them have."""
+    tensors = tensors_in(args)
+    shapes = [x.shape for x in tensors if x.shape is not None and len(x.shape) == 2]
+    shape = None
+    if len(shapes) == len(args):
+        shape = tuple(ex.simplify(sum((ex.lift(one[axis]) for one in shapes), ex.lift(0))) for axis in (0, 1))
+    return h.result_of("block_diag", "cat", tensors, common_dtype(tensors), shape, node)
+
+
+def _cartesian(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """All choices of one element of each of some vectors, in rows."""
+    tensors = tensors_in(args)
+    sizes = tuple(x.shape[0] for x in tensors if x.shape and len(x.shape) == 1)
+    known = len(sizes) == len(args) > 1
+    shape = (product(sizes), len(sizes)) if known else None
+    return h.result_of("cartesian_prod", "cat", tensors, common_dtype(tensors), shape, node)
+
+
 def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: bool = False) -> Any:
     x, times = args[0], shape_given(args[1:] or [argument([], kwargs, 0, "repeats", "dims")])
     if not isinstance(x, Tensor):
@@ -204,7 +238,12 @@ def _repeat_interleave(h: HostState, node: cst.CSTNode, x: Tensor, times: Any, d
     shape, axis, told = None, axis_in(x, dim), options.get("output_size")
     if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
         shape = with_extents(x.shape, axis, ex.simplify(ex.lift(x.shape[axis]) * times))
-    elif isinstance(times, Tensor) and isinstance(told, (int, Expr)) and x.shape and (axis or len(x.shape) == 1):
+    elif (
+        isinstance(times, Tensor)
+        and isinstance(told, (int, Expr))
+        and x.shape
+        and (axis is not None or len(x.shape) == 1)
+    ):
         shape = with_extents(x.shape, axis or 0, told)
     return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
 
@@ -254,6 +293,10 @@ TABLE: dict[str, Handler] = {
     "cuda": _cuda,
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
     "stack": _stack,
+    **dict.fromkeys(("vstack", "row_stack"), _stacked(0)),
+    "hstack": _stacked(1),
+    "block_diag": _blocks,
+    "cartesian_prod": _cartesian,
     "repeat": _repeat,
     "tile": partial(_repeat, tiles=True),
     "repeat_interleave": _repeat_interleave,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import dtype_given, note_sizes, on_cpu, shape_given
 from kernlint.interpret.torch.shapes import is_dense
 from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
@@ -178,6 +178,28 @@ def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return result
 
 
+@takes("input", "data", operands=1, options=True)
+def _new_tensor(h: HostState, node: cst.CSTNode, x: Tensor, data: Any, options: Kwargs) -> Any:
+    there = {"dtype": x.dtype or Unknown("dtype"), "device": "cpu" if h.is_hosted(x) else "cuda"}
+    return _tensor(h, [data], {**there, **options}, node)
+
+
+def _constructed(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``torch.Tensor(3, 4)`` of sizes, ``torch.Tensor([1, 2])`` of numbers: float32 in any case."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        return _tensor(h, args, {**kwargs, "dtype": dt.FLOAT32}, node)
+    sized = bool(args) and all(isinstance(size, (int, Expr)) for size in args)
+    return _create("empty", "empty")(h, args, {}, node) if sized else Unknown("torch.Tensor")
+
+
+def _normal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """Random numbers around those of a tensor, or as many as are asked for."""
+    like = next((one for one in (*args, *kwargs.values()) if isinstance(one, Tensor)), None)
+    if like is not None:
+        return _create_like("input", "randn_like", True)(h, [like], kwargs, node)
+    return _create("input", "randn", True)(h, [argument(args, kwargs, 2, "size")], kwargs, node)
+
+
 TABLE: dict[str, Handler] = {
     "empty": _create("empty", "empty"),
     **{name: _create("filled", name) for name in ("zeros", "ones", "full")},
@@ -194,6 +216,9 @@ TABLE: dict[str, Handler] = {
     "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, a[2:3], k, n),
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
-    **dict.fromkeys(("tensor", "as_tensor", "scalar_tensor"), _tensor),
+    **dict.fromkeys(("tensor", "as_tensor", "asarray", "scalar_tensor"), _tensor),
+    "new_tensor": _new_tensor,
+    "Tensor": _constructed,
+    "normal": _normal,
     "from_numpy": lambda h, a, k, n: h.host_tensor(h.allocate(None, None, "constant", n)),
 }

@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.indexing import dynamic
-from kernlint.interpret.torch.shapes import Shape, axis_in, broadcast, is_dense, with_extents
+from kernlint.interpret.torch.shapes import Shape, axis_in, broadcast, is_dense, product, with_extents
 from kernlint.interpret.values import ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
@@ -26,7 +26,7 @@ _POINTWISE = (
     "hardswish hardsigmoid softplus softsign mish relu6 logsigmoid tanhshrink threshold prelu erf erfc reciprocal floor ceil "
     "round trunc frac sign clamp clip clamp_min clamp_max maximum minimum fmax fmin remainder fmod floor_divide bitwise_and "
     "bitwise_or bitwise_xor lerp addcmul addcdiv nan_to_num dropout masked_fill absolute abs_ sgn rot90 logaddexp hardshrink "
-    "softshrink copysign"
+    "softshrink copysign hypot logit bitwise_not bitwise_left_shift bitwise_right_shift"
 ).split()
 
 
@@ -47,7 +47,10 @@ ACTIVATION_SETTINGS: dict[str, tuple[str, ...]] = {
 }
 
 
-_LOGICAL = "eq ne lt le gt ge equal isnan isinf isfinite logical_and logical_or logical_not isclose isin".split()
+_LOGICAL = (
+    "eq ne lt le gt ge equal isnan isinf isfinite logical_and logical_or logical_not logical_xor isclose isin signbit less less_equal "
+    "greater greater_equal not_equal"
+).split()
 
 
 _DIVISIONS = frozenset({"div", "divide", "true_divide"})
@@ -56,7 +59,7 @@ _DIVISIONS = frozenset({"div", "divide", "true_divide"})
 #: What gives floats for integers too.
 _OF_FLOATS = _DIVISIONS | frozenset(
     "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf erfc reciprocal "
-    "logaddexp".split()
+    "logaddexp logit".split()
 )
 
 
@@ -156,10 +159,29 @@ def _glu(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any) -> Any:
     return h.result_of("glu", "elementwise", (x,), x.dtype, shape, node)
 
 
+@takes("input", "other", operands=2)
+def _kron(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
+    """Each element of ``a`` times all of ``b``, block by block."""
+    shape = None
+    if a.shape is not None and b.shape is not None:
+        rank = max(len(a.shape), len(b.shape))
+        padded = ((1,) * (rank - len(one)) + one for one in (a.shape, b.shape))
+        shape = tuple(product(pair) for pair in zip(*padded))
+    return h.result_of("kron", "copy", (a, b), common_dtype((a, b)), shape, node)
+
+
+def _common(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``result_type`` of values, ``promote_types`` of types."""
+    types = [value for value in args if isinstance(value, Dtype)]
+    found = _promoted(*types) if len(types) == 2 else common_dtype(args)
+    return found or Unknown("common type")
+
+
 TABLE: dict[str, Handler] = {
     **{name: _elementwise(name) for name in (*_POINTWISE, "cross")},
     "glu": _glu,
     **{name: _elementwise(name, dt.BOOL) for name in _LOGICAL},
     "where": _where,
-    "result_type": lambda h, a, k, n: common_dtype(a) or Unknown("torch.result_type"),
+    "kron": _kron,
+    **dict.fromkeys(("result_type", "promote_types"), _common),
 }

@@ -280,6 +280,16 @@ def _diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any) -> Any:
     return h.result_of("diag", "fill", (x,), x.dtype, (side, side), node)
 
 
+@takes("input", "offset", "dim1", "dim2", offset=0, dim1=-2, dim2=-1, operands=1)
+def _along_diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any, first: Any, second: Any) -> Any:
+    """``diag_embed``: zeros, with the last axis of ``x`` along a diagonal of two."""
+    shape = None
+    if x.shape and type(offset) is int and (first, second) == (-2, -1):
+        side = ex.simplify(ex.lift(x.shape[-1]) + abs(offset))
+        shape = (*x.shape[:-1], side, side)
+    return h.result_of("diag_embed", "fill", (x,), x.dtype, shape, node)
+
+
 def dynamic(name: str) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         tensors = tensors_in(args)
@@ -299,6 +309,7 @@ def _trace(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
 
 TABLE: dict[str, Handler] = {
     "diag": _diagonal,
+    "diag_embed": _along_diagonal,
     "trace": _trace,
     "select": _select,
     "narrow": _narrow,

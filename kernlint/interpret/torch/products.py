@@ -39,8 +39,8 @@ def matmul(
     extra: tuple[Tensor, ...] = (),
     dtype: Dtype | None = None,
 ) -> Any:
-    """``a @ b`` with torch's broadcasting over leading axes; ``extra`` are further operands, such as a bias."""
-    result_type = dtype or a.dtype
+    """``a @ b`` with torch's broadcasting over leading axes; ``extra`` are further operands, such as a bias. Operands have one type."""
+    result_type = dtype or a.dtype or b.dtype
     if a.shape is None or b.shape is None or not a.shape or not b.shape:
         return h.result_of(name, "matmul", (a, b, *extra), result_type, None, node, flops=None)
     m: Size = a.shape[-2] if len(a.shape) > 1 else 1
@@ -75,9 +75,10 @@ def _as_batch(h: HostState, x: Tensor, groups: tuple[int, int, int], node: cst.C
 
 
 def _matmul(name: str) -> Handler:
-    @takes("input", "other|mat2", operands=2)
-    def handler(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
-        return matmul(h, name, a, b, node, dtype=dt.INT32 if name == "_int_mm" else None)
+    @takes("input", "other|mat2", operands=2, options=True)
+    def handler(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor, options: Kwargs) -> Any:
+        dtype = dt.INT32 if name == "_int_mm" else options.get("out_dtype")
+        return matmul(h, name, a, b, node, dtype=dtype if isinstance(dtype, Dtype) else None)
 
     return handler
 
@@ -120,15 +121,15 @@ def einsum_letters(equation: str, ranks: Sequence[int]) -> tuple[list[list[str]]
 
 def _einsum(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     tensors = tensors_in(args[1:])
+    dtype = next((t.dtype for t in tensors if t.dtype is not None), None)
     if not isinstance(args[0], str) or any(t.shape is None for t in tensors):
-        h.torch_op("einsum", "matmul", tensors, (), node, flops=None)
-        return Unknown("einsum")
+        return h.result_of("einsum", "matmul", tensors, dtype, None, node, flops=None)
     terms, output = einsum_letters(args[0], [len(t.shape or ()) for t in tensors])
     sizes: dict[str, Size] = {}
     for term, t in zip(terms, tensors):
         for letter, extent in zip(term, t.shape or ()):
             sizes[letter] = extent if sizes.get(letter, 1) == 1 else sizes[letter]
-    result = h.allocate(tensors[0].dtype, tuple(sizes[c] for c in output), "result", node)
+    result = h.allocate(dtype, tuple(sizes[c] for c in output), "result", node)
     known = {letter: number for letter, extent in sizes.items() if (number := ex.concrete(extent)) is not None}
     if len(tensors) != 2 or len(known) != len(sizes):
         flops = 2 * math.prod(known.values()) if len(known) == len(sizes) else None
@@ -170,7 +171,7 @@ def _attention(
             flops = 2 * batch * m * n * (d + dv) // (2 if halves else 1)
             dims.update(batch=batch, m=m, n=n, k=d)
     name = "scaled_dot_product_attention"
-    return h.result_of(name, "attention", (q, k, v), q.dtype, shape, node, flops=flops, dims=dims)
+    return h.result_of(name, "attention", (q, k, v), q.dtype or k.dtype or v.dtype, shape, node, flops=flops, dims=dims)
 
 
 @takes("input", "vec2", operands=2)

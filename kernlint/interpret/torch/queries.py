@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -11,9 +12,11 @@ from kernlint.interpret.torch.arguments import device_of
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import ReadValue, Unknown
 from kernlint.workload import Tensor
+from kernlint.workload import dtype as dt
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
+    from kernlint.syntax.tree import Module
 
 
 def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -56,6 +59,20 @@ def _is_contiguous(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
     return answer
 
 
+@takes("input", operands=1)
+def _is_of_complex(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
+    return Unknown("dtype") if x.dtype is None else False
+
+
+def _is_autocast(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """No, where nothing that is followed turns it on."""
+    return Unknown("autocast") if any(module.once(_turns_autocast_on) for module in h.modules) else False
+
+
+def _turns_autocast_on(module: Module) -> bool:
+    return re.search(r"\b(autocast|set_autocast_enabled)\b", module.text) is not None
+
+
 def _nothing(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return None
 
@@ -81,5 +98,8 @@ TABLE: dict[str, Handler] = {
     "is_tensor": lambda h, a, k, n: isinstance(a[0], Tensor),
     "is_available": lambda h, a, k, n: True,
     "is_grad_enabled": lambda h, a, k, n: False,
+    "get_default_dtype": lambda h, a, k, n: dt.FLOAT32,
+    **dict.fromkeys(("is_complex", "is_conj", "is_neg"), _is_of_complex),
+    "is_autocast_enabled": _is_autocast,
     "__len__": lambda h, a, k, n: a[0].shape[0] if a[0].shape else Unknown("length"),
 }

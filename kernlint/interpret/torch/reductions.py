@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: Sums and products that are wide enough for integers whatever the operand is.
-_SUMS = frozenset({"sum", "prod", "cumsum", "cumprod"})
+_SUMS = frozenset({"sum", "nansum", "prod", "cumsum", "cumprod"})
 
 
 def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None, both: bool = False) -> Handler:
@@ -89,6 +89,20 @@ def _counted(h: HostState, node: cst.CSTNode, x: Tensor, weights: Any, least: An
     result = h.result_of("bincount", "scan", tensors_in([x, weights]), dtype, (least,) if known else None, node)
     h.sync("bincount waits for the largest element", node, x)
     return result
+
+
+@takes("input", "bins", bins=100, operands=1)
+def _histogram(h: HostState, node: cst.CSTNode, x: Tensor, bins: Any) -> Any:
+    shape = (bins,) if isinstance(bins, (int, Expr)) else None
+    return h.result_of("histc", "scan", (x,), x.dtype, shape, node, flops=x.numel)
+
+
+@takes("input", "num_samples", operands=1)
+def _sampled(h: HostState, node: cst.CSTNode, x: Tensor, count: Any) -> Any:
+    """``multinomial``: places in each row, drawn by the weights that are there."""
+    known = x.shape and isinstance(count, (int, Expr))
+    shape = (*x.shape[:-1], count) if known else None  # type: ignore[index, misc]
+    return h.result_of("multinomial", "scan", (x,), dt.INT64, shape, node, flops=x.numel)
 
 
 def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
@@ -186,7 +200,10 @@ def _cross_entropy(h: HostState, node: cst.CSTNode, x: Tensor, target: Tensor, *
 
 
 TABLE: dict[str, Handler] = {
-    **{name: _reduction(name) for name in "sum mean prod amax amin std var norm vector_norm logsumexp".split()},
+    **{
+        name: _reduction(name)
+        for name in "sum mean prod amax amin std var norm vector_norm logsumexp nansum nanmean".split()
+    },
     **{name: _reduction(name, True) for name in ("max", "min", "median")},
     **{name: _reduction(name, dtype=dt.INT64) for name in ("argmax", "argmin", "count_nonzero")},
     **{name: _reduction(name, dtype=dt.BOOL) for name in ("any", "all")},
@@ -203,6 +220,8 @@ TABLE: dict[str, Handler] = {
     "cosine_similarity": _compared("cosine_similarity", 1),
     "pairwise_distance": _compared("pairwise_distance", -1),
     "bincount": _counted,
+    "histc": _histogram,
+    "multinomial": _sampled,
     "argsort": _argsort,
     "topk": _topk,
     "cross_entropy": _cross_entropy,

@@ -152,12 +152,13 @@ def expanded_to(x: Tensor, shape: Shape) -> Tensor:
 
 
 def diagonal(x: Tensor, offset: int, first: int, second: int) -> Tensor | None:
-    """The view of the diagonal ``offset`` of ``x`` along its axes ``first`` and ``second``, which are as long; None where they are not."""
+    """The view of the diagonal ``offset`` of ``x`` along its axes ``first`` and ``second``; None where these are one."""
     assert x.shape is not None
-    if x.shape[first] != x.shape[second] or first == second:
+    if first == second:
         return None
     rest = [d for d in range(len(x.shape)) if d not in (first, second)]
-    length = ex.simplify(ex.lift(x.shape[first]) - abs(offset))
+    rows, columns = (ex.lift(x.shape[d]) for d in (first, second))
+    length = ex.minimum(ex.simplify(rows + min(offset, 0)), ex.simplify(columns - max(offset, 0)))
     shape = (*(x.shape[d] for d in rest), length)
     if x.strides is None:
         return replace(x, shape=shape)

@@ -14,8 +14,10 @@ from kernlint.interpret.torch.shapes import (
     Shape,
     axis_in,
     axis_of,
+    broadcast,
     contiguous_strides,
     diagonal,
+    expanded_to,
     permuted,
     product,
     transposed,
@@ -84,7 +86,7 @@ def _view(name: str) -> Handler:
         if len(args) == 2 and isinstance(args[1], Dtype):
             return _view_dtype(x, args[1])
         target = shape_given([kwargs.get("shape", kwargs.get("size"))] if not args[1:] else args[1:])
-        if target is None and args[1:] and isinstance(args[1], Tensor) and name == "view_as":
+        if target is None and args[1:] and isinstance(args[1], Tensor):
             target = args[1].shape
         shape = _infer(h, x, target) if target is not None else None
         if shape is None:
@@ -194,6 +196,40 @@ def _squeeze(h: HostState, node: cst.CSTNode, x: Any, dim: Any) -> Any:
     return replace(x, shape=tuple(x.shape[i] for i in keep), strides=strides)
 
 
+def _at_least(rank: int) -> Handler:
+    """``atleast_1d`` and so on: of a vector, ``atleast_2d`` makes a row, ``atleast_3d`` the middle of three axes."""
+
+    @takes("tensors", operands=1)
+    def handler(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
+        while x.shape is not None and len(x.shape) < rank:
+            x = unsqueezed(x, 0 if len(x.shape) < 2 else 2)
+        return x
+
+    return handler
+
+
+def _meshgrid(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """Each of some vectors along an axis of its own, the same along those of the others; with "xy" the first two axes change places."""
+    vectors = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    sizes = [x.shape[0] for x in vectors if isinstance(x, Tensor) and x.shape and len(x.shape) == 1]
+    order, swapped = list(range(len(sizes))), kwargs.get("indexing", "ij") == "xy"
+    if not sizes or len(sizes) != len(vectors):
+        return Unknown("meshgrid")
+    order[:2] = reversed(order[:2]) if swapped else order[:2]
+    found = []
+    for axis, x in enumerate(vectors):
+        strides = tuple(x.strides[0] if at == axis and x.strides else 0 for at in order)
+        found.append(replace(x, shape=tuple(sizes[at] for at in order), strides=strides if x.strides else None))
+    return tuple(found)
+
+
+def _broadcast_together(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    shape: Shape | None = ()
+    for x in args:
+        shape = broadcast(shape, x.shape) if isinstance(x, Tensor) else None
+    return Unknown("broadcast_tensors") if shape is None else tuple(expanded_to(x, shape) for x in args)
+
+
 def _expand(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0]
     shape = args[1].shape if len(args) > 1 and isinstance(args[1], Tensor) else shape_given(args[1:])
@@ -242,7 +278,8 @@ TABLE: dict[str, Handler] = {
     **dict.fromkeys(("transpose", "swapaxes", "swapdims"), _transpose),
     "permute": _permute,
     **dict.fromkeys(("movedim", "moveaxis"), _movedim),
-    **{name: _view(name) for name in ("view", "reshape", "view_as")},
+    **dict.fromkeys(("view", "view_as"), _view("view")),
+    **dict.fromkeys(("reshape", "reshape_as"), _view("reshape")),
     **dict.fromkeys(("flatten", "ravel"), _flatten),
     "unflatten": _unflatten,
     "as_strided": _as_strided,
@@ -251,5 +288,8 @@ TABLE: dict[str, Handler] = {
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
     "unfolded_view": _unfolded_view,
     "diagonal": _diagonal,
+    **{f"atleast_{rank}d": _at_least(rank) for rank in (1, 2, 3)},
+    "meshgrid": _meshgrid,
+    "broadcast_tensors": _broadcast_together,
     **dict.fromkeys(("detach", "requires_grad_", "to_dense", "pin_memory", "data", "as_subclass"), _same),
 }
