@@ -131,7 +131,7 @@ class HostEvaluator(HostOperators):
         value = super().eval_Name(node, scope)
         return self.current(value) if isinstance(value, Tensor) else value
 
-    def eval_ListComp(self, node: cst.ListComp | cst.SetComp, scope: Scope) -> Any:
+    def eval_ListComp(self, node: cst.ListComp, scope: Scope) -> Any:
         found = follow_comprehension(self, node, scope)
         return super().eval_ListComp(node, scope) if found is None else found
 

@@ -237,7 +237,10 @@ class Expressions(Environment):
                 args.append(value)
         return self.call(function, args, kwargs, node)
 
-    def eval_ListComp(self, node: cst.ListComp | cst.SetComp, scope: Scope) -> Any:
+    def eval_ListComp(self, node: cst.ListComp, scope: Scope) -> Any:
+        return self._listed(node, scope)
+
+    def _listed(self, node: cst.ListComp | cst.SetComp, scope: Scope) -> Any:
         result: list[Any] = []
         done = self._comprehend(node.for_in, Scope(scope), lambda inner: result.append(self.eval(node.elt, inner)))
         return self.limited(result) if done else Unknown("comprehension")
@@ -245,7 +248,7 @@ class Expressions(Environment):
     eval_GeneratorExp = eval_ListComp
 
     def eval_SetComp(self, node: cst.SetComp, scope: Scope) -> Any:
-        found = self.eval_ListComp(node, scope)
+        found = self._listed(node, scope)
         return self.limited(distinct(found)) if isinstance(found, list) else found
 
     def eval_DictComp(self, node: cst.DictComp, scope: Scope) -> Any:

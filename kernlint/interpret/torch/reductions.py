@@ -101,7 +101,7 @@ def _histogram(h: HostState, node: cst.CSTNode, x: Tensor, bins: Any) -> Any:
 def _sampled(h: HostState, node: cst.CSTNode, x: Tensor, count: Any) -> Any:
     """``multinomial``: places in each row, drawn by the weights that are there."""
     known = x.shape and isinstance(count, (int, Expr))
-    shape = (*x.shape[:-1], count) if known else None  # type: ignore[index, misc]
+    shape = (*x.shape[:-1], count) if known else None  # type: ignore[index]
     return h.result_of("multinomial", "scan", (x,), dt.INT64, shape, node, flops=x.numel)
 
 
