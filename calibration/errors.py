@@ -44,6 +44,8 @@ FILES = {
     "h200-composites-2.csv": ("composites_2",),
     "h200-regimes.csv": ("regimes",),
     "h200-regimes-2.csv": ("regimes_2",),
+    "h200-medley.csv": ("medley",),
+    "h200-medley-later.csv": ("medley_later",),
     "h200-again.csv": ("again",),
 }
 

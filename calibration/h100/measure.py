@@ -36,6 +36,8 @@ import gemm
 import grids
 import lanes
 import matvec
+import medley
+import medley_later
 import products
 import recurrent
 import regimes
@@ -87,6 +89,8 @@ MICRO_FILES = {
     "composites_2": ("h200-composites-2.csv", "h200-composites-2-binaries.csv"),
     "regimes": ("h200-regimes.csv", "h200-regimes-binaries.csv"),
     "regimes_2": ("h200-regimes-2.csv", "h200-regimes-2-binaries.csv"),
+    "medley": ("h200-medley.csv", "h200-medley-binaries.csv"),
+    "medley_later": ("h200-medley-later.csv", "h200-medley-later-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
@@ -103,6 +107,8 @@ ALONE |= {
     "composites_2": composites_2,
     "regimes": regimes,
     "regimes_2": regimes_2,
+    "medley": medley,
+    "medley_later": medley_later,
     "again": again,
 }
 #: Modules beside which torch operations are timed, and every how many of them.

@@ -100,6 +100,8 @@ def on_special_unit(node: Compute) -> bool:
         return False
     if node.kind == "cast":
         return node.dtype.is_integer != (find(node.op) or node.dtype).is_integer
+    if node.dtype.is_integer and node.op == "*":
+        return True  # multiplied where floats are, beside the lanes that shift, add and compare
     return _SAME.get(node.op, node.op) in _SPECIAL_UNIT
 
 

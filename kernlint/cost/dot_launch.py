@@ -395,7 +395,7 @@ def _write_penalty(access: AccessTraffic) -> float:
     c = program_constants()
     if access.kind == "atomic":
         return 2.0
-    if access.kind == "store" and access.efficiency < 0.6:
+    if access.kind == "store" and access.wanted < 0.6:
         return max(1.0, c.l2_read_gb_per_s / c.l2_partial_write_gb_per_s)
     return 1.0
 

@@ -323,7 +323,7 @@ class Compute:
 class Loop:
     """A loop of ``trip`` iterations (an expression over program ids; None when not known).
 
-    ``kind`` is range, tl.range, static_range or while; ``num_stages`` that of ``tl.range``; ``carried`` are the 32-bit words of
+    ``kind`` is range, tl.range, tl.static_range or while; ``num_stages`` that of ``tl.range``; ``carried`` are the 32-bit words of
     the computed values (no pointers or indices) that flow from one iteration to the next.
     """
 
@@ -371,8 +371,8 @@ class Kernel:
     well. ``faults`` is what is wrong in it, in source order.
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says
     that a return stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it
-    asks how many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
-    computes.
+    asks how many programs there are. ``coarse`` are the divisions that leave quotients out, ``divisors`` the numbers, known when it is
+    compiled, that tiles are divided by. ``read`` tells what the source computes.
     """
 
     name: str
@@ -391,6 +391,7 @@ class Kernel:
     likely: tuple[tuple[Atom, Expr], ...] = ()
     counts_programs: bool = False
     coarse: tuple[Coarse, ...] = ()
+    divisors: frozenset[int] = frozenset()
     read: Callable[[], Values | None] | None = field(default=None, compare=False)
 
     @cached_property

@@ -85,7 +85,7 @@ class Caches(Resources):
             own = min(access.footprint_bytes * part, moved)
             # DRAM answers in 64-byte pairs of sectors: isolated sectors cost double (strided_load, stride 16 and up).
             granule = 2.0 if access.density < 0.6 and access.contiguous_bytes < 64 and own >= moved * 0.9 else 1.0
-            if access.efficiency < 0.3 and own >= moved * 0.9:
+            if access.wanted < 0.3 and own >= moved * 0.9:
                 granule *= c.scattered_dram if access.kind == "load" else c.scattered_store
             dram = (reread_miss if again else cold) * own * granule
             shared = max(0.0, reach_l2 - own)

@@ -23,7 +23,7 @@ class Loops(Paths):
         if trip <= 0:
             return 0.0
         runs = executions * trip
-        if loop.kind != "static_range":
+        if loop.kind != "tl.static_range":
             self.instructions += c.loop_slots * self.warps * runs
         body = loop.body
         loads = [node for node in body if isinstance(node, Load)]
@@ -56,7 +56,7 @@ class Loops(Paths):
         if any(load.id in load.through for load in loads):
             # Each turn begins where the last one's load has led: a list that is walked.
             return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
-        if chained and not exposed and loop.kind == "static_range":
+        if chained and not exposed and loop.kind == "tl.static_range":
             # All indices are on their way together, then all that they name.
             for load in loads:
                 self._count_access(load, runs)
@@ -70,7 +70,7 @@ class Loops(Paths):
             chain = self._chain_ns(loads)
             step = chain * min(1.0, self._exposed_share(loads))
             return chain + serial + rest + (trip - 1) * (max(step, serial) + rest + c.loop_iteration_ns)
-        if streaming and loop.kind == "static_range":
+        if streaming and loop.kind == "tl.static_range":
             for load in loads:
                 self._count_access(load, runs)
             return latency + serial * trip + trip * self.path_ns(others, runs)

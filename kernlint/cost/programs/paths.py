@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from kernlint.cost.arithmetic import slots_of
 from kernlint.cost.programs.lanes import Lanes
 from kernlint.workload import (
     Atomic,
@@ -21,6 +22,7 @@ from kernlint.workload import (
     Scan,
     Store,
 )
+from kernlint.workload.dtype import INT32
 
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
@@ -28,6 +30,10 @@ _BROADCAST = 4
 
 #: Turns of a loop of known length that the compiler lays out one after the other.
 _UNROLLED = 16
+
+
+#: Turns of a laid-out loop that are gone through one by one.
+_LAID_OUT = 256
 
 
 class Paths(Lanes):
@@ -139,9 +145,14 @@ class Paths(Lanes):
                         key = (atom.args, node.shape)
                         if key not in seen:
                             seen.add(key)
-                            self.instructions += (
-                                c.division_slots * self._over(node, *atom.args) * self._runs_of(atom.args[0], loops)
-                            )
+                            slots = self._division_slots(atom.args[1].value)
+                            self.instructions += slots * self._over(node, *atom.args) * self._runs_of(atom.args[0], loops)
+
+    def _division_slots(self, divisor: int | None) -> float:
+        """Slots of a division of indices: by a number that is known to the compiler a shift or a multiplication."""
+        if divisor is None or divisor not in self.launch.kernel.divisors:
+            return self.c.division_slots
+        return slots_of(">>" if divisor.bit_count() == 1 else "// constant", INT32)
 
     def _over(self, node: Load | Store | Atomic, *exprs: Expr) -> float:
         """Instructions of all warps to work out ``exprs`` for the tile of ``node``: along the axes on which they depend."""
@@ -156,9 +167,20 @@ class Paths(Lanes):
         changing = [place for place, loop in enumerate(loops) if LoopIndex(loop.id) in atoms]
         if not changing:
             return self.working
+        if len(changing) == 1 and loops[changing[0]].kind == "tl.static_range":
+            return _values(expr, loops[changing[0]]) * self.working
         unrolled = all(isinstance(loops[place].trip, int) and loops[place].trip <= _UNROLLED for place in changing)  # type: ignore[operator]
         around = [loops[place] for place in changing] if unrolled else loops[: changing[-1] + 1]
         return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in around) * self.working
+
+
+def _values(expr: Expr, loop: Loop) -> int:
+    """How many values ``expr`` takes over the turns of a loop that is laid out one after the other: each is worked out once."""
+    turns = loop.trip if isinstance(loop.trip, int) else 1
+    if turns > _LAID_OUT:
+        return turns
+    index = LoopIndex(loop.id)
+    return len({expr.substitute({index: Expr.constant(turn)}) for turn in range(turns)})
 
 
 def _on_lanes(*exprs: Expr) -> bool:

@@ -30,7 +30,7 @@ class Terms(Loops):
                 rate = c.l2_short_row_gb_per_s if short else c.l2_read_gb_per_s
             elif access.kind == "store" and access.known and access.moved_bytes > 16 * access.footprint_bytes:
                 rate = c.l2_write_gb_per_s * c.hot_store
-            elif access.kind == "store" and access.efficiency < 0.6:
+            elif access.kind == "store" and access.wanted < 0.6:
                 rate = c.l2_partial_write_gb_per_s
             else:
                 rate = c.l2_short_row_gb_per_s if short else c.l2_write_gb_per_s

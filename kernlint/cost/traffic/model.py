@@ -39,7 +39,8 @@ class AccessTraffic:
     ``vector_bytes`` is what one thread fetches at once, ``strides`` the bytes from lane to lane along each axis of the tile
     (None where they are not constant). ``twins`` counts the loads of the same iteration that see the
     same window of memory shifted, this one included (the taps of a convolution); the distinct bytes of a twin are its
-    part of what they touch together. ``request_addresses`` are the distinct addresses that one warp's request of an atomic
+    part of what they touch together, which over the sum of what each touches is ``together`` (of stores as well: the members of
+    a structure). ``request_addresses`` are the distinct addresses that one warp's request of an atomic
     goes to, the mask left aside (32 where it cannot be evaluated): lanes beyond these meet in one address.
     """
 
@@ -62,6 +63,7 @@ class AccessTraffic:
     window_bytes: float = 0.0
     vector_bytes: int = 16
     twins: int = 1
+    together: float = 1.0
     request_addresses: float = float(WARP_LANES)
     strides: tuple[float, ...] | None = None
     #: Elements between the first and the last address of the whole grid.
@@ -86,6 +88,11 @@ class AccessTraffic:
     def asked_bytes(self) -> float:
         """Bytes the active lanes of one execution ask for."""
         return self.active_elements * self.access.dtype.bytes
+
+    @property
+    def wanted(self) -> float:
+        """Bytes that twins ask for over bytes of the sectors that they touch together, at most 1."""
+        return min(1.0, self.efficiency / self.together)
 
     @property
     def efficiency(self) -> float:

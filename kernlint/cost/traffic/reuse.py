@@ -102,20 +102,25 @@ def fresh_bytes(distinct: float, advance: float, span: float, run: float, pitch:
 
 
 def share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
-    """Loads whose offsets differ by a constant only and whose windows overlap: each gets its part of their union."""
+    """Loads whose offsets differ by a constant only and whose windows overlap: each gets its part of their union. Stores write each for
+    itself, close enough in time to fill sectors together."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, access in enumerate(accesses):
         offset = access.access.offset
-        if access.kind == "load" and (access.known or access.gather) and offset is not None:
+        if access.kind != "atomic" and (access.known or access.gather) and offset is not None:
             moving = offset - offset.terms.get((), 0)
-            groups.setdefault((access.base, access.access.shape, access.executions, moving), []).append(index)
+            key = access.kind, access.base, access.access.shape, access.executions, moving
+            groups.setdefault(key, []).append(index)
     result = list(accesses)
     for members in groups.values():
         if len(members) < 2:
             continue
         share, kept = union_share([accesses[index] for index in members])
         for index in members:
-            access = accesses[index]
+            access = replace(accesses[index], together=share)
+            if access.kind == "store":
+                result[index] = access
+                continue
             again = access.window_bytes > access.sectors * SECTOR_BYTES  # the next turn of a loop comes back to it
             window = access.window_bytes * share if again else kept / len(members)
             result[index] = replace(

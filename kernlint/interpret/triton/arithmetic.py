@@ -86,6 +86,8 @@ class KernelArithmetic(KernelRecording):
             expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
         if name == "//" and a.expr is not None and b.expr is not None and not shape:
             self._note_coarse(a.expr, b.expr.value, span)
+        if name in ("//", "%", ">>") and b.constant is not None and shape and 0 <= b.constant < 64 + (name != ">>") * 2**31:
+            self.divisors.add(1 << int(b.constant) if name == ">>" else int(b.constant))
         if a.base or b.base:
             pointer, offset = (a, b) if a.base else (b, a)
             index = widths.index_of(offset)

@@ -89,6 +89,7 @@ def read_kernel(
         random=tuple(dict.fromkeys(evaluator.random)),
         read=evaluator.recorder.values,
         coarse=tuple(evaluator.coarse.values()),
+        divisors=frozenset(evaluator.divisors),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
 

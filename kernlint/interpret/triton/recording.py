@@ -18,9 +18,12 @@ from kernlint.interpret.triton.values import Block
 from kernlint.records import replace
 from kernlint.workload import Branch, Compute, Expr, Fault, Node, Span
 from kernlint.workload import expr as ex
-from kernlint.workload.expr import Atom
+from kernlint.workload.expr import Atom, Lane, Opaque
 from kernlint.workload.kernel import Bounds, Coarse, Narrow
 from kernlint.workload.values import Region
+
+#: What integers are made by that are no places in memory: bits of two mixed, values that a loop carries on.
+_MIXED = frozenset({"xor", "unknown"})
 
 
 class KernelRecording(Evaluator):
@@ -49,6 +52,7 @@ class KernelRecording(Evaluator):
         self.barriers = 0
         self.random: list[Narrow] = []
         self.coarse: dict[Span, Coarse] = {}
+        self.divisors: set[int] = set()
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
         self.occupied: set[frozenset[int]] = set()
 
@@ -83,6 +87,11 @@ class KernelRecording(Evaluator):
         followed = [one for one in (y, x) if not any(map(_lost, one.atoms()))]
         followed.sort(key=lambda one: -math.inf if one.value is None else -one.value)
         return ex.opaque("unknown", *(_told(followed[0]) if followed else ()), key=self.next_key)
+
+    def counted_index(self, axis: int) -> Expr:
+        """Running sums of integers along ``axis``: places of what was counted, which neighbours mostly have beside each other."""
+        self.next_key += 1
+        return ex.opaque("unknown", Expr.atom(Lane(axis)), key=self.next_key)
 
     @contextmanager
     def recording(self) -> Iterator[list[Node]]:
@@ -148,9 +157,18 @@ class KernelRecording(Evaluator):
 
     def compute(self, kind: str, op: str, block: Block, node: cst.CSTNode, accumulates: bool = False) -> None:
         """Count elementwise work, unless it is index arithmetic (free beside memory and tensor work)."""
-        if block.dtype is None or (block.dtype.is_integer and not block.loads) or block.dtype.kind == "bool":
+        if block.dtype is None or block.dtype.kind == "bool" or (block.dtype.is_integer and self._is_index(block)):
             return
         self.emit(Compute(kind, math.prod(block.shape), block.dtype, self.span(node), accumulates=accumulates, op=op))
+
+    def _is_index(self, block: Block) -> bool:
+        """Whether an integer may say where to read or write: nothing that was read, no hash, no tile that a loop carries on."""
+        if block.loads:
+            return False
+        if not block.shape:
+            return True
+        atoms = block.expr.atoms() if block.expr is not None else ()
+        return not any(isinstance(atom, Opaque) and atom.op in _MIXED for atom in atoms)
 
     def chooses(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
         """Note on the ``tl.where`` just counted at ``node`` how many it chooses, which may be a tile although both values are

@@ -126,7 +126,9 @@ def _scan(op: str) -> Handler:
         if isinstance(value, tuple):
             return tuple((k.lift(v) or block).computed() for v in value)
         growth = block.growth if op == "cumsum" and block.growth == "data" else ""
-        return block.computed(dtype=dt.reduced(op, block.dtype, wanted), growth=growth)
+        result = block.computed(dtype=dt.reduced(op, block.dtype, wanted), growth=growth)
+        counted = op == "cumsum" and block.shape and result.dtype is not None and result.dtype.is_integer
+        return replace(result, expr=k.counted_index(axis)) if counted else result
 
     return handler
 
