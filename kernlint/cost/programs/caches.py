@@ -23,8 +23,9 @@ class Caches(Resources):
         on_an_sm = min(self.resident, max(1.0, self.programs / self.device.sm_count))
         sm_live = self._on_an_sm(on_an_sm)
         l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
+        # What twins share is read by a warp right after each other, what the next turn comes back to only after others had theirs.
         window = sum(
-            min(on_an_sm * access.window_bytes, access.footprint_bytes) * access.line_share
+            min((on_an_sm if _walks(access) else 1.0) * access.window_bytes, access.footprint_bytes) * access.line_share
             for access in self.moved.accesses
             if access.kind == "load"
         )
@@ -90,8 +91,7 @@ class Caches(Resources):
             dram = (reread_miss if again else cold) * own * granule
             shared = max(0.0, reach_l2 - own)
             # What a program walks over again and again past L1: L2 has it where the windows of all programs fit.
-            walks = access.kind == "load" and access.window_bytes > access.sectors * SECTOR_BYTES
-            back = max(0.0, reach_l2 - access.program_bytes * self.programs) if walks else 0.0
+            back = max(0.0, reach_l2 - access.program_bytes * self.programs) if _walks(access) else 0.0
             dram += self._shared_miss(access, cold) * max(0.0, shared - back) * (0.0 if again else 1.0)
             dram += min(cold, live_window) * min(back, shared)
             self.dram_bytes += dram
@@ -157,3 +157,8 @@ class Caches(Resources):
             between *= grid[axis]
         cache = self.scale.cache_bytes
         return min(cold, ramp(between, self.c.l2_keeps * cache, self.c.l2_drops * cache))
+
+
+def _walks(access: AccessTraffic) -> bool:
+    """Whether the next turn of a loop comes back to what a load has touched."""
+    return access.kind == "load" and access.window_bytes > access.sectors * SECTOR_BYTES

@@ -117,8 +117,11 @@ class Paths(Lanes):
         self.instructions += cost * self.warps * executions
 
     def _broadcast(self, node: Node) -> bool:
-        """Whether ``node`` works on a block that smaller operands are spread over, which come to their lanes through shared memory."""
-        return isinstance(node, Compute) and node.kind == "arith" and node.elements > _BROADCAST * self.largest_tile
+        """Whether ``node`` works on a block that smaller tiles are spread over, which come to their lanes through shared memory: a number
+        is loaded by every lane."""
+        if not isinstance(node, Compute) or node.kind != "arith" or self.largest_tile == 1:
+            return False
+        return node.elements > _BROADCAST * self.largest_tile
 
     def _spread_ns(self, loads: list[Load], block: int, executions: float) -> float:
         """Time to bring the operands of a ``block`` to its lanes, element by element; adds the issue slots."""
