@@ -143,7 +143,9 @@ def spline(x, knots, y, n, count, BLOCK: tl.constexpr):
     b = tl.load(knots + k, mask=i < n, other=0.0)
     c = tl.load(knots + k + 1, mask=i < n, other=0.0)
     d = tl.load(knots + k + 2, mask=i < n, other=0.0)
-    tl.store(y + i, b + 0.5 * f * (c - a + f * (2.0 * a - 5.0 * b + 4.0 * c - d + f * (3.0 * (b - c) + d - a))), mask=i < n)
+    tl.store(
+        y + i, b + 0.5 * f * (c - a + f * (2.0 * a - 5.0 * b + 4.0 * c - d + f * (3.0 * (b - c) + d - a))), mask=i < n
+    )
 
 
 @triton.jit
@@ -294,7 +296,11 @@ def overlaps(a, b, y, n, m, BN: tl.constexpr, BM: tl.constexpr):
     w = tl.minimum(ax + aw, bx + bw) - tl.maximum(ax, bx)
     h = tl.minimum(ay + ah, by + bh) - tl.maximum(ay, by)
     both = tl.maximum(w, 0.0) * tl.maximum(h, 0.0)
-    tl.store(y + i[:, None] * m + j[None, :], both / (aw * ah + bw * bh - both + 1e-6), mask=(i[:, None] < n) & (j[None, :] < m))
+    tl.store(
+        y + i[:, None] * m + j[None, :],
+        both / (aw * ah + bw * bh - both + 1e-6),
+        mask=(i[:, None] < n) & (j[None, :] < m),
+    )
 
 
 @triton.jit
@@ -315,7 +321,9 @@ def splat(points, y, count, W, H, BLOCK: tl.constexpr):
 def hashed_drop(x, bias, y, n, C, BLOCK: tl.constexpr):
     """A bias, Mish and dropout by a hash of the place."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    v = tl.load(x + i, mask=i < n, other=0.0).to(tl.float32) + tl.load(bias + i % C, mask=i < n, other=0.0).to(tl.float32)
+    v = tl.load(x + i, mask=i < n, other=0.0).to(tl.float32) + tl.load(bias + i % C, mask=i < n, other=0.0).to(
+        tl.float32
+    )
     e = tl.exp(v)
     r = v * (1.0 - 2.0 / ((1.0 + e) * (1.0 + e) + 1.0))
     h = i * 1640531527
@@ -369,65 +377,251 @@ def _programs() -> tuple:
     def rows(kernel, dtype, *more, block=0):
         def made(r, c, w):
             given = [b(name, kind, r, below) for name, kind, below in more]
-            return Launch(kernel, (b("x", dtype, r * c), *given, b("y", "float32", r), c), {"BLOCK": block or wide(c)}, (r,), w)
+            return Launch(
+                kernel, (b("x", dtype, r * c), *given, b("y", "float32", r), c), {"BLOCK": block or wide(c)}, (r,), w
+            )
 
         return made
 
     def flat(kernel, dtype, width, wide=1, inputs=1, out=None, **constants):
         def made(n, B, w):
             given = [b(name, dtype, n * width) for name in ("x", "other")[:inputs]]
-            return Launch(kernel, (*given, b("y", out or dtype, n * wide), n), {**constants, "BLOCK": B}, (cdiv(n, B),), w)
+            return Launch(
+                kernel, (*given, b("y", out or dtype, n * wide), n), {**constants, "BLOCK": B}, (cdiv(n, B),), w
+            )
 
         return made
 
     def scanned(n, B, w):
-        y, totals, starts, count = b("y", "int32", n), b("totals", "int32", n // B), b("starts", "int32", n // B), n // B
-        return (Launch(block_totals, (b("x", "int32", n), y, totals, n), {"BLOCK": B}, (count,), w),
-                Launch(scan_totals, (totals, starts, count), {"MOST": wide(count)}, (1,), 8),
-                Launch(add_starts, (y, starts, n), {"BLOCK": B}, (count,), w))  # fmt: skip
+        y, totals, starts, count = (
+            b("y", "int32", n),
+            b("totals", "int32", n // B),
+            b("starts", "int32", n // B),
+            n // B,
+        )
+        return (
+            Launch(block_totals, (b("x", "int32", n), y, totals, n), {"BLOCK": B}, (count,), w),
+            Launch(scan_totals, (totals, starts, count), {"MOST": wide(count)}, (1,), 8),
+            Launch(add_starts, (y, starts, n), {"BLOCK": B}, (count,), w),
+        )
 
     return (
-        (signature, ("rows", "items", "HASHES", "num_warps"), ((128, 100, 128, 4), (8192, 300, 128, 4)),
-         lambda r, i, h, w: Launch(signature, (b("x", "int32", r * i), b("seeds", "int32", h), b("y", "int32", r * h), i), {"HASHES": h}, (r,), w)),
-        (volatility, ("T", "n", "BLOCK", "num_warps"), ((250, 2000, 32, 1), (1000, 50000, 128, 4)),
-         lambda T, n, B, w: Launch(volatility, (b("x", "float64", T * n), b("y", "float64", T * n), T, n), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (follow_flow, ("C", "H", "W", "BLOCK", "num_warps"), ((16, 96, 128, 256, 4), (32, 720, 1280, 512, 4), (3, 480, 640, 128, 4)),
-         lambda C, H, W, B, w: Launch(follow_flow, (b("x", "float32", C * H * W + W + 1), b("flow", "float32", 2 * H * W), b("y", "float32", C * H * W), C, H, W), {"BLOCK": B}, (cdiv(H * W, B),), w)),
-        (entropy, ("rows", "cols", "num_warps"), ((64, 32000, 4), (2048, 50257, 8)), rows(entropy, "float16", block=2048)),
-        (patterns, ("H", "W", "BLOCK", "num_warps"), ((200, 300, 256, 4), (3000, 4000, 1024, 4)),
-         lambda H, W, B, w: Launch(patterns, (b("x8", "uint8", H * W), b("y8", "uint8", H * W), H, W), {"BLOCK": B}, (cdiv(H * W, B),), w)),
-        (density, ("n", "m", "BI", "BJ", "num_warps"), ((1000, 500, 64, 16, 4), (20000, 20000, 128, 32, 4), (100000, 4096, 64, 64, 8)),
-         lambda n, m, I, J, w: Launch(density, (b("x", "float32", n), b("other", "float32", m), b("y", "float32", m), n, m), {"BI": I, "BJ": J}, (cdiv(m, J),), w)),
-        (margins, ("rows", "cols", "num_warps"), ((256, 100, 1), (16384, 1000, 4)), rows(margins, "float32", ("label", "int64", 100))),
-        (turned_pairs, ("tokens", "heads", "D", "num_warps"), ((128, 8, 64, 1), (4096, 32, 128, 4)),
-         lambda t, h, D, w: Launch(turned_pairs, (b("x", "float16", t * h * D), b("angle", "float32", t * D // 2), b("y", "float16", t * h * D), h), {"D": D}, (t, h), w)),
-        (spline, ("n", "count", "BLOCK", "num_warps"), ((1 << 15, 64, 256, 4), (1 << 23, 4096, 1024, 4)),
-         lambda n, c, B, w: Launch(spline, (b("x", "float32", n), b("knots", "float32", c), b("y", "float32", n), n, c), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (decimate, ("rows", "T", "STEP", "TAPS", "BLOCK", "num_warps"), ((8, 16000, 4, 48, 256, 4), (256, 48000, 3, 60, 512, 4)),
-         lambda r, T, s, k, B, w: Launch(decimate, (b("x", "float32", r * T), b("w", "float32", k), b("y", "float32", r * (T // s)), T), {"STEP": s, "TAPS": k, "BLOCK": B}, (r, cdiv(T // s, B)), w)),
+        (
+            signature,
+            ("rows", "items", "HASHES", "num_warps"),
+            ((128, 100, 128, 4), (8192, 300, 128, 4)),
+            lambda r, i, h, w: Launch(
+                signature,
+                (b("x", "int32", r * i), b("seeds", "int32", h), b("y", "int32", r * h), i),
+                {"HASHES": h},
+                (r,),
+                w,
+            ),
+        ),
+        (
+            volatility,
+            ("T", "n", "BLOCK", "num_warps"),
+            ((250, 2000, 32, 1), (1000, 50000, 128, 4)),
+            lambda T, n, B, w: Launch(
+                volatility, (b("x", "float64", T * n), b("y", "float64", T * n), T, n), {"BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            follow_flow,
+            ("C", "H", "W", "BLOCK", "num_warps"),
+            ((16, 96, 128, 256, 4), (32, 720, 1280, 512, 4), (3, 480, 640, 128, 4)),
+            lambda C, H, W, B, w: Launch(
+                follow_flow,
+                (
+                    b("x", "float32", C * H * W + W + 1),
+                    b("flow", "float32", 2 * H * W),
+                    b("y", "float32", C * H * W),
+                    C,
+                    H,
+                    W,
+                ),
+                {"BLOCK": B},
+                (cdiv(H * W, B),),
+                w,
+            ),
+        ),
+        (
+            entropy,
+            ("rows", "cols", "num_warps"),
+            ((64, 32000, 4), (2048, 50257, 8)),
+            rows(entropy, "float16", block=2048),
+        ),
+        (
+            patterns,
+            ("H", "W", "BLOCK", "num_warps"),
+            ((200, 300, 256, 4), (3000, 4000, 1024, 4)),
+            lambda H, W, B, w: Launch(
+                patterns, (b("x8", "uint8", H * W), b("y8", "uint8", H * W), H, W), {"BLOCK": B}, (cdiv(H * W, B),), w
+            ),
+        ),
+        (
+            density,
+            ("n", "m", "BI", "BJ", "num_warps"),
+            ((1000, 500, 64, 16, 4), (20000, 20000, 128, 32, 4), (100000, 4096, 64, 64, 8)),
+            lambda n, m, P, J, w: Launch(
+                density,
+                (b("x", "float32", n), b("other", "float32", m), b("y", "float32", m), n, m),
+                {"BI": P, "BJ": J},
+                (cdiv(m, J),),
+                w,
+            ),
+        ),
+        (
+            margins,
+            ("rows", "cols", "num_warps"),
+            ((256, 100, 1), (16384, 1000, 4)),
+            rows(margins, "float32", ("label", "int64", 100)),
+        ),
+        (
+            turned_pairs,
+            ("tokens", "heads", "D", "num_warps"),
+            ((128, 8, 64, 1), (4096, 32, 128, 4)),
+            lambda t, h, D, w: Launch(
+                turned_pairs,
+                (b("x", "float16", t * h * D), b("angle", "float32", t * D // 2), b("y", "float16", t * h * D), h),
+                {"D": D},
+                (t, h),
+                w,
+            ),
+        ),
+        (
+            spline,
+            ("n", "count", "BLOCK", "num_warps"),
+            ((1 << 15, 64, 256, 4), (1 << 23, 4096, 1024, 4)),
+            lambda n, c, B, w: Launch(
+                spline,
+                (b("x", "float32", n), b("knots", "float32", c), b("y", "float32", n), n, c),
+                {"BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            decimate,
+            ("rows", "T", "STEP", "TAPS", "BLOCK", "num_warps"),
+            ((8, 16000, 4, 48, 256, 4), (256, 48000, 3, 60, 512, 4)),
+            lambda r, T, s, k, B, w: Launch(
+                decimate,
+                (b("x", "float32", r * T), b("w", "float32", k), b("y", "float32", r * (T // s)), T),
+                {"STEP": s, "TAPS": k, "BLOCK": B},
+                (r, cdiv(T // s, B)),
+                w,
+            ),
+        ),
         (small_matrices, many, ((1 << 14, 128, 4), (1 << 21, 256, 4)), flat(small_matrices, "float32", 8, 8, 2)),
         (curve_place, many, ((1 << 15, 256, 4), (1 << 22, 512, 4)), flat(curve_place, "int32", 2, BITS=16)),
-        (checksum, ("n", "LENGTH", "BLOCK", "num_warps"), ((1 << 13, 64, 64, 2), (1 << 18, 128, 128, 4)),
-         lambda n, L, B, w: Launch(checksum, (b("x8", "uint8", n * L), b("table", "int32", 256), b("y", "int32", n), n), {"LENGTH": L, "BLOCK": B}, (cdiv(n, B),), w)),
-        (byte_vector, ("rows", "cols", "BM", "BK", "num_warps"), ((1024, 1024, 4, 256, 4), (14336, 4096, 8, 512, 4), (4096, 14336, 32, 64, 4)),
-         lambda r, c, M, K, w: Launch(byte_vector, (b("x", "float16", c), b("w8", "int8", r * c), b("scale", "float32", r), b("y", "float32", r), r, c), {"BM": M, "BK": K}, (cdiv(r, M),), w)),
-        (route, ("tokens", "E", "R", "num_warps"), ((1024, 16, 8, 1), (131072, 64, 32, 4)),
-         lambda t, E, R, w: Launch(route, (b("x", "float16", t * E), b("which", "int32", t), b("weight", "float32", t), b("counts", "int32", E)), {"E": E, "R": R}, (t // R,), w)),
-        (joint_counts, many, ((1 << 15, 256, 4), (1 << 22, 1024, 4)),
-         lambda n, B, w: Launch(joint_counts, (b("x8", "uint8", n), b("other8", "uint8", n), b("y", "float32", 1024), n), {"BINS": 32, "BLOCK": B}, (cdiv(n, B),), w)),
+        (
+            checksum,
+            ("n", "LENGTH", "BLOCK", "num_warps"),
+            ((1 << 13, 64, 64, 2), (1 << 18, 128, 128, 4)),
+            lambda n, L, B, w: Launch(
+                checksum,
+                (b("x8", "uint8", n * L), b("table", "int32", 256), b("y", "int32", n), n),
+                {"LENGTH": L, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            byte_vector,
+            ("rows", "cols", "BM", "BK", "num_warps"),
+            ((1024, 1024, 4, 256, 4), (14336, 4096, 8, 512, 4), (4096, 14336, 32, 64, 4)),
+            lambda r, c, M, K, w: Launch(
+                byte_vector,
+                (b("x", "float16", c), b("w8", "int8", r * c), b("scale", "float32", r), b("y", "float32", r), r, c),
+                {"BM": M, "BK": K},
+                (cdiv(r, M),),
+                w,
+            ),
+        ),
+        (
+            route,
+            ("tokens", "E", "R", "num_warps"),
+            ((1024, 16, 8, 1), (131072, 64, 32, 4)),
+            lambda t, E, R, w: Launch(
+                route,
+                (b("x", "float16", t * E), b("which", "int32", t), b("weight", "float32", t), b("counts", "int32", E)),
+                {"E": E, "R": R},
+                (t // R,),
+                w,
+            ),
+        ),
+        (
+            joint_counts,
+            many,
+            ((1 << 15, 256, 4), (1 << 22, 1024, 4)),
+            lambda n, B, w: Launch(
+                joint_counts,
+                (b("x8", "uint8", n), b("other8", "uint8", n), b("y", "float32", 1024), n),
+                {"BINS": 32, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
         (block_totals, many, ((1 << 16, 512, 4), (1 << 22, 2048, 4), (1 << 24, 4096, 8)), scanned),
-        (sliding_sum, ("H", "W", "BLOCK", "num_warps"), ((512, 512, 32, 1), (4096, 3000, 64, 2)),
-         lambda H, W, B, w: Launch(sliding_sum, (b("x", "float32", H * W), b("y", "float32", H * W), H, W), {"R": 7, "BLOCK": B}, (cdiv(H, B),), w)),
-        (overlaps, ("n", "m", "BN", "BM", "num_warps"), ((500, 100, 16, 32, 4), (8192, 4096, 32, 64, 4)),
-         lambda n, m, N, M, w: Launch(overlaps, (b("x", "float32", 4 * n), b("other", "float32", 4 * m), b("y", "float32", n * m), n, m), {"BN": N, "BM": M}, (cdiv(n, N), cdiv(m, M)), w)),
-        (splat, ("count", "W", "H", "BLOCK", "num_warps"), ((64, 128, 128, 128, 4), (200, 1024, 1024, 256, 4), (1000, 256, 256, 64, 2)),
-         lambda c, W, H, B, w: Launch(splat, (b("points", "float32", 4 * c), b("y", "float32", W * H), c, W, H), {"BLOCK": B}, (cdiv(W * H, B),), w)),
-        (hashed_drop, ("n", "C", "BLOCK", "num_warps"), ((1 << 16, 384, 512, 4), (1 << 24, 1024, 1024, 4)),
-         lambda n, C, B, w: Launch(hashed_drop, (b("x", "float16", n), b("w", "float16", C), b("y", "float16", n), n, C), {"BLOCK": B}, (cdiv(n, B),), w)),
+        (
+            sliding_sum,
+            ("H", "W", "BLOCK", "num_warps"),
+            ((512, 512, 32, 1), (4096, 3000, 64, 2)),
+            lambda H, W, B, w: Launch(
+                sliding_sum,
+                (b("x", "float32", H * W), b("y", "float32", H * W), H, W),
+                {"R": 7, "BLOCK": B},
+                (cdiv(H, B),),
+                w,
+            ),
+        ),
+        (
+            overlaps,
+            ("n", "m", "BN", "BM", "num_warps"),
+            ((500, 100, 16, 32, 4), (8192, 4096, 32, 64, 4)),
+            lambda n, m, N, M, w: Launch(
+                overlaps,
+                (b("x", "float32", 4 * n), b("other", "float32", 4 * m), b("y", "float32", n * m), n, m),
+                {"BN": N, "BM": M},
+                (cdiv(n, N), cdiv(m, M)),
+                w,
+            ),
+        ),
+        (
+            splat,
+            ("count", "W", "H", "BLOCK", "num_warps"),
+            ((64, 128, 128, 128, 4), (200, 1024, 1024, 256, 4), (1000, 256, 256, 64, 2)),
+            lambda c, W, H, B, w: Launch(
+                splat,
+                (b("points", "float32", 4 * c), b("y", "float32", W * H), c, W, H),
+                {"BLOCK": B},
+                (cdiv(W * H, B),),
+                w,
+            ),
+        ),
+        (
+            hashed_drop,
+            ("n", "C", "BLOCK", "num_warps"),
+            ((1 << 16, 384, 512, 4), (1 << 24, 1024, 1024, 4)),
+            lambda n, C, B, w: Launch(
+                hashed_drop,
+                (b("x", "float16", n), b("w", "float16", C), b("y", "float16", n), n, C),
+                {"BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
         (lattice, many, ((1 << 15, 256, 4), (1 << 22, 512, 4)), flat(lattice, "float32", 4, 4)),
-        (correlate_rows, ("rows", "cols", "num_warps"), ((300, 500, 4), (20000, 1500, 4)),
-         lambda r, c, w: Launch(correlate_rows, (b("x", "float32", r * c), b("y", "float64", r), r, c), {"BLOCK": wide(c)}, (r,), w)),
-    )  # fmt: skip
+        (
+            correlate_rows,
+            ("rows", "cols", "num_warps"),
+            ((300, 500, 4), (20000, 1500, 4)),
+            lambda r, c, w: Launch(
+                correlate_rows, (b("x", "float32", r * c), b("y", "float64", r), r, c), {"BLOCK": wide(c)}, (r,), w
+            ),
+        ),
+    )
 
 
 def made(programs: tuple) -> list[Case]:

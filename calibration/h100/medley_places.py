@@ -263,7 +263,10 @@ def warp_image(x, y, C, H, W, BLOCK: tl.constexpr):
         left = (q >= 0) & (q < W)
         right = (q >= -1) & (q < W - 1)
         s = tl.load(base, mask=top & left, other=0.0) * (1.0 - a) + tl.load(base + 1, mask=top & right, other=0.0) * a
-        t = tl.load(base + W, mask=low & left, other=0.0) * (1.0 - a) + tl.load(base + W + 1, mask=low & right, other=0.0) * a
+        t = (
+            tl.load(base + W, mask=low & left, other=0.0) * (1.0 - a)
+            + tl.load(base + W + 1, mask=low & right, other=0.0) * a
+        )
         tl.store(y + k * H * W + i, s * (1.0 - b) + t * b, mask=i < H * W)
 
 
@@ -585,13 +588,27 @@ def programs() -> tuple:
 
         def made(n, BLOCK, num_warps):
             sizes, out = shape(n)
-            return Launch(kernel, (b("x", dtype, n), b("y", dtype, out), out, *sizes), {**constants, "BLOCK": BLOCK}, (cdiv(out, BLOCK),), num_warps)
+            return Launch(
+                kernel,
+                (b("x", dtype, n), b("y", dtype, out), out, *sizes),
+                {**constants, "BLOCK": BLOCK},
+                (cdiv(out, BLOCK),),
+                num_warps,
+            )
 
         return made
 
     def steps(n, count, B, w):
-        return tuple(Launch(small_step, (b(f"step{k % 2}", "float32", n), b(f"step{1 - k % 2}", "float32", n), n), {"BLOCK": B}, (cdiv(n, B),), w)
-                     for k in range(count))  # fmt: skip
+        return tuple(
+            Launch(
+                small_step,
+                (b(f"step{k % 2}", "float32", n), b(f"step{1 - k % 2}", "float32", n), n),
+                {"BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            )
+            for k in range(count)
+        )
 
     def edged(kernel, dtype):
         def made(n, nodes, B, w):
@@ -603,83 +620,415 @@ def programs() -> tuple:
     return (
         (heat, plane, ((256, 256, 256, 4), (4096, 4096, 1024, 4)), flat(heat, "float32")),
         (heat, plane, ((500, 700, 128, 2), (3000, 3000, 512, 4)), flat(heat, "float64")),
-        (volume, ("D", "H", "W", "BLOCK", "num_warps"), ((32, 32, 32, 256, 4), (256, 256, 256, 1024, 4)),
-         lambda D, H, W, B, w: Launch(volume, (b("x", "float32", D * H * W), b("y", "float32", D * H * W), D, H, W), {"BLOCK": B}, (cdiv(D * H * W, B),), w)),
-        (wave, many, ((1 << 14, 256, 4), (1 << 23, 1024, 4)),
-         lambda n, B, w: Launch(wave, (b("x", "float64", n), b("other", "float64", n), b("y", "float64", n), n), {"BLOCK": B}, (cdiv(n, B),), w)),
+        (
+            volume,
+            ("D", "H", "W", "BLOCK", "num_warps"),
+            ((32, 32, 32, 256, 4), (256, 256, 256, 1024, 4)),
+            lambda D, H, W, B, w: Launch(
+                volume,
+                (b("x", "float32", D * H * W), b("y", "float32", D * H * W), D, H, W),
+                {"BLOCK": B},
+                (cdiv(D * H * W, B),),
+                w,
+            ),
+        ),
+        (
+            wave,
+            many,
+            ((1 << 14, 256, 4), (1 << 23, 1024, 4)),
+            lambda n, B, w: Launch(
+                wave,
+                (b("x", "float64", n), b("other", "float64", n), b("y", "float64", n), n),
+                {"BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
         (life, plane, ((512, 512, 256, 4), (4096, 4096, 512, 4)), flat(life, "uint8")),
-        (edges, ("H", "W", "BH", "BW", "num_warps"), ((256, 320, 16, 32, 4), (4000, 3000, 16, 64, 4), (2160, 3840, 4, 128, 4)),
-         lambda H, W, M, N, w: Launch(edges, (b("x", "uint8", H * W), b("y", "float32", H * W), H, W), {"BH": M, "BW": N}, (cdiv(H, M), cdiv(W, N)), w)),
+        (
+            edges,
+            ("H", "W", "BH", "BW", "num_warps"),
+            ((256, 320, 16, 32, 4), (4000, 3000, 16, 64, 4), (2160, 3840, 4, 128, 4)),
+            lambda H, W, M, N, w: Launch(
+                edges,
+                (b("x", "uint8", H * W), b("y", "float32", H * W), H, W),
+                {"BH": M, "BW": N},
+                (cdiv(H, M), cdiv(W, N)),
+                w,
+            ),
+        ),
         (bilateral, plane, ((128, 128, 128, 4), (1080, 1920, 256, 4)), flat(bilateral, "float32", R=3)),
         (bilateral, plane, ((64, 64, 64, 2), (512, 512, 512, 4)), flat(bilateral, "float32", R=2, planes=3)),
         (middle, plane, ((512, 512, 256, 4), (4096, 4096, 1024, 4)), flat(middle, "uint8")),
         (dilate, plane, ((256, 256, 256, 4), (2048, 2048, 512, 4)), flat(dilate, "uint8", R=3)),
-        (smooth_columns, ("H", "W", "dtype", "TAPS", "BLOCK", "num_warps"), ((256, 512, "float32", 11, 256, 4), (4096, 4096, "float16", 15, 1024, 4)),
-         lambda H, W, t, K, B, w: Launch(smooth_columns, (b("x", t, H * W), b("w", "float32", K), b("y", t, H * W), H, W), {"TAPS": K, "BLOCK": B}, (H, cdiv(W, B)), w)),
-        (smooth_rows, ("H", "W", "dtype", "TAPS", "BLOCK", "num_warps"), ((256, 512, "float32", 11, 256, 4), (4096, 4096, "float16", 25, 1024, 4), (2000, 3000, "float32", 31, 512, 4)),
-         lambda H, W, t, K, B, w: Launch(smooth_rows, (b("x", t, H * W), b("w", "float32", K), b("y", t, H * W), H, W), {"TAPS": K, "BLOCK": B}, (H, cdiv(W, B)), w)),
-        (halve_last, ("side", "C", "BLOCK", "num_warps"), ((64, 48, 256, 4), (1024, 64, 1024, 4)),
-         lambda s, C, B, w: Launch(halve_last, (b("x", "float16", s * s * C), b("y", "float16", s * s * C // 4), s * s * C // 4, s, C), {"BLOCK": B}, (cdiv(s * s * C // 4, B),), w)),
-        (shuffle_pixels, many, ((1 << 16, 256, 4), (1 << 24, 1024, 4)), copied(shuffle_pixels, "float32", lambda n: ((16, 32, 32), n), UP=2)),
-        (patches, many, ((1 << 14, 256, 4), (1 << 21, 1024, 4)), copied(patches, "float32", lambda n: ((n // 4096, 64, 64), 9 * n), K=3)),
-        (mirrored, many, ((1 << 16, 256, 4), (1 << 24, 512, 4)), copied(mirrored, "float32", lambda n: ((128, 128), n // 16384 * 136 * 136), P=4)),
-        (turn_axes, many, ((1 << 16, 256, 4), (1 << 24, 1024, 4)), copied(turn_axes, "float16", lambda n: ((n >> 15, 64, 8, 64), n))),
-        (turn_axes, many, ((1 << 15, 128, 4), (1 << 23, 512, 4)), copied(turn_axes, "float32", lambda n: ((n >> 12, 16, 64, 4), n))),
-        (warp_image, ("C", "H", "W", "BLOCK", "num_warps"), ((3, 128, 128, 256, 4), (3, 2048, 2048, 512, 4), (32, 256, 256, 256, 4)),
-         lambda C, H, W, B, w: Launch(warp_image, (b("x", "float32", C * H * W), b("y", "float32", C * H * W), C, H, W), {"BLOCK": B}, (cdiv(H * W, B),), w)),
-        (colour_table, many, ((1 << 14, 256, 4), (1 << 21, 512, 4)),
-         lambda n, B, w: Launch(colour_table, (b("x8", "uint8", 3 * n), b("table", "float32", 3 * 33 ** 3), b("y", "float32", 3 * n), n), {"SIDE": 33, "BLOCK": B}, (cdiv(n, B),), w)),
-        (palette, many, ((1 << 16, 512, 4), (1 << 24, 1024, 4)),
-         lambda n, B, w: Launch(palette, (b("x8", "uint8", n), b("table", "float32", 256), b("y", "float32", n), n), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (filter_series, ("rows", "T", "dtype", "TAPS", "BLOCK", "num_warps"), ((16, 4000, "float32", 64, 256, 4), (256, 16000, "float32", 64, 1024, 4), (64, 48000, "float16", 32, 512, 4)),
-         lambda r, T, t, K, B, w: Launch(filter_series, (b("x", t, r * T), b("w", "float32", K), b("y", t, r * T), T), {"TAPS": K, "BLOCK": B}, (r, cdiv(T, B)), w)),
-        (self_similarity, ("lags", "rows", "T", "num_warps"), ((64, 4, 2000, 4), (256, 32, 16000, 4), (1000, 2, 10000, 8)),
-         lambda k, r, T, w: Launch(self_similarity, (b("x", "float32", r * T), b("y", "float32", k * r), T), {"BLOCK": 1024}, (k, r), w)),
-        (frames, ("count", "HOP", "N", "num_warps"), ((300, 160, 512, 4), (40000, 160, 512, 4), (20000, 256, 1024, 4)),
-         lambda f, h, N, w: Launch(frames, (b("x", "float32", f * h), b("w", "float32", N), b("y", "float32", f * N), f * h, h), {"N": N}, (f,), w)),
-        (sparse_rows, ("rows", "each", "BLOCK", "num_warps"), ((2000, 20, 32, 1), (200000, 30, 32, 1), (20000, 300, 128, 4)),
-         lambda r, e, B, w: Launch(sparse_rows, (b("starts", "int32", r + 1, e, "segments"), b("columns", "int32", r * e, r), b("values", "float32", r * e),
-                                                 b("x", "float32", r), b("y", "float32", r)), {"BLOCK": B}, (r,), w)),
-        (padded_rows, many, ((10000, 128, 4), (1000000, 256, 4)),
-         lambda n, B, w: Launch(padded_rows, (b("columns", "int32", 16 * n, n), b("values", "float32", 16 * n), b("x", "float32", n), b("y", "float32", n), n),
-                                {"EACH": 16, "BLOCK": B}, (cdiv(n, B),), w)),
-        (push_edges, ("n", "nodes", "BLOCK", "num_warps"), ((1 << 16, 5000, 256, 4), (1 << 23, 500000, 512, 4)), edged(push_edges, "float32")),
-        (relax_edges, ("n", "nodes", "BLOCK", "num_warps"), ((1 << 16, 5000, 256, 4), (1 << 22, 1000000, 512, 4)), edged(relax_edges, "int32")),
-        (score_edges, ("n", "nodes", "HEADS", "BLOCK", "num_warps"), ((1 << 14, 2000, 4, 64, 4), (1 << 21, 100000, 8, 128, 4)),
-         lambda n, v, h, B, w: Launch(score_edges, (b("source", "int32", n, v), b("target", "int32", n, v), b("a", "float32", v * h), b("b", "float32", v * h), b("y", "float32", n * h), n),
-                                      {"HEADS": h, "BLOCK": B}, (cdiv(n, B),), w)),
-        (bags, ("n", "rows", "D", "EACH", "num_warps"), ((256, 10000, 64, 10, 2), (16384, 1000000, 128, 20, 4), (4096, 50000, 300, 32, 4)),
-         lambda n, r, D, e, w: Launch(bags, (b("table", "float32", r * D), b("index", "int64", n * e, r), b("y", "float32", n * D), D),
-                                      {"EACH": e, "BLOCK": 1 << (D - 1).bit_length()}, (n,), w)),
-        (add_rows, ("n", "rows", "D", "num_warps"), ((1000, 200, 64, 2), (100000, 10000, 128, 4), (20000, 20000, 512, 4)),
-         lambda n, r, D, w: Launch(add_rows, (b("x", "float32", n * D), b("index", "int64", n, r), b("y", "float32", r * D), D), {"BLOCK": D}, (n,), w)),
-        (search, ("n", "count", "STEPS", "BLOCK", "num_warps"), ((1 << 14, 1000, 10, 256, 4), (1 << 21, 100000, 17, 512, 4)),
-         lambda n, c, s, B, w: Launch(search, (b("keys", "int32", n, 1 << 20), b("borders", "int32", c, 1 << 20, "sorted"), b("y", "int32", n), n, c),
-                                      {"STEPS": s, "BLOCK": B}, (cdiv(n, B),), w)),
-        (probe, ("n", "MASK", "BLOCK", "num_warps"), ((1 << 15, (1 << 16) - 1, 256, 4), (1 << 22, (1 << 24) - 1, 512, 4)),
-         lambda n, m, B, w: Launch(probe, (b("keys", "int32", n, 1 << 30), b("filter", "int32", (m + 1) // 32), b("y8", "int8", n), n), {"MASK": m, "BLOCK": B}, (cdiv(n, B),), w)),
-        (jump, ("n", "HOPS", "BLOCK", "num_warps"), ((1 << 14, 4, 256, 4), (1 << 22, 4, 512, 4)),
-         lambda n, h, B, w: Launch(jump, (b("parent", "int32", n, n), b("y", "int32", n), n), {"HOPS": h, "BLOCK": B}, (cdiv(n, B),), w)),
-        (voxels, ("n", "SIDE", "BLOCK", "num_warps"), ((1 << 14, 16, 256, 4), (1 << 21, 64, 256, 4)),
-         lambda n, s, B, w: Launch(voxels, (b("x", "float32", 3 * n), b("y", "int32", s ** 3), n), {"SIDE": s, "BLOCK": B}, (cdiv(n, B),), w)),
-        (count_bytes, many, ((1 << 15, 256, 4), (1 << 21, 1024, 4)),
-         lambda n, B, w: Launch(count_bytes, (b("x8", "uint8", n), b("y", "int32", 256), n), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (count_blocks, many, ((1 << 15, 256, 4), (1 << 22, 1024, 4)),
-         lambda n, B, w: Launch(count_blocks, (b("x8", "uint8", n), b("y", "int32", 256), n), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (bodies, ("n", "BI", "BJ", "num_warps"), ((1024, 16, 64, 4), (8192, 32, 64, 4), (16384, 64, 32, 8)),
-         lambda n, I, J, w: Launch(bodies, (b("p", "float32", 4 * n), b("y", "float32", 3 * n), n), {"BI": I, "BJ": J}, (cdiv(n, I),), w)),
-        (neighbour_forces, ("n", "EACH", "BLOCK", "num_warps"), ((4000, 32, 128, 4), (500000, 24, 128, 4)),
-         lambda n, e, B, w: Launch(neighbour_forces, (b("p", "float32", 3 * n), b("index", "int32", n * e, n), b("y", "float32", n), n), {"EACH": e, "BLOCK": B}, (cdiv(n, B),), w)),
-        (joined, ("rows", "CA", "CB", "BLOCK", "num_warps"), ((512, 100, 60, 256, 4), (65536, 192, 64, 1024, 4)),
-         lambda r, p, q, B, w: Launch(joined, (b("x", "float16", r * p), b("other", "float16", r * q), b("y", "float16", r * (p + q)), r * (p + q), p, q),
-                                      {"BLOCK": B}, (cdiv(r * (p + q), B),), w)),
-        (one_hot, ("rows", "C", "R", "num_warps"), ((1024, 64, 4, 4), (1 << 18, 128, 16, 4)),
-         lambda r, C, R, w: Launch(one_hot, (b("labels", "int64", r, C), b("y", "float32", r * C)), {"C": C, "R": R}, (r // R,), w)),
-        (compact, many, ((1 << 15, 256, 4), (1 << 23, 1024, 4)),
-         lambda n, B, w: Launch(compact, (b("x", "float32", n), b("y", "float32", n), b("count", "int32", n // B), n), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (undo_differences, ("rows", "cols", "num_warps"), ((256, 1000, 4), (16384, 1024, 4)),
-         lambda r, c, w: Launch(undo_differences, (b("x", "int16", r * c), b("y", "int32", r * c), c), {"BLOCK": 1024}, (r,), w)),
-        (swap_bytes, many, ((1 << 16, 512, 4), (1 << 24, 1024, 4)),
-         lambda n, B, w: Launch(swap_bytes, (b("x8", "uint8", n), b("y8", "uint8", n), n), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (small_step, ("n", "launches", "BLOCK", "num_warps"), ((4096, 24, 128, 4), (1 << 20, 16, 512, 4), (100000, 40, 256, 8)), steps),
-    )  # fmt: skip
+        (
+            smooth_columns,
+            ("H", "W", "dtype", "TAPS", "BLOCK", "num_warps"),
+            ((256, 512, "float32", 11, 256, 4), (4096, 4096, "float16", 15, 1024, 4)),
+            lambda H, W, t, K, B, w: Launch(
+                smooth_columns,
+                (b("x", t, H * W), b("w", "float32", K), b("y", t, H * W), H, W),
+                {"TAPS": K, "BLOCK": B},
+                (H, cdiv(W, B)),
+                w,
+            ),
+        ),
+        (
+            smooth_rows,
+            ("H", "W", "dtype", "TAPS", "BLOCK", "num_warps"),
+            (
+                (256, 512, "float32", 11, 256, 4),
+                (4096, 4096, "float16", 25, 1024, 4),
+                (2000, 3000, "float32", 31, 512, 4),
+            ),
+            lambda H, W, t, K, B, w: Launch(
+                smooth_rows,
+                (b("x", t, H * W), b("w", "float32", K), b("y", t, H * W), H, W),
+                {"TAPS": K, "BLOCK": B},
+                (H, cdiv(W, B)),
+                w,
+            ),
+        ),
+        (
+            halve_last,
+            ("side", "C", "BLOCK", "num_warps"),
+            ((64, 48, 256, 4), (1024, 64, 1024, 4)),
+            lambda s, C, B, w: Launch(
+                halve_last,
+                (b("x", "float16", s * s * C), b("y", "float16", s * s * C // 4), s * s * C // 4, s, C),
+                {"BLOCK": B},
+                (cdiv(s * s * C // 4, B),),
+                w,
+            ),
+        ),
+        (
+            shuffle_pixels,
+            many,
+            ((1 << 16, 256, 4), (1 << 24, 1024, 4)),
+            copied(shuffle_pixels, "float32", lambda n: ((16, 32, 32), n), UP=2),
+        ),
+        (
+            patches,
+            many,
+            ((1 << 14, 256, 4), (1 << 21, 1024, 4)),
+            copied(patches, "float32", lambda n: ((n // 4096, 64, 64), 9 * n), K=3),
+        ),
+        (
+            mirrored,
+            many,
+            ((1 << 16, 256, 4), (1 << 24, 512, 4)),
+            copied(mirrored, "float32", lambda n: ((128, 128), n // 16384 * 136 * 136), P=4),
+        ),
+        (
+            turn_axes,
+            many,
+            ((1 << 16, 256, 4), (1 << 24, 1024, 4)),
+            copied(turn_axes, "float16", lambda n: ((n >> 15, 64, 8, 64), n)),
+        ),
+        (
+            turn_axes,
+            many,
+            ((1 << 15, 128, 4), (1 << 23, 512, 4)),
+            copied(turn_axes, "float32", lambda n: ((n >> 12, 16, 64, 4), n)),
+        ),
+        (
+            warp_image,
+            ("C", "H", "W", "BLOCK", "num_warps"),
+            ((3, 128, 128, 256, 4), (3, 2048, 2048, 512, 4), (32, 256, 256, 256, 4)),
+            lambda C, H, W, B, w: Launch(
+                warp_image,
+                (b("x", "float32", C * H * W), b("y", "float32", C * H * W), C, H, W),
+                {"BLOCK": B},
+                (cdiv(H * W, B),),
+                w,
+            ),
+        ),
+        (
+            colour_table,
+            many,
+            ((1 << 14, 256, 4), (1 << 21, 512, 4)),
+            lambda n, B, w: Launch(
+                colour_table,
+                (b("x8", "uint8", 3 * n), b("table", "float32", 3 * 33**3), b("y", "float32", 3 * n), n),
+                {"SIDE": 33, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            palette,
+            many,
+            ((1 << 16, 512, 4), (1 << 24, 1024, 4)),
+            lambda n, B, w: Launch(
+                palette,
+                (b("x8", "uint8", n), b("table", "float32", 256), b("y", "float32", n), n),
+                {"BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            filter_series,
+            ("rows", "T", "dtype", "TAPS", "BLOCK", "num_warps"),
+            (
+                (16, 4000, "float32", 64, 256, 4),
+                (256, 16000, "float32", 64, 1024, 4),
+                (64, 48000, "float16", 32, 512, 4),
+            ),
+            lambda r, T, t, K, B, w: Launch(
+                filter_series,
+                (b("x", t, r * T), b("w", "float32", K), b("y", t, r * T), T),
+                {"TAPS": K, "BLOCK": B},
+                (r, cdiv(T, B)),
+                w,
+            ),
+        ),
+        (
+            self_similarity,
+            ("lags", "rows", "T", "num_warps"),
+            ((64, 4, 2000, 4), (256, 32, 16000, 4), (1000, 2, 10000, 8)),
+            lambda k, r, T, w: Launch(
+                self_similarity, (b("x", "float32", r * T), b("y", "float32", k * r), T), {"BLOCK": 1024}, (k, r), w
+            ),
+        ),
+        (
+            frames,
+            ("count", "HOP", "N", "num_warps"),
+            ((300, 160, 512, 4), (40000, 160, 512, 4), (20000, 256, 1024, 4)),
+            lambda f, h, N, w: Launch(
+                frames,
+                (b("x", "float32", f * h), b("w", "float32", N), b("y", "float32", f * N), f * h, h),
+                {"N": N},
+                (f,),
+                w,
+            ),
+        ),
+        (
+            sparse_rows,
+            ("rows", "each", "BLOCK", "num_warps"),
+            ((2000, 20, 32, 1), (200000, 30, 32, 1), (20000, 300, 128, 4)),
+            lambda r, e, B, w: Launch(
+                sparse_rows,
+                (
+                    b("starts", "int32", r + 1, e, "segments"),
+                    b("columns", "int32", r * e, r),
+                    b("values", "float32", r * e),
+                    b("x", "float32", r),
+                    b("y", "float32", r),
+                ),
+                {"BLOCK": B},
+                (r,),
+                w,
+            ),
+        ),
+        (
+            padded_rows,
+            many,
+            ((10000, 128, 4), (1000000, 256, 4)),
+            lambda n, B, w: Launch(
+                padded_rows,
+                (
+                    b("columns", "int32", 16 * n, n),
+                    b("values", "float32", 16 * n),
+                    b("x", "float32", n),
+                    b("y", "float32", n),
+                    n,
+                ),
+                {"EACH": 16, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            push_edges,
+            ("n", "nodes", "BLOCK", "num_warps"),
+            ((1 << 16, 5000, 256, 4), (1 << 23, 500000, 512, 4)),
+            edged(push_edges, "float32"),
+        ),
+        (
+            relax_edges,
+            ("n", "nodes", "BLOCK", "num_warps"),
+            ((1 << 16, 5000, 256, 4), (1 << 22, 1000000, 512, 4)),
+            edged(relax_edges, "int32"),
+        ),
+        (
+            score_edges,
+            ("n", "nodes", "HEADS", "BLOCK", "num_warps"),
+            ((1 << 14, 2000, 4, 64, 4), (1 << 21, 100000, 8, 128, 4)),
+            lambda n, v, h, B, w: Launch(
+                score_edges,
+                (
+                    b("source", "int32", n, v),
+                    b("target", "int32", n, v),
+                    b("a", "float32", v * h),
+                    b("b", "float32", v * h),
+                    b("y", "float32", n * h),
+                    n,
+                ),
+                {"HEADS": h, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            bags,
+            ("n", "rows", "D", "EACH", "num_warps"),
+            ((256, 10000, 64, 10, 2), (16384, 1000000, 128, 20, 4), (4096, 50000, 300, 32, 4)),
+            lambda n, r, D, e, w: Launch(
+                bags,
+                (b("table", "float32", r * D), b("index", "int64", n * e, r), b("y", "float32", n * D), D),
+                {"EACH": e, "BLOCK": 1 << (D - 1).bit_length()},
+                (n,),
+                w,
+            ),
+        ),
+        (
+            add_rows,
+            ("n", "rows", "D", "num_warps"),
+            ((1000, 200, 64, 2), (100000, 10000, 128, 4), (20000, 20000, 512, 4)),
+            lambda n, r, D, w: Launch(
+                add_rows,
+                (b("x", "float32", n * D), b("index", "int64", n, r), b("y", "float32", r * D), D),
+                {"BLOCK": D},
+                (n,),
+                w,
+            ),
+        ),
+        (
+            search,
+            ("n", "count", "STEPS", "BLOCK", "num_warps"),
+            ((1 << 14, 1000, 10, 256, 4), (1 << 21, 100000, 17, 512, 4)),
+            lambda n, c, s, B, w: Launch(
+                search,
+                (b("keys", "int32", n, 1 << 20), b("borders", "int32", c, 1 << 20, "sorted"), b("y", "int32", n), n, c),
+                {"STEPS": s, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            probe,
+            ("n", "MASK", "BLOCK", "num_warps"),
+            ((1 << 15, (1 << 16) - 1, 256, 4), (1 << 22, (1 << 24) - 1, 512, 4)),
+            lambda n, m, B, w: Launch(
+                probe,
+                (b("keys", "int32", n, 1 << 30), b("filter", "int32", (m + 1) // 32), b("y8", "int8", n), n),
+                {"MASK": m, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            jump,
+            ("n", "HOPS", "BLOCK", "num_warps"),
+            ((1 << 14, 4, 256, 4), (1 << 22, 4, 512, 4)),
+            lambda n, h, B, w: Launch(
+                jump, (b("parent", "int32", n, n), b("y", "int32", n), n), {"HOPS": h, "BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            voxels,
+            ("n", "SIDE", "BLOCK", "num_warps"),
+            ((1 << 14, 16, 256, 4), (1 << 21, 64, 256, 4)),
+            lambda n, s, B, w: Launch(
+                voxels, (b("x", "float32", 3 * n), b("y", "int32", s**3), n), {"SIDE": s, "BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            count_bytes,
+            many,
+            ((1 << 15, 256, 4), (1 << 21, 1024, 4)),
+            lambda n, B, w: Launch(
+                count_bytes, (b("x8", "uint8", n), b("y", "int32", 256), n), {"BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            count_blocks,
+            many,
+            ((1 << 15, 256, 4), (1 << 22, 1024, 4)),
+            lambda n, B, w: Launch(
+                count_blocks, (b("x8", "uint8", n), b("y", "int32", 256), n), {"BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            bodies,
+            ("n", "BI", "BJ", "num_warps"),
+            ((1024, 16, 64, 4), (8192, 32, 64, 4), (16384, 64, 32, 8)),
+            lambda n, P, J, w: Launch(
+                bodies, (b("p", "float32", 4 * n), b("y", "float32", 3 * n), n), {"BI": P, "BJ": J}, (cdiv(n, P),), w
+            ),
+        ),
+        (
+            neighbour_forces,
+            ("n", "EACH", "BLOCK", "num_warps"),
+            ((4000, 32, 128, 4), (500000, 24, 128, 4)),
+            lambda n, e, B, w: Launch(
+                neighbour_forces,
+                (b("p", "float32", 3 * n), b("index", "int32", n * e, n), b("y", "float32", n), n),
+                {"EACH": e, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            joined,
+            ("rows", "CA", "CB", "BLOCK", "num_warps"),
+            ((512, 100, 60, 256, 4), (65536, 192, 64, 1024, 4)),
+            lambda r, p, q, B, w: Launch(
+                joined,
+                (
+                    b("x", "float16", r * p),
+                    b("other", "float16", r * q),
+                    b("y", "float16", r * (p + q)),
+                    r * (p + q),
+                    p,
+                    q,
+                ),
+                {"BLOCK": B},
+                (cdiv(r * (p + q), B),),
+                w,
+            ),
+        ),
+        (
+            one_hot,
+            ("rows", "C", "R", "num_warps"),
+            ((1024, 64, 4, 4), (1 << 18, 128, 16, 4)),
+            lambda r, C, R, w: Launch(
+                one_hot, (b("labels", "int64", r, C), b("y", "float32", r * C)), {"C": C, "R": R}, (r // R,), w
+            ),
+        ),
+        (
+            compact,
+            many,
+            ((1 << 15, 256, 4), (1 << 23, 1024, 4)),
+            lambda n, B, w: Launch(
+                compact,
+                (b("x", "float32", n), b("y", "float32", n), b("count", "int32", n // B), n),
+                {"BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
+        (
+            undo_differences,
+            ("rows", "cols", "num_warps"),
+            ((256, 1000, 4), (16384, 1024, 4)),
+            lambda r, c, w: Launch(
+                undo_differences, (b("x", "int16", r * c), b("y", "int32", r * c), c), {"BLOCK": 1024}, (r,), w
+            ),
+        ),
+        (
+            swap_bytes,
+            many,
+            ((1 << 16, 512, 4), (1 << 24, 1024, 4)),
+            lambda n, B, w: Launch(
+                swap_bytes, (b("x8", "uint8", n), b("y8", "uint8", n), n), {"BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            small_step,
+            ("n", "launches", "BLOCK", "num_warps"),
+            ((4096, 24, 128, 4), (1 << 20, 16, 512, 4), (100000, 40, 256, 8)),
+            steps,
+        ),
+    )

@@ -200,7 +200,9 @@ def query_by_broadcast(q, k, v, o, keys, D: tl.constexpr, BLOCK: tl.constexpr):
         new = tl.maximum(top, tl.max(s, axis=0))
         p = tl.exp(s - new)
         shrink = tl.exp(top - new)
-        total = total * shrink + tl.sum(p[:, None] * tl.load(v + at, mask=j[:, None] < keys, other=0.0).to(tl.float32), axis=0)
+        total = total * shrink + tl.sum(
+            p[:, None] * tl.load(v + at, mask=j[:, None] < keys, other=0.0).to(tl.float32), axis=0
+        )
         below = below * shrink + tl.sum(p, axis=0)
         top = new
     tl.store(o + head * D + d, (total / below).to(o.dtype.element_ty))
@@ -466,7 +468,9 @@ def byte_scores(x, w, y, n, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.conste
 def row_mean(x, y, cols, BLOCK: tl.constexpr):
     """Means of rows: the first of three launches."""
     k = tl.arange(0, BLOCK)
-    tl.store(y + tl.program_id(0), tl.sum(tl.load(x + tl.program_id(0) * cols + k, mask=k < cols, other=0.0), axis=0) / cols)
+    tl.store(
+        y + tl.program_id(0), tl.sum(tl.load(x + tl.program_id(0) * cols + k, mask=k < cols, other=0.0), axis=0) / cols
+    )
 
 
 @triton.jit
@@ -518,7 +522,9 @@ def programs() -> tuple:
         def made(rows, cols, num_warps):
             size = {"w": cols, "y": rows * result if result else rows * cols}
             kinds = {"y": out or dtype, "w": "float32"}
-            given = [b({"o": "other", "g": "grad"}.get(c, c), kinds.get(c, dtype), size.get(c, rows * cols)) for c in names]
+            given = [
+                b({"o": "other", "g": "grad"}.get(c, c), kinds.get(c, dtype), size.get(c, rows * cols)) for c in names
+            ]
             return Launch(kernel, (*given, cols), {"BLOCK": block or wide(cols)}, (rows,), num_warps)
 
         return made
@@ -528,86 +534,330 @@ def programs() -> tuple:
     def three(r, c, w):
         x, mean, variance = b("x", "float32", r * c), b("mean", "float32", r), b("variance", "float32", r)
         k = {"BLOCK": wide(c)}
-        return (Launch(row_mean, (x, mean, c), k, (r,), w), Launch(row_variance, (x, mean, variance, c), k, (r,), w),
-                Launch(row_scaled, (x, mean, variance, b("y", "float32", r * c), c), k, (r,), w))  # fmt: skip
+        return (
+            Launch(row_mean, (x, mean, c), k, (r,), w),
+            Launch(row_variance, (x, mean, variance, c), k, (r,), w),
+            Launch(row_scaled, (x, mean, variance, b("y", "float32", r * c), c), k, (r,), w),
+        )
 
     def clipped(n, B, w):
         x, parts, count = b("x", "float32", n), b("parts", "float32", cdiv(n, B)), cdiv(n, B)
-        return (Launch(partial_sums, (x, parts, n), {"BLOCK": B}, (count,), w),
-                Launch(clip_by, (x, parts, b("y", "float32", n), n, count), {"MOST": wide(count), "BLOCK": B}, (count,), w))  # fmt: skip
+        return (
+            Launch(partial_sums, (x, parts, n), {"BLOCK": B}, (count,), w),
+            Launch(clip_by, (x, parts, b("y", "float32", n), n, count), {"MOST": wide(count), "BLOCK": B}, (count,), w),
+        )
 
     return (
-        (times_vector, ("rows", "cols", "dtype", "BM", "BK", "num_warps"),
-         ((512, 1024, "float32", 16, 64, 4), (8192, 8192, "float16", 8, 256, 4), (4096, 2000, "float32", 64, 32, 4)),
-         lambda r, c, t, M, K, w: Launch(times_vector, (b("x", t, r * c), b("v", t, c), b("y", "float32", r), r, c), {"BM": M, "BK": K}, (cdiv(r, M),), w)),
-        (block_distances, ("n", "m", "POWER", "D", "BN", "BM", "num_warps"),
-         ((256, 256, 1, 32, 16, 16, 4), (4096, 2048, 1, 64, 16, 16, 4), (2048, 2048, 2, 16, 32, 32, 8), (1024, 1024, 2, 128, 8, 16, 4)),
-         lambda n, m, p, D, N, M, w: Launch(block_distances, (b("x", "float32", n * D), b("other", "float32", m * D), b("y", "float32", n * m), n, m),
-                                            {"POWER": p, "D": D, "BN": N, "BM": M}, (cdiv(n, N), cdiv(m, M)), w)),
-        (nearest, ("n", "m", "D", "BN", "BM", "num_warps"), ((1024, 128, 16, 32, 32, 4), (65536, 256, 8, 64, 64, 4), (20000, 500, 3, 128, 32, 4)),
-         lambda n, m, D, N, M, w: Launch(nearest, (b("x", "float32", n * D), b("other", "float32", m * D), b("y", "int32", n), n, m),
-                                         {"D": D, "BN": N, "BM": M}, (cdiv(n, N),), w)),
-        (cosine_rows, rows, ((512, 768, 4), (16384, 4096, 4)), rowwise(cosine_rows, "float16", "xoy", "float32", 1, 512)),
-        (cosine_rows, rows, ((64, 50000, 8), (2000, 3000, 4)), rowwise(cosine_rows, "float32", "xoy", "float32", 1, 1024)),
-        (biased_softmax, ("heads", "rows", "num_warps"), ((4, 256, 4), (16, 2048, 8)),
-         lambda h, r, w: Launch(biased_softmax, (b("x", "float16", h * r * r), b("y", "float16", h * r * r), r, r), {"BLOCK": wide(r)}, (r, h), w)),
+        (
+            times_vector,
+            ("rows", "cols", "dtype", "BM", "BK", "num_warps"),
+            ((512, 1024, "float32", 16, 64, 4), (8192, 8192, "float16", 8, 256, 4), (4096, 2000, "float32", 64, 32, 4)),
+            lambda r, c, t, M, K, w: Launch(
+                times_vector,
+                (b("x", t, r * c), b("v", t, c), b("y", "float32", r), r, c),
+                {"BM": M, "BK": K},
+                (cdiv(r, M),),
+                w,
+            ),
+        ),
+        (
+            block_distances,
+            ("n", "m", "POWER", "D", "BN", "BM", "num_warps"),
+            (
+                (256, 256, 1, 32, 16, 16, 4),
+                (4096, 2048, 1, 64, 16, 16, 4),
+                (2048, 2048, 2, 16, 32, 32, 8),
+                (1024, 1024, 2, 128, 8, 16, 4),
+            ),
+            lambda n, m, p, D, N, M, w: Launch(
+                block_distances,
+                (b("x", "float32", n * D), b("other", "float32", m * D), b("y", "float32", n * m), n, m),
+                {"POWER": p, "D": D, "BN": N, "BM": M},
+                (cdiv(n, N), cdiv(m, M)),
+                w,
+            ),
+        ),
+        (
+            nearest,
+            ("n", "m", "D", "BN", "BM", "num_warps"),
+            ((1024, 128, 16, 32, 32, 4), (65536, 256, 8, 64, 64, 4), (20000, 500, 3, 128, 32, 4)),
+            lambda n, m, D, N, M, w: Launch(
+                nearest,
+                (b("x", "float32", n * D), b("other", "float32", m * D), b("y", "int32", n), n, m),
+                {"D": D, "BN": N, "BM": M},
+                (cdiv(n, N),),
+                w,
+            ),
+        ),
+        (
+            cosine_rows,
+            rows,
+            ((512, 768, 4), (16384, 4096, 4)),
+            rowwise(cosine_rows, "float16", "xoy", "float32", 1, 512),
+        ),
+        (
+            cosine_rows,
+            rows,
+            ((64, 50000, 8), (2000, 3000, 4)),
+            rowwise(cosine_rows, "float32", "xoy", "float32", 1, 1024),
+        ),
+        (
+            biased_softmax,
+            ("heads", "rows", "num_warps"),
+            ((4, 256, 4), (16, 2048, 8)),
+            lambda h, r, w: Launch(
+                biased_softmax,
+                (b("x", "float16", h * r * r), b("y", "float16", h * r * r), r, r),
+                {"BLOCK": wide(r)},
+                (r, h),
+                w,
+            ),
+        ),
         (top_four, rows, ((256, 1000, 4), (8192, 4000, 8)), rowwise(top_four, "float32", out="float32", result=4)),
-        (quantise_groups, ("n", "dtype", "G", "R", "num_warps"), ((2048, "float16", 64, 4, 4), (1 << 18, "bfloat16", 128, 16, 4), (1 << 17, "float32", 32, 64, 4)),
-         lambda n, t, G, R, w: Launch(quantise_groups, (b("x", t, n * G), b("q8", "int8", n * G), b("scales", "float32", n), n), {"G": G, "R": R}, (cdiv(n, R),), w)),
-        (unpack_groups, ("n", "G", "BLOCK", "num_warps"), ((1 << 16, 64, 512, 4), (1 << 25, 128, 1024, 4)),
-         lambda n, G, B, w: Launch(unpack_groups, (b("q", "uint8", n // 2), b("scales", "float32", n // G), b("y", "float16", n), n), {"G": G, "BLOCK": B}, (cdiv(n, B),), w)),
+        (
+            quantise_groups,
+            ("n", "dtype", "G", "R", "num_warps"),
+            ((2048, "float16", 64, 4, 4), (1 << 18, "bfloat16", 128, 16, 4), (1 << 17, "float32", 32, 64, 4)),
+            lambda n, t, G, R, w: Launch(
+                quantise_groups,
+                (b("x", t, n * G), b("q8", "int8", n * G), b("scales", "float32", n), n),
+                {"G": G, "R": R},
+                (cdiv(n, R),),
+                w,
+            ),
+        ),
+        (
+            unpack_groups,
+            ("n", "G", "BLOCK", "num_warps"),
+            ((1 << 16, 64, 512, 4), (1 << 25, 128, 1024, 4)),
+            lambda n, G, B, w: Launch(
+                unpack_groups,
+                (b("q", "uint8", n // 2), b("scales", "float32", n // G), b("y", "float16", n), n),
+                {"G": G, "BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
         (norm_gradient, rows, ((512, 768, 4), (8192, 2560, 8)), rowwise(norm_gradient, "float32", "gxwy")),
         (norm_gradient, rows, ((4096, 1024, 1), (16384, 512, 2)), rowwise(norm_gradient, "bfloat16", "gxwy")),
-        (loss_sum, ("n", "BLOCK", "num_warps"), ((1 << 16, 1024, 4), (1 << 24, 1024, 4), (1 << 22, 256, 2)),
-         lambda n, B, w: Launch(loss_sum, (b("x", "float16", n), b("other", "float16", n), b("y", "float32", 1), n), {"BLOCK": B}, (cdiv(n, B),), w)),
+        (
+            loss_sum,
+            ("n", "BLOCK", "num_warps"),
+            ((1 << 16, 1024, 4), (1 << 24, 1024, 4), (1 << 22, 256, 2)),
+            lambda n, B, w: Launch(
+                loss_sum,
+                (b("x", "float16", n), b("other", "float16", n), b("y", "float32", 1), n),
+                {"BLOCK": B},
+                (cdiv(n, B),),
+                w,
+            ),
+        ),
         (divergence, rows, ((256, 1000, 4), (4096, 8000, 8)), rowwise(divergence, "float32", "xoy", "float32", 1)),
-        (covariance, ("rows", "D", "BI", "BJ", "num_warps"), ((256, 128, 32, 32, 4), (2048, 512, 32, 32, 4), (4096, 256, 64, 64, 4)),
-         lambda r, D, I, J, w: Launch(covariance, (b("x", "float32", r * D), b("y", "float32", D * D), r, D), {"BI": I, "BJ": J}, (cdiv(D, I), cdiv(D, J)), w)),
-        (soft_bins, ("n", "BINS", "BLOCK", "num_warps"), ((1 << 14, 64, 64, 4), (1 << 20, 64, 128, 4), (1 << 20, 32, 256, 8)),
-         lambda n, S, B, w: Launch(soft_bins, (b("x", "float32", n), b("y", "float32", S), n), {"BINS": S, "BLOCK": B}, (cdiv(n, B),), w)),
-        (query_by_broadcast, ("heads", "keys", "dtype", "D", "BLOCK", "num_warps"),
-         ((32, 512, "float32", 64, 32, 4), (256, 4096, "float16", 128, 64, 4), (1024, 300, "float32", 64, 64, 4)),
-         lambda h, k, t, D, B, w: Launch(query_by_broadcast, (b("q", t, h * D), b("k", t, h * k * D), b("v", t, h * k * D), b("o", t, h * D), k),
-                                         {"D": D, "BLOCK": B}, (h,), w)),
-        (column_mean, ("rows", "cols", "dtype", "num_warps"), ((1024, 256, "float32", 4), (16384, 1024, "float32", 4), (4096, 4096, "float16", 8)),
-         lambda r, c, t, w: Launch(column_mean, (b("x", t, r * c), b("y", "float32", c), r, c), {"BLOCK": 1024}, (c,), w)),
-        (standardise_columns, ("rows", "cols", "BR", "BC", "num_warps"), ((1000, 512, 32, 32, 4), (20000, 1000, 64, 32, 4), (4096, 8192, 16, 128, 4)),
-         lambda r, c, R, C, w: Launch(standardise_columns, (b("x", "float32", r * c), b("y", "float32", r * c), r, c), {"BR": R, "BC": C}, (cdiv(c, C),), w)),
-        (long_sums, rows, ((32, 10000, 4), (1024, 16384, 4), (4, 1 << 18, 8)), rowwise(long_sums, "float32", block=1024)),
+        (
+            covariance,
+            ("rows", "D", "BI", "BJ", "num_warps"),
+            ((256, 128, 32, 32, 4), (2048, 512, 32, 32, 4), (4096, 256, 64, 64, 4)),
+            lambda r, D, P, J, w: Launch(
+                covariance,
+                (b("x", "float32", r * D), b("y", "float32", D * D), r, D),
+                {"BI": P, "BJ": J},
+                (cdiv(D, P), cdiv(D, J)),
+                w,
+            ),
+        ),
+        (
+            soft_bins,
+            ("n", "BINS", "BLOCK", "num_warps"),
+            ((1 << 14, 64, 64, 4), (1 << 20, 64, 128, 4), (1 << 20, 32, 256, 8)),
+            lambda n, S, B, w: Launch(
+                soft_bins, (b("x", "float32", n), b("y", "float32", S), n), {"BINS": S, "BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            query_by_broadcast,
+            ("heads", "keys", "dtype", "D", "BLOCK", "num_warps"),
+            ((32, 512, "float32", 64, 32, 4), (256, 4096, "float16", 128, 64, 4), (1024, 300, "float32", 64, 64, 4)),
+            lambda h, k, t, D, B, w: Launch(
+                query_by_broadcast,
+                (b("q", t, h * D), b("k", t, h * k * D), b("v", t, h * k * D), b("o", t, h * D), k),
+                {"D": D, "BLOCK": B},
+                (h,),
+                w,
+            ),
+        ),
+        (
+            column_mean,
+            ("rows", "cols", "dtype", "num_warps"),
+            ((1024, 256, "float32", 4), (16384, 1024, "float32", 4), (4096, 4096, "float16", 8)),
+            lambda r, c, t, w: Launch(
+                column_mean, (b("x", t, r * c), b("y", "float32", c), r, c), {"BLOCK": 1024}, (c,), w
+            ),
+        ),
+        (
+            standardise_columns,
+            ("rows", "cols", "BR", "BC", "num_warps"),
+            ((1000, 512, 32, 32, 4), (20000, 1000, 64, 32, 4), (4096, 8192, 16, 128, 4)),
+            lambda r, c, R, C, w: Launch(
+                standardise_columns,
+                (b("x", "float32", r * c), b("y", "float32", r * c), r, c),
+                {"BR": R, "BC": C},
+                (cdiv(c, C),),
+                w,
+            ),
+        ),
+        (
+            long_sums,
+            rows,
+            ((32, 10000, 4), (1024, 16384, 4), (4, 1 << 18, 8)),
+            rowwise(long_sums, "float32", block=1024),
+        ),
         (gated_scan, rows, ((256, 512, 4), (8192, 2048, 4)), rowwise(gated_scan, "float32", "xoy")),
         (drawdown, rows, ((256, 1000, 4), (8192, 2000, 4)), rowwise(drawdown, "float32")),
-        (segment_means, ("segments", "each", "D", "num_warps"), ((256, 12, 96, 1), (8192, 30, 256, 4), (2000, 200, 64, 2)),
-         lambda s, e, D, w: Launch(segment_means, (b("x", "float32", s * e * D), b("starts", "int32", s + 1, e, "segments"), b("y", "float32", s * D), D),
-                                   {"BLOCK": wide(D)}, (s, 1), w)),
-        (biquad, ("n", "T", "dtype", "BLOCK", "num_warps"), ((256, 1000, "float32", 32, 1), (8192, 1024, "float32", 64, 2), (1024, 512, "float64", 32, 1)),
-         lambda n, T, t, B, w: Launch(biquad, (b("x", t, n * T), b("y", t, n * T), n, T), {"BLOCK": B}, (cdiv(n, B),), w)),
-        (smooth_channels, ("batch", "T", "C", "dtype", "BLOCK", "num_warps"),
-         ((2, 300, 256, "float32", 64, 2), (16, 1000, 1024, "float32", 128, 4), (8, 500, 500, "float64", 32, 1)),
-         lambda B, T, C, t, K, w: Launch(smooth_channels, (b("x", t, B * T * C), b("y", t, B * T * C), T, C), {"BLOCK": K}, (B, cdiv(C, K)), w)),
-        (best_path, ("batch", "T", "S", "num_warps"), ((32, 128, 16, 1), (1024, 256, 32, 4), (256, 100, 64, 4)),
-         lambda B, T, S, w: Launch(best_path, (b("x", "float32", B * T * S), b("w", "float32", S * S), b("y", "float32", B * S), T), {"S": S}, (B,), w)),
-        (forward_chain, ("batch", "T", "S", "num_warps"), ((32, 128, 16, 1), (1024, 200, 32, 4), (128, 300, 64, 4)),
-         lambda B, T, S, w: Launch(forward_chain, (b("x", "float32", B * T * S), b("w", "float32", S * S), b("y", "float32", B), T), {"S": S}, (B,), w)),
-        (substitute, ("batch", "N", "R", "num_warps"), ((64, 32, 16, 4), (4096, 32, 32, 4), (256, 64, 64, 8)),
-         lambda B, N, R, w: Launch(substitute, (b("a", "float32", B * N * N), b("x", "float32", B * N * R), b("y", "float32", B * N * R)), {"N": N, "R": R}, (B,), w)),
-        (factor, ("batch", "N", "num_warps"), ((64, 16, 1), (4096, 32, 4), (512, 64, 4)),
-         lambda B, N, w: Launch(factor, (b("a", "float32", B * N * N), b("y", "float32", B * N * N)), {"N": N}, (B,), w)),
-        (power_steps, ("batch", "N", "num_warps"), ((64, 32, 4), (4096, 32, 1), (1024, 64, 4)),
-         lambda B, N, w: Launch(power_steps, (b("a", "float32", B * N * N), b("y", "float32", B * N)), {"N": N, "STEPS": 30}, (B,), w)),
-        (doubles_product, ("M", "N", "K", "dtype", "BM", "BN", "BK", "num_warps"),
-         ((128, 128, 256, "float64", 16, 16, 16, 4), (1024, 1024, 512, "float64", 16, 16, 8, 4), (512, 512, 512, "float32", 16, 32, 16, 4)),
-         lambda M, N, K, t, m, n, k, w: Launch(doubles_product, (b("a", t, M * K), b("b", t, K * N), b("c", t, M * N), N, K),
-                                               {"BM": m, "BN": n, "BK": k}, (M // m, N // n), w)),
-        (small_layers, ("rows", "dtype", "D", "H", "BM", "num_warps"), ((1024, "float16", 32, 64, 32, 4), (1 << 18, "float16", 32, 64, 64, 4), (1 << 16, "float32", 64, 64, 64, 4)),
-         lambda r, t, D, H, M, w: Launch(small_layers, (b("x", t, r * D), b("w", t, D * H), b("v", t, D * H), b("y", t, r * D)),
-                                         {"D": D, "H": H, "BM": M}, (r // M,), w)),
-        (cosine_blocks, ("n", "dtype", "N", "num_warps"), ((1024, "float16", 16, 1), (1 << 16, "float32", 16, 1), (8192, "float16", 32, 4)),
-         lambda n, t, N, w: Launch(cosine_blocks, (b("x", t, n * N * N), b("w", t, N * N), b("y", t, n * N * N)), {"N": N}, (n,), w)),
-        (gram, ("batch", "T", "dtype", "D", "BT", "num_warps"), ((16, 512, "float32", 32, 32, 4), (256, 4096, "float16", 64, 64, 4), (64, 1000, "float32", 64, 32, 4)),
-         lambda B, T, t, D, K, w: Launch(gram, (b("x", t, B * T * D), b("y", "float32", B * D * D), T), {"D": D, "BT": K}, (B,), w)),
-        (byte_scores, ("M", "N", "K", "BM", "BN", "BK", "num_warps"), ((128, 512, 256, 32, 32, 64, 4), (4096, 2048, 512, 64, 64, 64, 4), (64, 8192, 1024, 64, 32, 128, 4)),
-         lambda M, N, K, m, n, k, w: Launch(byte_scores, (b("x8", "int8", M * K), b("w8", "int8", N * K), b("y", "float32", M * N), N, K),
-                                            {"BM": m, "BN": n, "BK": k}, (M // m, N // n), w)),
+        (
+            segment_means,
+            ("segments", "each", "D", "num_warps"),
+            ((256, 12, 96, 1), (8192, 30, 256, 4), (2000, 200, 64, 2)),
+            lambda s, e, D, w: Launch(
+                segment_means,
+                (b("x", "float32", s * e * D), b("starts", "int32", s + 1, e, "segments"), b("y", "float32", s * D), D),
+                {"BLOCK": wide(D)},
+                (s, 1),
+                w,
+            ),
+        ),
+        (
+            biquad,
+            ("n", "T", "dtype", "BLOCK", "num_warps"),
+            ((256, 1000, "float32", 32, 1), (8192, 1024, "float32", 64, 2), (1024, 512, "float64", 32, 1)),
+            lambda n, T, t, B, w: Launch(
+                biquad, (b("x", t, n * T), b("y", t, n * T), n, T), {"BLOCK": B}, (cdiv(n, B),), w
+            ),
+        ),
+        (
+            smooth_channels,
+            ("batch", "T", "C", "dtype", "BLOCK", "num_warps"),
+            ((2, 300, 256, "float32", 64, 2), (16, 1000, 1024, "float32", 128, 4), (8, 500, 500, "float64", 32, 1)),
+            lambda B, T, C, t, K, w: Launch(
+                smooth_channels, (b("x", t, B * T * C), b("y", t, B * T * C), T, C), {"BLOCK": K}, (B, cdiv(C, K)), w
+            ),
+        ),
+        (
+            best_path,
+            ("batch", "T", "S", "num_warps"),
+            ((32, 128, 16, 1), (1024, 256, 32, 4), (256, 100, 64, 4)),
+            lambda B, T, S, w: Launch(
+                best_path,
+                (b("x", "float32", B * T * S), b("w", "float32", S * S), b("y", "float32", B * S), T),
+                {"S": S},
+                (B,),
+                w,
+            ),
+        ),
+        (
+            forward_chain,
+            ("batch", "T", "S", "num_warps"),
+            ((32, 128, 16, 1), (1024, 200, 32, 4), (128, 300, 64, 4)),
+            lambda B, T, S, w: Launch(
+                forward_chain,
+                (b("x", "float32", B * T * S), b("w", "float32", S * S), b("y", "float32", B), T),
+                {"S": S},
+                (B,),
+                w,
+            ),
+        ),
+        (
+            substitute,
+            ("batch", "N", "R", "num_warps"),
+            ((64, 32, 16, 4), (4096, 32, 32, 4), (256, 64, 64, 8)),
+            lambda B, N, R, w: Launch(
+                substitute,
+                (b("a", "float32", B * N * N), b("x", "float32", B * N * R), b("y", "float32", B * N * R)),
+                {"N": N, "R": R},
+                (B,),
+                w,
+            ),
+        ),
+        (
+            factor,
+            ("batch", "N", "num_warps"),
+            ((64, 16, 1), (4096, 32, 4), (512, 64, 4)),
+            lambda B, N, w: Launch(
+                factor, (b("a", "float32", B * N * N), b("y", "float32", B * N * N)), {"N": N}, (B,), w
+            ),
+        ),
+        (
+            power_steps,
+            ("batch", "N", "num_warps"),
+            ((64, 32, 4), (4096, 32, 1), (1024, 64, 4)),
+            lambda B, N, w: Launch(
+                power_steps, (b("a", "float32", B * N * N), b("y", "float32", B * N)), {"N": N, "STEPS": 30}, (B,), w
+            ),
+        ),
+        (
+            doubles_product,
+            ("M", "N", "K", "dtype", "BM", "BN", "BK", "num_warps"),
+            (
+                (128, 128, 256, "float64", 16, 16, 16, 4),
+                (1024, 1024, 512, "float64", 16, 16, 8, 4),
+                (512, 512, 512, "float32", 16, 32, 16, 4),
+            ),
+            lambda M, N, K, t, m, n, k, w: Launch(
+                doubles_product,
+                (b("a", t, M * K), b("b", t, K * N), b("c", t, M * N), N, K),
+                {"BM": m, "BN": n, "BK": k},
+                (M // m, N // n),
+                w,
+            ),
+        ),
+        (
+            small_layers,
+            ("rows", "dtype", "D", "H", "BM", "num_warps"),
+            (
+                (1024, "float16", 32, 64, 32, 4),
+                (1 << 18, "float16", 32, 64, 64, 4),
+                (1 << 16, "float32", 64, 64, 64, 4),
+            ),
+            lambda r, t, D, H, M, w: Launch(
+                small_layers,
+                (b("x", t, r * D), b("w", t, D * H), b("v", t, D * H), b("y", t, r * D)),
+                {"D": D, "H": H, "BM": M},
+                (r // M,),
+                w,
+            ),
+        ),
+        (
+            cosine_blocks,
+            ("n", "dtype", "N", "num_warps"),
+            ((1024, "float16", 16, 1), (1 << 16, "float32", 16, 1), (8192, "float16", 32, 4)),
+            lambda n, t, N, w: Launch(
+                cosine_blocks, (b("x", t, n * N * N), b("w", t, N * N), b("y", t, n * N * N)), {"N": N}, (n,), w
+            ),
+        ),
+        (
+            gram,
+            ("batch", "T", "dtype", "D", "BT", "num_warps"),
+            ((16, 512, "float32", 32, 32, 4), (256, 4096, "float16", 64, 64, 4), (64, 1000, "float32", 64, 32, 4)),
+            lambda B, T, t, D, K, w: Launch(
+                gram, (b("x", t, B * T * D), b("y", "float32", B * D * D), T), {"D": D, "BT": K}, (B,), w
+            ),
+        ),
+        (
+            byte_scores,
+            ("M", "N", "K", "BM", "BN", "BK", "num_warps"),
+            ((128, 512, 256, 32, 32, 64, 4), (4096, 2048, 512, 64, 64, 64, 4), (64, 8192, 1024, 64, 32, 128, 4)),
+            lambda M, N, K, m, n, k, w: Launch(
+                byte_scores,
+                (b("x8", "int8", M * K), b("w8", "int8", N * K), b("y", "float32", M * N), N, K),
+                {"BM": m, "BN": n, "BK": k},
+                (M // m, N // n),
+                w,
+            ),
+        ),
         (row_mean, rows, ((256, 512, 4), (8192, 2048, 4)), three),
-        (partial_sums, ("n", "BLOCK", "num_warps"), ((1 << 16, 1024, 4), (1 << 23, 1024, 4), (1 << 20, 256, 4)), clipped),
-    )  # fmt: skip
+        (
+            partial_sums,
+            ("n", "BLOCK", "num_warps"),
+            ((1 << 16, 1024, 4), (1 << 23, 1024, 4), (1 << 20, 256, 4)),
+            clipped,
+        ),
+    )

@@ -149,7 +149,9 @@ class Paths(Lanes):
                         if key not in seen:
                             seen.add(key)
                             slots = self._division_slots(atom.args[1].value)
-                            self.instructions += slots * self._over(node, *atom.args) * self._runs_of(atom.args[0], loops)
+                            self.instructions += (
+                                slots * self._over(node, *atom.args) * self._runs_of(atom.args[0], loops)
+                            )
 
     def _division_slots(self, divisor: int | None) -> float:
         """Slots of a division of indices: by a number that is known to the compiler a shift or a multiplication."""
