@@ -131,7 +131,6 @@ class _Price(Atomics):
         path = self.path_ns(self.launch.kernel.body, 1.0)
         path += self._code_ns()
         self._count_indices()
-        path = max(path, self._alone_ns())
         rounds = self._waves() - 1
         terms = {
             "launch": self.programs * c.program_interval_ns / self.scale.clock / 1000,
@@ -146,10 +145,6 @@ class _Price(Atomics):
         terms = {name: value * device.factor(name) for name, value in terms.items()}
         norm = self.c.norm
         return self._floor_us() + sum(value**norm for value in terms.values()) ** (1 / norm), terms
-
-    def _alone_ns(self) -> float:
-        """Nanoseconds that a program alone takes to issue all its instructions, those of addresses and masks as well."""
-        return self._issue_ns((self.instructions + self.special_unit) / self.warps, 1)
 
     def _longest_ns(self, path: float) -> float:
         """Nanoseconds of the program with the most to do, with which the launch ends, where the mean is ``path``."""
