@@ -399,7 +399,7 @@ def _scenario(name: str, facts: tuple[AssumedFact, ...], judgement: Judgement) -
     if chosen is None or not worth:
         return Scenario(name, facts, False, before)
     rule = chosen.finding.rule
-    return Scenario(name, facts, True, before, f"{rule.code} {rule.name}".lstrip(), speedup_text(chosen, scope))
+    return Scenario(name, facts, True, before, f"{rule.code} {rule.name}".lstrip(), speedup_text(judgement, chosen))
 
 
 def _guessed(workload: Workload) -> list[tuple[str, str | int, str, str]]:

@@ -194,11 +194,13 @@ def _dead(graph: Graph, node: Node) -> bool:
 
 
 def _shows_through(graph: Graph, storage: int, version: int) -> bool:
-    """Whether the launch that writes the storage next picks the elements by what it reads, or whether to write any, so that others
-    may stay."""
+    """Whether the step that writes the storage next leaves elements as they are: a part of it is written, a launch picks the elements by
+    what it reads, or whether to write any."""
     writer = graph.makers.get((storage, version + 1))
-    if writer is None or not isinstance(writer.step, Launch):
+    if writer is None:
         return False
+    if isinstance(writer.step, TorchOp):
+        return sum(use.bytes for use in writer.writes if use.value[0] == storage) < graph.whole.get(storage, 0.0)
     stores = writer.step.kernel.stores()
     own = [s for s in stores if (t := writer.step.tensor(s.base)) is not None and t.storage.id == storage]
     picked = any(s.through or s.tested or s.offset is None or not s.offset.is_followed for s in own)

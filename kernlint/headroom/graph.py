@@ -101,6 +101,8 @@ class Graph:
     makers: dict[tuple[int, int], Node] = field(default_factory=dict)
     #: Bytes of each storage as far as any view in the call shows it.
     whole: dict[int, float] = field(default_factory=dict)
+    #: What a round of a loop reads of the one before, by its storage: the storage that this round writes in its place.
+    handed: dict[int, int] = field(default_factory=dict)
 
 
 def graph_of(workload: Workload) -> Graph:
@@ -115,7 +117,7 @@ def graph_of(workload: Workload) -> Graph:
     for tensor in (*workload.inputs, *(use.tensor for node in builder.nodes for use in (*node.reads, *node.writes))):
         whole[tensor.storage.id] = max(whole.get(tensor.storage.id, 0.0), view_bytes(tensor))
     makers = {made.value: node for node in builder.nodes for made in node.writes}
-    return Graph(tuple(builder.nodes), kept, builder.readers, makers, whole)
+    return Graph(tuple(builder.nodes), kept, builder.readers, makers, whole, builder.handed)
 
 
 class _Builder:
@@ -123,6 +125,7 @@ class _Builder:
         self.nodes: list[Node] = []
         self.version: dict[int, int] = {}
         self.readers: dict[tuple[int, int], list[int]] = {}
+        self.handed: dict[int, int] = {}
         #: Storages of indices that grow from one to the next.
         self.ordered: set[int] = set()
 
@@ -131,6 +134,7 @@ class _Builder:
             if isinstance(step, Repeat):
                 trips = trips_of(step)
                 if carries(step):
+                    self.handed |= _handed(step)
                     self.add(step.body, count, serial * trips)
                 else:
                     self.add(step.body, count * trips, serial)
@@ -212,6 +216,15 @@ def carries(repeat: Repeat) -> bool:
             return True
         own |= {t.storage.id for t in written}
     return False
+
+
+def _handed(repeat: Repeat) -> dict[int, int]:
+    """The storages that a round writes by those that the round before wrote in their place."""
+    rounds = (
+        [t.storage.id for step, _ in walk_steps(steps) for t in _used(step)[1]]
+        for steps in (repeat.earlier, repeat.body)
+    )
+    return dict(zip(*rounds))
 
 
 def _used(step: Step) -> tuple[Sequence[Tensor], Sequence[Tensor]]:

@@ -17,6 +17,7 @@ from kernlint.headroom.bound import Bound, bound_of
 from kernlint.headroom.causes import Cause, causes_of, waterfall
 from kernlint.headroom.graph import PRODUCT, graph_of
 from kernlint.headroom.groups import Group, groups_of
+from kernlint.headroom.promise import promised
 from kernlint.headroom.witness import Witness, side_by_side, witness_of
 from kernlint.records import dataclass, replace
 from kernlint.workload import Launch, TorchOp, Workload
@@ -25,13 +26,6 @@ from kernlint.workload import Launch, TorchOp, Workload
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
     return fitted("headroom")
-
-
-def likely(alone: float, whole: float) -> float:
-    """What is to be expected between what removing one cause brings and what closing the whole gap does, in the share that errs least
-    on the development sets."""
-    share = float(_data()["share_alone"])
-    return float(alone**share * whole ** (1 - share))
 
 
 @dataclass(frozen=True)
@@ -76,17 +70,21 @@ class Headroom:
         return replace(self, achievable_us=us, changed_us=loose, causes=causes, change=change)
 
     def without(self, cause: Cause) -> tuple[float, float, float]:
-        """(middle, low, high) of the speedup of device time from removing ``cause`` in a well-written way.
+        """(middle, low, high) of the speedup of device time that a good version without ``cause`` is promised to have."""
+        middle, low, high = self._promised(self.alone(cause), self.whole(cause))
+        return middle, low * min(1.0, self.local_us / self.now_us), high
 
-        An expert who rewrites a kernel for one reason mends most of the others on the way, so that both ends count, in the share that
-        errs least on the development sets.
-        The spread is what such promises missed by on these sets (``data/headroom.json``): the more, the more they promise.
-        """
-        middle = likely(self.alone(cause), self.whole(cause))
-        sigma = _data()["floor"] + _data()["slope"][cause.name] * math.log(max(1.0, middle))
-        width = math.exp(INTERVAL_80 * sigma)
-        local = min(1.0, self.local_us / self.now_us)
-        return middle, middle / width * local, max(middle, min(middle * width, self.now_us / self.bound.us))
+    def beside(self, alone: float, sigma: float, predicted_us: float, precise: bool) -> tuple[float, float, float]:
+        """The same of a good version with a change of the speedup ``alone``, whose ln errs by ``sigma``. ``predicted_us`` is what the call
+        takes by the model, as the achievable time is its too. The version is ``precise`` where it makes no products of fp32 in tf32."""
+        goal = self.achievable_us if precise or self.changed_us is None else min(self.achievable_us, self.changed_us)
+        return self._promised(alone, max(alone, predicted_us / max(goal, self.bound.us)), sigma)
+
+    def _promised(self, alone: float, whole: float, sigma: float | None = None) -> tuple[float, float, float]:
+        middle, low, high = promised(alone, whole, sigma)
+        # The time now errs too, and with it how far the bound is.
+        most = self.now_us / self.bound.us * math.exp(INTERVAL_80 * float(_data()["form_sigma"]))
+        return middle, low, max(middle, min(high, most))
 
     def _goal(self, cause: Cause) -> float:
         """The achievable time, with tf32 where the remedy of ``cause`` brings it."""

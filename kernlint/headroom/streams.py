@@ -83,12 +83,17 @@ def one_pass(
     turn = pid(0) if most is None else pid(0) + iteration(1) * count
     arguments: dict[str, Tensor] = {}
     body: list[KernelNode] = []
-    picked = _picked(group)
+    picked, shifts = _picked(group), _shifts(group)
+    largest = max((use.bytes for use in group.reads), default=0.0)
     for number, use in enumerate(group.reads):
         base = f"in{number}"
         arguments[base] = use.tensor
         run, size = picked.get(use.value, (0, 0.0))
         load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
+        if use.bytes >= largest / 2:
+            body += (
+                replace(load, id=_SHIFTED + index, offset=load.offset + shift) for index, shift in enumerate(shifts)
+            )
         if run:
             # Elements or rows through an index: wherever the data says.
             load = replace(
@@ -114,13 +119,38 @@ def one_pass(
     return launch("stream", tuple(body), (count,), arguments, span, function, warps)
 
 
+#: The first number of the loads that look at neighbours.
+_SHIFTED = 10_000
+#: Elements of a window that are loaded one by one, at the most.
+_MOST_TAPS = 64
+
+
+def _shifts(group: Group) -> list[int]:
+    """How far from its own place each further load of a program is that looks at windows: those of the widest call, in two axes where
+    they are as long as each other."""
+    windows = [(taps, int(node.row)) for node in group.nodes if (taps := _taps(node)) > 1]
+    if not windows:
+        return []
+    taps, row = max(windows)
+    side = math.isqrt(taps)
+    width = side if side * side == taps else taps
+    return [place // width * row + place % width for place in range(1, min(taps, _MOST_TAPS))]
+
+
+def _taps(node: Node) -> int:
+    """The elements of the window that each result of ``node`` is made of; 1 where it is no call over windows."""
+    return int(node.step.dims.get("taps", 1)) if isinstance(node.step, TorchOp) and node.step.kind == "reduce" else 1
+
+
 def _picked(group: Group) -> dict[tuple[int, int], tuple[int, float]]:
     """Values that the group picks from through an index, with the bytes that lie together and those of all that is picked, by however
     many calls."""
     found: dict[tuple[int, int], tuple[int, float]] = {}
     for node in group.nodes:
         if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
-            table = max(node.reads, key=lambda use: use.tensor.numel or 0)
+            # What is picked has the type of the result; there may be more indices than that.
+            alike = [use for use in node.reads if use.tensor.dtype == node.writes[0].tensor.dtype]
+            table = max(alike or node.reads, key=lambda use: use.tensor.numel or 0)
             run = node.step.dims.get("run")
             size = (table.tensor.dtype or dt.FLOAT32).bytes
             together = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
@@ -160,6 +190,8 @@ def work_of(node: Node, group: Group, tile: tuple[int, ...], block: int, span: S
     """What one program computes of ``node``."""
     share = max(1, round(block * min(1.0, node.elements / group.elements)))
     name = node.name.rstrip("_")
+    if _taps(node) > 1:
+        return [Compute("arith", share * _taps(node), dt.FLOAT32, span)]
     if node.form in (ROW, TOTAL, COLUMN) and name not in ("softmax", "log_softmax") and node.form != SCAN:
         shape = tile if share == block else (share,)
         found: list[KernelNode] = [Reduce("sum", shape, len(shape) - 1, len(shape) == 1, frozenset(), span)]
@@ -181,7 +213,9 @@ def work_of(node: Node, group: Group, tile: tuple[int, ...], block: int, span: S
         if name in SPECIAL
         else "arith"
     )
-    return [Compute(kind, share, dtype or dt.FLOAT32, span)]
+    # What a call does for each of its results, such as the distance of two points, it does in steps.
+    each = node.step.flops / node.elements if isinstance(node.step, TorchOp) and node.step.flops else 1.0
+    return [Compute(kind, round(share * max(1.0, each)), dtype or dt.FLOAT32, span)]
 
 
 def kernel_streams(group: Group, device: Device) -> Iterator[Version]:

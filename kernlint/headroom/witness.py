@@ -28,9 +28,9 @@ from kernlint.workload import Node as KernelNode
 
 #: Torch calls of a group up to which they are priced as they are.
 _MOST_CALLS = 64
-#: What a serial step costs a program that holds its state in registers, and a reduction among its threads on the way
-#: (``scan_strip`` and ``balance`` of ``h200-walks.csv``).
-_STEP_US, _REDUCTION_US = 0.025, 0.3
+#: What a serial step costs a program that holds its state in registers, and each level of a reduction on the way, of which a row of
+#: 1,024 elements has ten (``scan_strip`` and ``balance`` of ``h200-walks.csv``).
+_STEP_US, _LEVEL_US = 0.025, 0.03
 #: A serial step that all programs must see: a write to L2, a barrier over the grid, a read.
 _GRID_STEP_US = 1.6
 
@@ -70,7 +70,7 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
             us = max(us, min(own[0], *(chunks_us(n.step) for n in group.nodes if isinstance(n.step, Launch))) * count)
     serial = max(node.serial for node in group.nodes)
     if serial > 1:
-        us, form = _rounds(group, us, serial, form)
+        us, form = _rounds(graph, group, us, serial, form)
     elif group.form not in (LIBRARY, KERNEL):
         us = math.hypot(us, _depth(group) * _STEP_US)
     return Witness(group, steps, us, sigma, form)
@@ -186,16 +186,41 @@ def _together(witnesses: Sequence[Witness], device: Device) -> float:
     return float(floor + max(total / rate / 1000, max(witness.us for witness in witnesses) - floor))
 
 
-def _rounds(group: Group, us: float, serial: float, form: str) -> tuple[float, str]:
+def _rounds(graph: Graph, group: Group, us: float, serial: float, form: str) -> tuple[float, str]:
     """Rounds that need each other: as launches one after another, or in programs that keep their state."""
     work = max(0.0, us - launch_floor_us())
-    step = _GRID_STEP_US if group.form in (PRODUCT, TOTAL, COLUMN) else _depth(group) * _STEP_US
-    step += _REDUCTION_US * sum(node.form == ROW for node in group.nodes)
+    step = _GRID_STEP_US if group.form in (PRODUCT, TOTAL, COLUMN) else _round_us(graph, group)
     held = _carried(group) * work  # what is handed on stays in registers
     kept = launch_floor_us() + held + serial * (work - held + step)
     if group.form in (LIBRARY, KERNEL) or us * serial <= kept:
         return us * serial, form
     return kept, f"{form}, all rounds in one launch"
+
+
+#: Rounds after which all that is handed on has come by.
+_ROUNDS = 4
+
+
+def _round_us(graph: Graph, group: Group) -> float:
+    """What a round waits for the one before, in a program that keeps its state: the longest chain from what is handed on to what is
+    handed on in its place. What a round reads and computes besides is done ahead."""
+    ready: dict[int, float] = {}
+    ends = [0.0]
+    for _ in range(_ROUNDS):
+        done: dict[tuple[int, int], float] = {}
+        for node in group.nodes:
+            begin = 0.0
+            for use in node.reads:
+                maker = graph.makers.get(use.value)
+                beside = maker is not None and maker.serial >= node.serial  # what an outer loop makes is there
+                before = ready.get(use.value[0], ends[-1] if beside else 0.0)
+                begin = max(begin, done.get(use.value, before))
+            levels = math.log2(max(1.0, node.row)) if node.form == ROW else 0.0
+            done |= {use.value: begin + _STEP_US + levels * _LEVEL_US for use in node.writes}
+        ends.append(max(done.values(), default=0.0))
+        last = {storage: us for (storage, _), us in sorted(done.items())}
+        ready = {old: last[new] for old, new in graph.handed.items() if new in last}
+    return (ends[-1] - ends[1]) / (_ROUNDS - 1)
 
 
 def _carried(group: Group) -> float:

@@ -29,6 +29,7 @@ from kernlint.workload import HostSync, Launch, Repeat, Step, TorchOp, concrete
 if TYPE_CHECKING:
     from kernlint.analysis import Analysis
     from kernlint.verdict.candidate import Candidate
+    from kernlint.verdict.judge import Judgement
     from kernlint.verdict.model import HeadroomReport, Scenario
 
 #: Raised when a key of the JSON changes its meaning or goes; new keys do not count.
@@ -198,7 +199,7 @@ def budget(analysis: Analysis, refusals: bool = False) -> Budget:
         after=after,
         reference=reference,
         change=_change(chosen, analysis.verdict.worth_optimizing),
-        gains=_gains(chosen),
+        gains=_gains(judgement),
         roofs=roofs(judgement.before.device, units),
         reason=analysis.verdict.reason,
         measured=judgement.measured.performance.source if judgement.measured is not None else None,
@@ -216,10 +217,11 @@ def _change(chosen: Candidate | None, worth: bool) -> ChangeMade | None:
     return ChangeMade(rule.code or None, rule.name, chosen.finding.change.method, worth)
 
 
-def _gains(chosen: Candidate | None) -> dict[str, Gain]:
+def _gains(judgement: Judgement) -> dict[str, Gain]:
+    chosen = judgement.chosen
     if chosen is None:
         return {}
-    return {scope: Gain(g.middle, g.low, g.high, chosen.worth(scope)) for scope, g in chosen.gains.items()}
+    return {scope: Gain(g.middle, g.low, g.high, chosen.worth(scope)) for scope, g in judgement.promises.items()}
 
 
 def call_budget(estimate: Estimate, scope: str) -> CallBudget:

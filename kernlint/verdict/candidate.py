@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import SCOPES, Estimate
+from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
 from kernlint.operators.generate import first_way, ways_to_write
@@ -46,6 +48,11 @@ class Priced:
     @property
     def saving_us(self) -> float:
         return self.before_us - self.after_us
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the ln of the speedup."""
+        return math.log(self.high / self.low) / (2 * INTERVAL_80)
 
     def pays(self, least: float) -> bool:
         """Whether it is worth it where its lower end must be ``least``, and more than anybody would not notice."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,9 +13,10 @@ from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context
-from kernlint.verdict.candidate import Candidate
+from kernlint.verdict.candidate import Candidate, Priced
 from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
+from kernlint.verdict.proposals import promises
 from kernlint.verdict.search import MOST_WORK, Allowance, Search, search, unpriced
 from kernlint.workload import Access, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import BEHIND_ADDRESSES
@@ -68,6 +69,19 @@ class Judgement:
         if found is None or chosen is None or gain is None:
             return found
         return found.reached(gain.after_us, f"{chosen.finding.rule.code} {chosen.finding.rule.name}".strip())
+
+    @cached_property
+    def promises(self) -> Mapping[str, Priced]:
+        """What is promised of the chosen change, by scope; of one that is not worth it, what it gains."""
+        chosen, found = self.chosen, self.headroom
+        if chosen is None or found is None or not self.worth:
+            return chosen.gains if chosen is not None else {}
+        predicted = estimate(self.workload, self.before.device) if self.measured is not None else self.before
+        return promises(chosen, found, predicted.gpu_us or found.now_us)
+
+    def gain(self, candidate: Candidate) -> Mapping[str, Priced]:
+        """What ``candidate`` gains, by scope: where it is the chosen one, what is promised of it."""
+        return self.promises if candidate is self.chosen else candidate.gains
 
     @property
     def scope(self) -> str:

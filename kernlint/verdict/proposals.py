@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.host import host_ratio_sigma, host_sigma, host_time
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.cost.timeline import decided_by_host
 from kernlint.headroom.causes import Cause
-from kernlint.headroom.headroom import Headroom, likely
+from kernlint.headroom.headroom import Headroom
+from kernlint.headroom.promise import between
 from kernlint.headroom.words import advice, message
 from kernlint.interpret.program import Program
 from kernlint.records import replace
@@ -103,6 +104,29 @@ def gains_of(cause: Cause, now: Estimate, headroom: Headroom) -> dict[str, Price
     return gains
 
 
+def promises(change: Candidate, headroom: Headroom, predicted_us: float) -> Mapping[str, Priced]:
+    """What a good version with ``change`` is promised to gain, by scope. A rule's what-if says what the change brings by itself, the
+    ``headroom`` what else can be had where somebody works on the call, which takes ``predicted_us`` by the model, whatever was
+    measured. A cause promises that from the start."""
+    gain, after = change.gains.get("gpu"), change.after
+    if change.finding.cause is not None or gain is None or after is None:
+        return change.gains
+    middle, low, high = headroom.beside(
+        gain.middle, gain.sigma, predicted_us, change.finding.rule.category != "precision"
+    )
+    found = {"gpu": Priced(gain.before_us, gain.before_us / middle, middle, low, high)}
+    call = change.gains.get("call")
+    if call is not None:
+        host = min(call.after_us, sum(row.total_host_us for row in after.steps))
+        # The host is as busy as the what-if says; the device, where it decides, is done earlier.
+        us, slow, fast = (max(host, call.after_us * gain.middle / speedup) for speedup in (middle, low, high))
+        found["call"] = Priced(
+            call.before_us, us, call.before_us / us,
+            min(call.low, call.before_us / slow), max(call.high, call.before_us / fast),
+        )  # fmt: skip
+    return found
+
+
 def _in_calls(cause: Cause, now: Estimate, headroom: Headroom, middle: float, low: float, high: float) -> Priced | None:
     """The gain in wall time of an eager call: host and device, whichever is longer. Where the host decides, its error counts too."""
     if now.call_us is None:
@@ -113,7 +137,7 @@ def _in_calls(cause: Cause, now: Estimate, headroom: Headroom, middle: float, lo
         ids = {id(step) for step in cause.steps}
         joined = [row.total_host_us for row in now.steps if id(row.step) in ids]
         whole = min(host, _host_us(now, headroom))
-        after_host = likely(host - sum(joined) + max(joined), whole) if joined else whole
+        after_host = between(host - sum(joined) + max(joined), whole) if joined else whole
 
     def after(gain: float) -> float:
         return max(after_host, headroom.now_us / gain)

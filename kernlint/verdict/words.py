@@ -67,7 +67,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
     if not worth or chosen is None or chosen.finding.change is None:
         return Verdict(False, _errors(judgement) + _why_not(judgement, device) + _caveats(judgement), details)
     change = chosen.finding.change
-    gain = chosen.gains.get(scope)
+    gain = judgement.gain(chosen).get(scope)
     return Verdict(
         True,
         _errors(judgement) + _why(judgement, chosen, device) + _caveats(judgement),
@@ -75,7 +75,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         _bottleneck(chosen, gain, judgement),
         change.method,
         change.plan,
-        speedup_text(chosen, scope, judgement.before.total_us(scope)),
+        speedup_text(judgement, chosen),
     )
 
 
@@ -83,9 +83,9 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
 NO_SPEEDUP = "not predicted"
 
 
-def speedup_text(chosen: Candidate, scope: str, call_us: float | None = None) -> str:
-    """What the change of ``chosen`` gains, as people write it; ``call_us`` is the predicted time of a call. Never empty."""
-    gain = chosen.gains.get(scope)
+def speedup_text(judgement: Judgement, chosen: Candidate) -> str:
+    """What the change of ``chosen`` gains, as people write it. Never empty."""
+    gain, call_us = judgement.gain(chosen).get(judgement.scope), judgement.before.total_us(judgement.scope)
     if gain is not None:
         return format_speedup(gain.low, gain.high)
     saves = chosen.finding.change.saves_us if chosen.finding.change is not None else None
@@ -95,7 +95,7 @@ def speedup_text(chosen: Candidate, scope: str, call_us: float | None = None) ->
 
 
 def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
-    gain = chosen.gains.get(judgement.scope)
+    gain = judgement.gain(chosen).get(judgement.scope)
     if gain is None and not judgement.before.missing:
         return f"{_sentence(chosen.finding.message)}, which outweighs all that could be done about its speed."
     if gain is None:
@@ -404,7 +404,7 @@ def _estimate(judgement: Judgement, candidate: Candidate | None, device: Device)
 
 def _scope(judgement: Judgement, candidate: Candidate | None, scope: str) -> ScopeEstimate:
     reference = judgement.reference.total_us(scope) if judgement.reference is not None else None
-    gain = candidate.gains.get(scope) if candidate is not None else None
+    gain = judgement.gain(candidate).get(scope) if candidate is not None else None
     if gain is None:
         before = judgement.before.total_us(scope)
         if before is None:

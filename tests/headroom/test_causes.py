@@ -358,3 +358,28 @@ def test_rows_that_the_reference_picks_are_read_whole() -> None:
     elements = PICKED_REFERENCE.replace("table[b, i]", "table[b, i, i % 64][:, None].expand(-1, 64).contiguous()")
     single = next(cause for cause in found(PICKED, elements).causes if cause.name == "sectors")
     assert wanted.alone_us > 1.5 * single.alone_us
+
+
+FILLED = """
+@triton.jit
+def twice(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y, z = torch.zeros_like(x), torch.empty_like(x)
+        PLACE
+        twice[(x.shape[0],)](x, z, x.numel(), BLOCK=1024)
+        return y, z
+
+def get_inputs():
+    return [torch.rand(4096, 1024)]
+"""
+
+
+@pytest.mark.parametrize(("place", "unused"), [("y[:] = 1", True), ("y[:, 0] = 1", False), ("y[7] = x[3]", False)])
+def test_a_fill_of_which_a_part_is_overwritten_is_still_wanted(place: str, unused: bool) -> None:
+    found = analysis(Request(HEAD + FILLED.replace("PLACE", place), device="h100-sxm")).judgement.headroom
+    assert found is not None
+    assert any(cause.name == "unused result" for cause in found.causes) == unused

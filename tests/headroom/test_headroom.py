@@ -14,9 +14,9 @@ from kernlint.headroom.graph import graph_of
 from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.headroom import Headroom
 from kernlint.headroom.streams import streams
-from kernlint.headroom.witness import price
+from kernlint.headroom.witness import price, witness_of
 from kernlint.request import Request
-from kernlint.workload import TorchOp, Workload
+from kernlint.workload import Launch, TorchOp, Workload
 
 H100 = find_device("h100-sxm")
 PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
@@ -160,6 +160,47 @@ def test_rows_that_two_calls_pick_from_one_table_count_for_both() -> None:
         (group,) = [group for group in groups if any(node.name == "index" for node in group.nodes)]
         least = min(sum(price((step,), H100)[0] for step in steps) for steps, _ in streams(group, H100))
         assert least > 65536 * 17 * 512 * 0.7 / 3.35e6
+
+
+def test_a_table_may_have_fewer_elements_than_there_are_indices() -> None:
+    """What is picked by more indices than that is no less a row of the table, and the indices are read one after the other."""
+    inputs = "torch.rand(1000, 32)", "torch.randint(0, 1000, (1000000,))"
+    (group,) = groups_of(graph_of(workload_of("return a[b].sum(-1)", *inputs)))
+    least = min(sum(price((step,), H100)[0] for step in steps) for steps, _ in streams(group, H100))
+    assert least < 3 * 1000000 * (32 * 4 + 8) / 5e6, "rows of 128 bytes from L2"
+
+
+@pytest.mark.parametrize("taps", [1, 3, 5])
+def test_each_element_of_a_window_is_looked_at(taps: int) -> None:
+    (group,) = groups_of(graph_of(workload_of(f"return torch.nn.functional.avg_pool2d(a, {taps}, 1)", "torch.rand(8, 16, 512, 512)")))
+    (first, *_), _ = next(iter(streams(group, H100)))
+    assert isinstance(first, Launch) and len(first.kernel.loads()) == taps * taps
+
+
+def test_the_distance_of_two_points_takes_a_step_for_each_coordinate() -> None:
+    def least(coordinates: int) -> float:
+        (group,) = groups_of(
+            graph_of(workload_of("return torch.cdist(a, b)", *[f"torch.rand(4096, {coordinates})"] * 2))
+        )
+        return min(sum(price((step,), H100)[0] for step in steps) for steps, _ in streams(group, H100))
+
+    assert least(64) > 2 * least(2)
+
+
+ROUNDS = "s = torch.zeros_like(a[0])\n        for t in range(512):\n            {}\n        return s"
+
+
+def test_rounds_wait_for_what_is_handed_on_alone() -> None:
+    """What a round computes of its own is done while the one before is at work; a longer chain of what is handed on is not."""
+
+    def us(body: str) -> float:
+        graph = graph_of(workload_of(ROUNDS.format(body), "torch.rand(512, 2048)"))
+        (group,) = [group for group in groups_of(graph) if max(node.serial for node in group.nodes) > 1]
+        return witness_of(graph, group, H100, True).us
+
+    short, beside = us("s = s * 0.5 + a[t]"), us("s = s * 0.5 + ((a[t] + 1) * 2 - 1).abs().sqrt()")
+    longer = us("s = ((s * 0.5 + 1) * 2 - 1).abs().sqrt() + a[t]")
+    assert beside == pytest.approx(short, rel=0.2) and longer > 1.5 * short
 
 
 @pytest.mark.parametrize(
