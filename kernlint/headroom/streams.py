@@ -90,10 +90,9 @@ def one_pass(
         arguments[base] = use.tensor
         run, size = picked.get(use.value, (0, 0.0))
         load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
-        if use.bytes >= largest / 2:
-            body += (
-                replace(load, id=_SHIFTED + index, offset=load.offset + shift) for index, shift in enumerate(shifts)
-            )
+        if use.bytes >= largest / 2 and load.offset is not None:
+            first = _SHIFTED + number * _MOST_TAPS
+            body += [replace(load, id=first + i, offset=load.offset + shift) for i, shift in enumerate(shifts)]
         if run:
             # Elements or rows through an index: wherever the data says.
             load = replace(
@@ -213,9 +212,15 @@ def work_of(node: Node, group: Group, tile: tuple[int, ...], block: int, span: S
         if name in SPECIAL
         else "arith"
     )
-    # What a call does for each of its results, such as the distance of two points, it does in steps.
-    each = node.step.flops / node.elements if isinstance(node.step, TorchOp) and node.step.flops else 1.0
-    return [Compute(kind, round(share * max(1.0, each)), dtype or dt.FLOAT32, span)]
+    return [Compute(kind, round(share * _steps(node)), dtype or dt.FLOAT32, span)]
+
+
+def _steps(node: Node) -> float:
+    """Operations of an elementwise call for each of its results: one but for such as the distances of points."""
+    step = node.step
+    if not isinstance(step, TorchOp) or step.kind != "elementwise" or not step.writes:
+        return 1.0
+    return max(1.0, (step.flops or 0) / (step.writes[0].numel or math.inf))
 
 
 def kernel_streams(group: Group, device: Device) -> Iterator[Version]:

@@ -172,7 +172,9 @@ def test_a_table_may_have_fewer_elements_than_there_are_indices() -> None:
 
 @pytest.mark.parametrize("taps", [1, 3, 5])
 def test_each_element_of_a_window_is_looked_at(taps: int) -> None:
-    (group,) = groups_of(graph_of(workload_of(f"return torch.nn.functional.avg_pool2d(a, {taps}, 1)", "torch.rand(8, 16, 512, 512)")))
+    (group,) = groups_of(
+        graph_of(workload_of(f"return torch.nn.functional.avg_pool2d(a, {taps}, 1)", "torch.rand(8, 16, 512, 512)"))
+    )
     (first, *_), _ = next(iter(streams(group, H100)))
     assert isinstance(first, Launch) and len(first.kernel.loads()) == taps * taps
 
@@ -185,6 +187,12 @@ def test_the_distance_of_two_points_takes_a_step_for_each_coordinate() -> None:
         return min(sum(price((step,), H100)[0] for step in steps) for steps, _ in streams(group, H100))
 
     assert least(64) > 2 * least(2)
+
+
+def test_what_stands_behind_a_product_costs_a_step_for_each_element_of_a_tile() -> None:
+    inputs = ("torch.rand(512, 512, dtype=torch.float16)",) * 2
+    product = reference("return a @ b", *inputs).achievable_us
+    assert reference("return ((a @ b) * 2 + 1).abs()", *inputs).achievable_us < 1.2 * product
 
 
 ROUNDS = "s = torch.zeros_like(a[0])\n        for t in range(512):\n            {}\n        return s"

@@ -69,7 +69,8 @@ def test_bytes_and_operations_of_the_seed():
 def test_the_change_drops_the_copy():
     budget = budgets.seed()
     assert "contiguous (transposing copy)" not in [s.name for s in budget.after.steps]
-    assert budget.gains["gpu"].speedup == pytest.approx(budget.before.gpu_us / budget.after.gpu_us)
+    alone, achievable = budget.before.gpu_us / budget.after.gpu_us, budget.headroom.achievable_us[1]
+    assert alone <= budget.gains["gpu"].speedup <= budget.before.gpu_us / achievable
 
 
 def test_python_loops():
@@ -159,7 +160,7 @@ def test_terminals(width):
     assert ("before:" in text) == (width < 110)  # side by side where there is room
     assert ("\u2588" in text) == (width >= 70)
     assert "PyTorch us" in text
-    for digits in ("17.3 MB", "1.09 G", "67.1", "4.6-6.6x", "54.8", "100 %"):
+    for digits in ("17.3 MB", "1.09 G", "67.1", "4.4-15x", "54.8", "100 %"):
         assert digits in text  # numbers are never cut
     assert max(map(len, text.splitlines())) <= width
 
