@@ -109,7 +109,8 @@ def ranked(candidates: Iterable[Candidate], scope: str) -> Iterator[Candidate]:
     left = list(candidates)
     while True:
         ruled = _best([one for one in left if one.finding.rule.code], scope)
-        first = _preferred(ruled, _best([one for one in left if not one.finding.rule.code], scope), scope)
+        asked = [one for one in left if not one.finding.rule.code and one.worth(scope)]
+        first = _preferred(ruled, _best(asked, scope), scope)
         if first is None:
             return
         left = [one for one in left if one is not first]
@@ -140,7 +141,7 @@ def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
 def _preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) -> Candidate | None:
     """The better of what a rule advises and what the largest cause asks for: at about equal gain the rule's, which has words
     and perhaps a fix."""
-    if proposed is None or not proposed.worth(scope):
+    if proposed is None:
         return ruled
     if ruled is None or scope not in ruled.gains:
         return (
