@@ -62,7 +62,7 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"it is compiled only where `{test}`, and nothing in view makes it so")
         if rule.refused and (decorator := run_otherwise(context, finding.kernel)):
             yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
-    if rule.compiler_only and (runner := context.program.kernel.once(interpreter_of)):
+    if rule.compiler_only and (runner := interpreter_of(context.program.kernel, finding.span)):
         yield Doubt(f"the file has its kernels run as Python, which takes it (`{runner}`)")
     launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
     if rule.refused and launches and all(launch.tried for launch in launches):

@@ -102,12 +102,17 @@ def run_otherwise(context: Context, kernel: str) -> str:
     return ""
 
 
-def interpreter_of(module: Module) -> str:
-    """What has the kernels of ``module`` run as Python, not compiled; empty where nothing says so: `os.environ["TRITON_INTERPRET"] = "1"`
-    among the statements outside of its functions and branches, or a launch through a wrapper of another package that may do so."""
-    lines = [line for line in module.tree.body if isinstance(line, cst.SimpleStatementLine)]
-    if any(_switches_on(one, module) for line in lines for one in line.body if isinstance(one, cst.Assign)):
+def interpreter_of(module: Module, place: Span) -> str:
+    """What has the kernel of ``module`` with ``place`` in it run as Python, not compiled; empty where nothing says so:
+    `os.environ["TRITON_INTERPRET"] = "1"` before it, as the last such statement outside of functions and branches (who makes a kernel
+    asks it), or a launch through a wrapper of another package that may do so."""
+    switches = module.once(_switches)
+    if [on for line, on in switches if place.file != module.path or line < place.line][-1:] == [True]:
         return "TRITON_INTERPRET"
+    return module.once(_foreign_launcher)
+
+
+def _foreign_launcher(module: Module) -> str:
     launchers = [call.func.value for call in module.of(cst.Call) if isinstance(call.func, cst.Subscript)]
     return next((_foreign(one, module) for one in launchers if isinstance(one, cst.Call) and _foreign(one, module)), "")
 
@@ -120,12 +125,17 @@ def _foreign(wrapped: cst.Call, module: Module) -> str:
     return name if other and _interprets(module.path, name) else ""
 
 
-def _switches_on(statement: cst.Assign, module: Module) -> bool:
-    target = statement.targets[0].target
-    if not isinstance(target, cst.Subscript) or origin_of(target.value, module.imports) != "os.environ":
-        return False
-    texts = [one.evaluated_value for one in module.within(statement, cst.SimpleString)]
-    return texts == ["TRITON_INTERPRET", "1"]
+def _switches(module: Module) -> list[tuple[int, bool]]:
+    """The lines outside of functions and branches that set `TRITON_INTERPRET`, with whether they switch the interpreter on."""
+    lines = (line for line in module.tree.body if isinstance(line, cst.SimpleStatementLine))
+    found = []
+    for statement in (one for line in lines for one in line.body if isinstance(one, cst.Assign)):
+        target = statement.targets[0].target
+        if isinstance(target, cst.Subscript) and origin_of(target.value, module.imports) == "os.environ":
+            name, *value = [one.evaluated_value for one in module.within(statement, cst.SimpleString)] or [""]
+            if name == "TRITON_INTERPRET":
+                found.append((module.span(statement).line, value == ["1"]))
+    return found
 
 
 def _interprets(path: str, decorator: str) -> bool:

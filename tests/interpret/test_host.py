@@ -389,6 +389,28 @@ def test_what_is_equal(code: str, known: bool | None) -> None:
     assert launch_of(workload).arguments.get("n") is known
 
 
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("torch._scaled_mm(x, w, s, s, None, None, torch.bfloat16)", "bfloat16"),
+        ("torch._scaled_mm(x, w, s, s, out_dtype=torch.float16)", "float16"),
+        ("torch._scaled_mm(x, w, s, s)", "float8_e4m3fn"),
+        ("torch.mm(x.half(), w.half(), torch.float32)", "float32"),
+        ("torch.bmm(x.half(), w.half())", "float16"),
+    ],
+)
+def test_a_product_may_be_told_its_type(code: str, dtype: str) -> None:
+    workload = read(f"""
+        def run(x, w, s):
+            assert x.dtype == w.dtype == torch.float8_e4m3fn
+            y = {code}
+            k[(1,)](y, y, 1, 0, 0)
+            return y
+        """)
+    tensor = launch_of(workload).tensor("x")
+    assert tensor is not None and tensor.dtype is not None and tensor.dtype.name == dtype
+
+
 def test_a_function_that_a_class_names_is_no_method_of_it() -> None:
     workload = read("""
         FAR = 7

@@ -33,6 +33,8 @@ INTERPRETED = 'os.environ["TRITON_INTERPRET"] = "1"'
     [
         (INTERPRETED, "", "info"),
         ('os.environ["TRITON_INTERPRET"] = "0"', "", "error"),
+        (f'{INTERPRETED}\n    os.environ["TRITON_INTERPRET"] = "0"', "", "error"),
+        (f'os.environ["TRITON_INTERPRET"] = "0"\n    {INTERPRETED}', "", "info"),
         (f"if not torch.cuda.is_available():\n        {INTERPRETED}", "", "error"),
         ("", INTERPRETED, "error"),
         ("# " + INTERPRETED, "", "error"),
@@ -40,6 +42,11 @@ INTERPRETED = 'os.environ["TRITON_INTERPRET"] = "1"'
 )
 def test_an_interpreter_runs_a_kernel_as_python(before: str, inside: str, level: str) -> None:
     assert [one.severity for one in told("KL719", PRINTING.format(before=before, inside=inside))] == [level]
+
+
+def test_a_kernel_made_before_the_interpreter_is_switched_on_is_compiled() -> None:
+    source = PRINTING.format(before="", inside="") + f"\n    {INTERPRETED}\n"
+    assert [one.severity for one in told("KL719", source)] == ["error"]
 
 
 @pytest.mark.parametrize(

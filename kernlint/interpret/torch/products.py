@@ -75,9 +75,12 @@ def _as_batch(h: HostState, x: Tensor, groups: tuple[int, int, int], node: cst.C
 
 
 def _matmul(name: str) -> Handler:
-    @takes("input", "other|mat2", operands=2, options=True)
-    def handler(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor, options: Kwargs) -> Any:
-        dtype = dt.INT32 if name == "_int_mm" else options.get("out_dtype")
+    # The type of the result comes last, behind scales and a bias where there are any.
+    between = ("scale_a", "scale_b", "bias", "scale_result") if name == "_scaled_mm" else ()
+
+    @takes("input", "other|mat2", *between, "out_dtype", operands=2)
+    def handler(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor, *rest: Any) -> Any:
+        dtype = dt.INT32 if name == "_int_mm" else rest[-1]
         return matmul(h, name, a, b, node, dtype=dtype if isinstance(dtype, Dtype) else None)
 
     return handler
