@@ -267,6 +267,13 @@ class Instance:
     attrs: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
+class Distinct(list[Any]):
+    """A set: its items, each once, in the order in which they came."""
+
+    def copy(self) -> Distinct:
+        return Distinct(self)
+
+
 #: How much is in the largest value that is looked at as a whole, in items, and how deep: whoever prints it, compares it or
 #: hands it to a kernel goes through all of it. Programs stay far below.
 MAX_ITEMS = 10_000

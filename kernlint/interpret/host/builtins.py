@@ -17,7 +17,7 @@ from kernlint.interpret.python.operators import bounded, distinct
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
-from kernlint.interpret.values import Builtin, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
+from kernlint.interpret.values import Builtin, Distinct, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
 from kernlint.workload import Expr, Tensor
 from kernlint.workload import expr as ex
 
@@ -63,7 +63,8 @@ def _type_test(h: HostEvaluator, name: str, args: list[Any]) -> Any:
         if isinstance(value, OpenItems):
             return bool(names & {"list", "tuple", "Sequence", "Iterable"})
         if isinstance(value, (bool, int, float, str, tuple, list, dict)):
-            return type(value).__name__ in names or (isinstance(value, int) and "int" in names)
+            kind = "set" if isinstance(value, Distinct) else type(value).__name__
+            return kind in names or (isinstance(value, int) and "int" in names)
         if isinstance(value, Instance) and value.cls is not None:
             return any(c.name in names for c in lineage(value.cls))
     if name == "hasattr" and len(args) == 2 and isinstance(args[0], Namespace):
@@ -81,7 +82,7 @@ def _type_test(h: HostEvaluator, name: str, args: list[Any]) -> Any:
 
 def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
     if not args:
-        return () if name == "tuple" else []
+        return () if name == "tuple" else Distinct() if name in _SETS else []
     if (name == "tuple" and isinstance(args[0], ShapeOf)) or (
         name in ("list", "tuple") and isinstance(args[0], (LongList, OpenItems))
     ):
@@ -119,7 +120,7 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
     if name == "sorted":
         keyed = kwargs.get("key") is not None
         return [Unknown(name)] * len(items) if keyed else pure(in_order, [items, kwargs.get("reverse", False)])
-    if name == "set":
+    if name in _SETS:
         return distinct(items)
     return list(items)
 
@@ -246,4 +247,5 @@ _SPECIAL: dict[str, _Special] = {
 _PURE: dict[str, Callable[..., Any]] = {**PURE, "id": lambda x: 0, "print": lambda *a: None}
 
 
-_SEQUENCES = frozenset("list tuple sorted reversed set enumerate zip sum all any map filter".split())
+_SETS = frozenset({"set", "frozenset"})
+_SEQUENCES = _SETS | frozenset("list tuple sorted reversed enumerate zip sum all any map filter".split())

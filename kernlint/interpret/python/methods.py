@@ -8,8 +8,8 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.python.control import OutOfBudget, Raised
-from kernlint.interpret.python.operators import MAX_BITS, bounded
-from kernlint.interpret.values import MAX_ITEMS, Builtin, Unknown, is_concrete, is_huge
+from kernlint.interpret.python.operators import MAX_BITS, bounded, distinct, of_sets
+from kernlint.interpret.values import MAX_ITEMS, Builtin, Distinct, Unknown, is_concrete, is_huge
 
 Method = Callable[[list[Any], dict[str, Any], cst.CSTNode], Any]
 
@@ -84,7 +84,31 @@ def in_order(value: Sequence[Any], reverse: Any) -> list[Any]:
     return sorted(value, reverse=bool(reverse))
 
 
+#: Methods of sets that change none of them.
+_OF_SETS = frozenset("union intersection difference symmetric_difference issubset issuperset isdisjoint".split())
+
+
+def _set_method(value: Distinct, name: str) -> Any:
+    def update(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
+        known = all(isinstance(one, (list, tuple)) for one in args)
+        found = distinct([*value, *(item for one in args for item in one)]) if known else None
+        if isinstance(found, list):
+            value[:] = found
+        else:
+            lose(value)
+
+    def call(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        return of_sets(
+            getattr(set, name), value, *(distinct(one) if isinstance(one, (list, tuple)) else one for one in args)
+        )
+
+    return _method(name, update if name == "update" else call)
+
+
 def list_method(value: list[Any], name: str) -> Any:
+    if isinstance(value, Distinct) and (name in _OF_SETS or name == "update"):
+        return _set_method(value, name)
+
     def insert(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> None:
         place, item = args
         if isinstance(place, int):

@@ -15,6 +15,7 @@ from kernlint.interpret.values import (
     Builtin,
     Comparison,
     Condition,
+    Distinct,
     Instance,
     Namespace,
     Presumed,
@@ -22,7 +23,7 @@ from kernlint.interpret.values import (
     is_concrete,
     is_huge,
 )
-from kernlint.workload import Tensor
+from kernlint.workload import Dtype, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Expr
 
@@ -83,7 +84,9 @@ COMPARE: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
 
 
 def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """``a name b`` for Python numbers, symbolic integers and sequences."""
+    """``a name b`` for Python numbers, symbolic integers, sequences and sets."""
+    if isinstance(a, Distinct) or isinstance(b, Distinct):
+        return of_sets(function, a, b)
     if name == "*" and isinstance(a, int) and isinstance(b, (str, list, tuple)):
         a, b = b, a
     if (isinstance(a, (bool, int)) and isinstance(b, Expr)) or (
@@ -155,6 +158,8 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         a, b = (bool(v) if isinstance(v, Presumed) else v for v in (a, b))
         found = python_compare(name, function, a, b)
         return Presumed(found) if isinstance(found, bool) else found
+    if isinstance(a, list) and isinstance(b, list) and (isinstance(a, Distinct) or isinstance(b, Distinct)):
+        return Unknown("comparison") if name in ("in", "not in", "is", "is not") else of_sets(function, a, b)
     if isinstance(a, Expr) or isinstance(b, Expr):
         if not isinstance(a, (int, Expr)) or not isinstance(b, (int, Expr)):
             return name in ("!=", "is not") if (a is None or b is None) else Unknown("comparison")
@@ -197,12 +202,12 @@ def distinct(items: Sequence[Any]) -> Any:
     """The items of a set, each once; Unknown where some of ``items`` may be equal or not."""
     if is_concrete(items):
         try:
-            return list(dict.fromkeys(items))
+            return Distinct(dict.fromkeys(items))
         except TypeError:
             raise Raised from None
     if len(items) > _MOST_COMPARED:
         return Unknown("set")
-    found: list[Any] = []
+    found = Distinct()
     for item in items:
         # Tensors in a set are told apart by what they are, not by what is in them.
         tensors = isinstance(item, Tensor)
@@ -214,6 +219,22 @@ def distinct(items: Sequence[Any]) -> Any:
                 return Unknown("set")
             found.append(item)
     return found
+
+
+def of_sets(function: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """What ``function`` makes of Python's sets of these items; Unknown where one of them is another list, which may stand for a set that
+    was not followed, or holds what is not known. Raises what Python raises."""
+    sets = first, *others
+    if not all(isinstance(one, Distinct) for one in sets):
+        return Unknown("sets")
+    if not all(isinstance(item, Dtype) or is_concrete(item) for one in sets for item in one):
+        return Unknown("sets")
+    try:
+        found = function(*map(set, sets))
+    except TypeError:
+        raise Raised from None
+    held = dict.fromkeys(item for one in sets for item in one)
+    return Distinct(item for item in held if item in found) if isinstance(found, set) else found
 
 
 def _equal(a: Sequence[Any], b: Sequence[Any]) -> Any:
