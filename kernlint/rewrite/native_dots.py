@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS
+from kernlint.records import dataclass
 from kernlint.rewrite.accumulators import accumulate_in_int32
 from kernlint.rewrite.bindings import keeps_value, reached, variable
 from kernlint.rewrite.callers import given_elsewhere
@@ -45,24 +46,40 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
     casts = _casts(source, [dot for found in dots.values() for dot, _ in found])
     edits = _Uncast(site, set(dots), casts).edits()
     effects = Effects()
+    fed: dict[Span, _Fed] = {}
     for call, found in dots.items():
-        edits += _without_precision(source, call)
+        precision = _without_precision(source, call)
+        edits += precision
         narrow = found[0][0].a.memory_dtype
+        fed[found[0][0].span] = _Fed(narrow, precise=bool(precision))
         if narrow.is_integer:
             edits += accumulate_in_int32(source, call, set(dots))
         effects |= _effects(narrow, found)
-    effects |= _of_other_elements(
-        site, {span: found[0][0].a.memory_dtype for span, found in zip(sorted(spans), dots.values())}
-    )
+    effects |= _of_other_elements(site, fed)
     changed = [source.function(call) for call in (*dots, *casts)]
     return Rewriting(tuple(edits), effects | given_elsewhere(site, [one for one in changed if one is not None]))
 
 
-def _of_other_elements(site: Site, narrow: Mapping[Span, Dtype]) -> Effects:
-    """Unsafe where the program takes operands of other types than the ``narrow`` ones, which need the casts."""
+@dataclass(frozen=True)
+class _Fed:
+    """What a dot is to be fed with as it lies in memory; ``precise`` where it loses a keyword that says how to multiply fp32."""
+
+    narrow: Dtype
+    precise: bool
+
+    def serves(self, other: Dtype) -> bool:
+        """Whether the dot is as right without its casts where the operands are ``other``: to floats of 32 bits they do nothing, and
+        integers of more than 8 bits in the place of floats are refused by the compiler, not multiplied wrongly."""
+        if self.narrow.is_integer:
+            return other == self.narrow
+        return other.is_integer or not self.precise or other.bits <= self.narrow.bits
+
+
+def _of_other_elements(site: Site, fed: Mapping[Span, _Fed]) -> Effects:
+    """Unsafe where the program takes operands of other types that need the casts."""
     for other in other_elements(site.program, site.workload.entry, site.workload.bare):
-        dots = [dot for launch in other.workload.launches() for dot in launch.kernel.nodes(Dot)]
-        if any(narrow.get(dot.span, dot.a.memory_dtype) != dot.a.memory_dtype for dot in dots):
+        dots = [dot for launch in other.workload.launches() for dot in launch.kernel.nodes(Dot) if dot.span in fed]
+        if not all(fed[dot.span].serves(dot.a.memory_dtype) for dot in dots):
             return Effects("unsafe", notes=(f"{other.names} operands, which it takes as well, need the cast",))
     return Effects()
 

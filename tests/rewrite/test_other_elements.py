@@ -27,6 +27,7 @@ def asked(condition: str, made: str, loop: str = CAST) -> str:
         ("a.dtype in (torch.float16, torch.bfloat16) and b.dtype == a.dtype", "half", "KL103", True),
         ("a.dtype in (torch.float16, torch.float32) and b.dtype == a.dtype", "half", "KL103", False),
         ("a.dtype == b.dtype", "half", "KL103", False),
+        ("a.dtype == torch.bfloat16 or a.dtype == b.dtype", "bfloat16", "KL103", False),
         ("a.dtype == torch.int8 and b.dtype == torch.int8", "char", "KL101", True),
         ("a.dtype in (torch.int8, torch.float16) and b.dtype == a.dtype", "char", "KL101", False),
         ("a.dtype == b.dtype", "char", "KL101", False),
@@ -39,3 +40,9 @@ def test_a_cast_goes_where_no_other_elements_are_taken(condition: str, made: str
     else:
         (refused,) = result.refused
         assert refused.unsafe and "which it takes as well, need the cast" in refused.reason
+
+
+def test_without_a_precision_of_its_own_a_cast_does_nothing_to_fp32() -> None:
+    loop = CAST.replace(', input_precision="ieee"', "")
+    result = fix_source(Request(asked("a.dtype == b.dtype", "half", loop), path="k.py", device="h100"), rules=["KL103"])
+    assert [one.code for one in result.applied] == ["KL103"], result.refused
