@@ -1,7 +1,8 @@
 """What is promised of a change: the speedup of a good version with it, between what it brings alone and what closing the whole gap does.
 
-Who rewrites a kernel for one reason mends others on the way, how many nobody can tell beforehand. So the middle lies between the two,
-and the interval grows with how far they are apart, and with what is promised. ``data/headroom.json`` has the numbers, from the measured
+Who rewrites a kernel for one reason mends others on the way, how many nobody can tell beforehand. So the middle lies between the two
+(where a rule prices a change step by step, only the interval is taken from here, `verdict/proposals.py`), and the interval grows with how
+far they are apart, and with what is promised. ``data/headroom.json`` has the numbers, from the measured
 gains of sets that were met (``evals/spread.py``).
 """
 

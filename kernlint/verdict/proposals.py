@@ -105,25 +105,20 @@ def gains_of(cause: Cause, now: Estimate, headroom: Headroom) -> dict[str, Price
 
 
 def promises(change: Candidate, headroom: Headroom, predicted_us: float) -> Mapping[str, Priced]:
-    """What a good version with ``change`` is promised to gain, by scope. A rule's what-if says what the change brings by itself, the
-    ``headroom`` what else can be had where somebody works on the call, which takes ``predicted_us`` by the model, whatever was
-    measured. A cause promises that from the start."""
+    """What ``change`` gains, by scope, with the interval of a good version with it. A rule's what-if says what the change brings by
+    itself, the ``headroom`` what else can be had where somebody works on the call, which takes ``predicted_us`` by the model,
+    whatever was measured. A cause promises that from the start."""
     gain, after = change.gains.get("gpu"), change.after
     if change.finding.cause is not None or gain is None or after is None:
         return change.gains
-    middle, low, high = headroom.beside(
-        gain.middle, gain.sigma, predicted_us, change.finding.rule.category != "precision"
-    )
-    found = {"gpu": Priced(gain.before_us, gain.before_us / middle, middle, low, high)}
+    _, low, high = headroom.beside(gain.middle, gain.sigma, predicted_us, change.finding.rule.category != "precision")
+    found = {"gpu": replace(gain, low=min(gain.low, low), high=max(gain.high, high))}
     call = change.gains.get("call")
     if call is not None:
         host = min(call.after_us, sum(row.total_host_us for row in after.steps))
         # The host is as busy as the what-if says; the device, where it decides, is done earlier.
-        us, slow, fast = (max(host, call.after_us * gain.middle / speedup) for speedup in (middle, low, high))
-        found["call"] = Priced(
-            call.before_us, us, call.before_us / us,
-            min(call.low, call.before_us / slow), max(call.high, call.before_us / fast),
-        )  # fmt: skip
+        slow, fast = (call.before_us / max(host, call.after_us * gain.middle / speedup) for speedup in (low, high))
+        found["call"] = replace(call, low=min(call.low, slow), high=max(call.high, fast))
     return found
 
 

@@ -8,7 +8,7 @@ from support.lint import KERNEL
 
 from kernlint import analysis, work
 from kernlint.headroom import headroom
-from kernlint.lint import asking, told
+from kernlint.lint import asking, file_findings
 from kernlint.lint.check_file import check_file
 from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
@@ -151,7 +151,7 @@ def test_rules_that_ask_nothing_of_the_model_are_not_cut_short(monkeypatch):
 
 
 def test_fixes_that_are_too_much_work_are_named(monkeypatch):
-    monkeypatch.setattr(told, "_MOST_FIXING", 0)
+    monkeypatch.setattr(file_findings, "_MOST_FIXING", 0)
     found, _ = checked(KERNEL, fixes=True)
     assert any(f.code == "KL101" and f.fix is None for f in found)
     (short,) = [f for f in found if f.code == "KL902"]
