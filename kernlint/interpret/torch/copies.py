@@ -18,6 +18,7 @@ from kernlint.interpret.torch.shapes import (
     contiguous_strides,
     is_dense,
     product,
+    unsqueezed,
     with_extents,
 )
 from kernlint.interpret.values import DtypeOf, Unknown
@@ -192,11 +193,17 @@ def _stacked(axis: int) -> Handler:
 
     @takes("tensors")
     def handler(h: HostState, node: cst.CSTNode, parts: Any) -> Any:
-        shapes = [x.shape for x in tensors_in(parts if isinstance(parts, (tuple, list)) else [])]
-        if () in shapes:
+        tensors = tensors_in(parts if isinstance(parts, (tuple, list)) else [])
+        ranks = [None if x.shape is None else len(x.shape) for x in tensors]
+        if 0 in ranks:
             return Unknown("stack")
-        flat = bool(shapes) and shapes[0] is not None and len(shapes[0]) == 1
-        return (_stack if flat and axis == 0 else _cat)(h, [parts, 0 if flat else axis], {}, node)
+        if axis == 0 and {*ranks} == {1}:
+            return _stack(h, [parts], {}, node)
+        if axis == 0 and {*ranks} == {1, 2}:
+            if h.list_length(parts) != len(tensors):
+                return Unknown("stack")
+            parts = [unsqueezed(x, 0) if rank == 1 else x for x, rank in zip(tensors, ranks)]
+        return _cat(h, [parts, 0 if ranks[:1] == [1] else axis], {}, node)
 
     return handler
 

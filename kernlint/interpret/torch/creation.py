@@ -213,7 +213,7 @@ TABLE: dict[str, Handler] = {
     "arange": _arange,
     "tril_indices": _triangle(upper=False),
     "triu_indices": _triangle(upper=True),
-    "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, a[2:3], k, n),
+    "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, [argument(a, k, 2, "steps")], k, n),
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
     **dict.fromkeys(("tensor", "as_tensor", "asarray", "scalar_tensor"), _tensor),

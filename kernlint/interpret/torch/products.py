@@ -18,9 +18,9 @@ from kernlint.interpret.torch.shapes import (
     permuted,
     product,
     transposed,
+    unsqueezed,
     view_strides,
 )
-from kernlint.interpret.torch.views import unsqueezed
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Dtype, Size, Tensor
 from kernlint.workload import dtype as dt

@@ -151,6 +151,15 @@ def expanded_to(x: Tensor, shape: Shape) -> Tensor:
     return replace(x, shape=shape, strides=strides)
 
 
+def unsqueezed(x: Tensor, dim: int) -> Tensor:
+    """The view of ``x`` with one more axis, of one element, at ``dim``."""
+    if x.shape is None:
+        return x
+    at = dim if dim >= 0 else len(x.shape) + 1 + dim
+    strides = (*x.strides[:at], 1, *x.strides[at:]) if x.strides is not None else None
+    return replace(x, shape=(*x.shape[:at], 1, *x.shape[at:]), strides=strides)
+
+
 def diagonal(x: Tensor, offset: int, first: int, second: int) -> Tensor | None:
     """The view of the diagonal ``offset`` of ``x`` along its axes ``first`` and ``second``; None where these are one."""
     assert x.shape is not None

@@ -21,6 +21,7 @@ from kernlint.interpret.torch.shapes import (
     permuted,
     product,
     transposed,
+    unsqueezed,
     view_strides,
     with_extents,
 )
@@ -175,15 +176,6 @@ def _as_strided(h: HostState, node: cst.CSTNode, x: Tensor, size: Any, stride: A
 @takes("input", "dim")
 def _unsqueeze(h: HostState, node: cst.CSTNode, x: Any, dim: Any) -> Any:
     return unsqueezed(x, dim) if isinstance(x, Tensor) and isinstance(dim, int) else x
-
-
-def unsqueezed(x: Tensor, dim: int) -> Tensor:
-    """The view of ``x`` with one more axis, of one element, at ``dim``."""
-    if x.shape is None:
-        return x
-    at = dim if dim >= 0 else len(x.shape) + 1 + dim
-    strides = (*x.strides[:at], 1, *x.strides[at:]) if x.strides is not None else None
-    return replace(x, shape=(*x.shape[:at], 1, *x.shape[at:]), strides=strides)
 
 
 @takes("input", "dim")
