@@ -284,7 +284,7 @@ def _diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any) -> Any:
 def _along_diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any, first: Any, second: Any) -> Any:
     """``diag_embed``: zeros, with the last axis of ``x`` along a diagonal of two."""
     shape = None
-    if x.shape and type(offset) is int and (first, second) == (-2, -1):
+    if x.shape and isinstance(offset, int) and (first, second) == (-2, -1):
         side = ex.simplify(ex.lift(x.shape[-1]) + abs(offset))
         shape = (*x.shape[:-1], side, side)
     return h.result_of("diag_embed", "fill", (x,), x.dtype, shape, node)

@@ -167,7 +167,9 @@ def diagonal(x: Tensor, offset: int, first: int, second: int) -> Tensor | None:
         return None
     rest = [d for d in range(len(x.shape)) if d not in (first, second)]
     rows, columns = (ex.lift(x.shape[d]) for d in (first, second))
-    length = ex.minimum(ex.simplify(rows + min(offset, 0)), ex.simplify(columns - max(offset, 0)))
+    length: Size = ex.minimum(ex.simplify(rows + min(offset, 0)), ex.simplify(columns - max(offset, 0)))
+    if (ex.concrete(length) or 0) < 0:  # it begins outside
+        length = offset = 0
     shape = (*(x.shape[d] for d in rest), length)
     if x.strides is None:
         return replace(x, shape=shape)

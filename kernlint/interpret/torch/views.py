@@ -189,13 +189,20 @@ def _squeeze(h: HostState, node: cst.CSTNode, x: Any, dim: Any) -> Any:
 
 
 def _at_least(rank: int) -> Handler:
-    """``atleast_1d`` and so on: of a vector, ``atleast_2d`` makes a row, ``atleast_3d`` the middle of three axes."""
+    """``atleast_1d`` and so on, of one tensor or of each of several: of a vector, ``atleast_2d`` makes a row, ``atleast_3d`` the middle
+    of three axes."""
 
-    @takes("tensors", operands=1)
-    def handler(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
-        while x.shape is not None and len(x.shape) < rank:
+    def grown(h: HostState, given: Any) -> Any:
+        x = h.operand(given)
+        while x is not None and x.shape is not None and len(x.shape) < rank:
             x = unsqueezed(x, 0 if len(x.shape) < 2 else 2)
-        return x
+        return Unknown(f"atleast_{rank}d") if x is None else x
+
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        given = args or [kwargs.get("tensors")]
+        several = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+        found = tuple(grown(h, one) for one in several)
+        return found if several is not given or len(given) > 1 else found[0]
 
     return handler
 
@@ -255,7 +262,7 @@ def _unfolded_view(h: HostState, node: cst.CSTNode, x: Tensor, dim: Any, size: A
 @takes("input", "offset", "dim1", "dim2", offset=0, dim1=0, dim2=1, operands=1)
 def _diagonal(h: HostState, node: cst.CSTNode, x: Tensor, offset: Any, first: Any, second: Any) -> Any:
     one, other = axis_in(x, first), axis_in(x, second)
-    if one is None or other is None or type(offset) is not int:
+    if one is None or other is None or not isinstance(offset, int):
         return Unknown("diagonal")
     found = diagonal(x, offset, one, other)
     return Unknown("diagonal") if found is None else found
