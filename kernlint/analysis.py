@@ -251,8 +251,11 @@ def best_change(reading: Reading, autotune: bool = False, assume: bool = False) 
     judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in workloads]
     if assume:
         judgements = [_seen(judge_one.answered(judgement)) for judgement in judgements]
-    # Of several public functions the one with the largest saving; of equals the first.
-    best = max(judgements, key=lambda j: (j.worth, j.certainty != "unknown", j.saving_us))
+    # Of several public functions the one with the largest saving; of equals the longest, then the first.
+    scope = reading.request.scope
+    best = max(
+        judgements, key=lambda j: (j.worth, j.certainty != "unknown", j.saving_us, j.before.total_us(scope) or 0.0)
+    )
     return judge_one.with_other_scenarios(best) if assume else best
 
 

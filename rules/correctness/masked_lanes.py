@@ -12,6 +12,7 @@ from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Reduce, Span, Workload
 from kernlint.workload.expr import Expr, Lane
 from kernlint.workload.kernel import Load, Pad
+from kernlint.workload.values import Value
 
 #: Numbers beyond this stand for infinity in kernels (-1e9, the lowest float32).
 LOWEST = 1e4
@@ -82,6 +83,8 @@ def described(found: Padded) -> str:
             return f"which hold {value:g} there"
     if not isinstance(value, float) or (found.reduce.dtype is not None and not found.reduce.dtype.is_float):
         return ""
+    if _taken_in_anyway(found, value):
+        return ""
     if op in ("max", "argmax") and value > -LOWEST and not (found.reduce.nonnegative and value <= 0):
         return f"which hold {value:g} there, more than any negative number"
     if op in ("min", "argmin") and value < LOWEST:
@@ -89,6 +92,22 @@ def described(found: Padded) -> str:
     if op == "prod" and value != 1:
         return f"which hold {value:g} there"
     return ""
+
+
+def _taken_in_anyway(found: Padded, value: float) -> bool:
+    """Whether the extreme is only used together with a number that is at least as extreme as ``value``: `tl.maximum(tl.max(x), 0)`."""
+    values, further = found.launch.kernel.values, {"max": "maximum", "min": "minimum"}.get(found.reduce.op)
+    if values is None or further is None:
+        return False
+    results = [one for one in values if one.op == found.reduce.op and one.span == found.reduce.span]
+    users = [(one, user) for one in results for user in values.users(one)]
+
+    def reaches(result: Value, user: Value) -> bool:
+        numbers = [values[id].detail for id in user.operands if id != result.id and values[id].op == "constant"]
+        numbers = [one for one in numbers if isinstance(one, (int, float))]
+        return user.op == further and any(one >= value if further == "maximum" else one <= value for one in numbers)
+
+    return bool(users) and all(reaches(result, user) for result, user in users)
 
 
 def is_wrong(found: Padded) -> bool:

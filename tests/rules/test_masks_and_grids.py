@@ -203,6 +203,27 @@ def test_a_maximum_of_what_cannot_be_negative():
         assert findings("KL738", source.format(value=value)) == [], value
 
 
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        ("tl.maximum(m, 0.0)", False),
+        ("tl.maximum(0.5, m)", False),
+        ("tl.maximum(m, -1.0)", True),
+        ("tl.minimum(m, 0.0)", True),
+        ("tl.maximum(m, 0.0) + m", True),
+    ],
+)
+def test_an_extreme_that_goes_together_with_a_number(used, told):
+    source = f"""
+    @triton.jit
+    def amax(x, y, n, BLOCK: tl.constexpr):
+        c = tl.arange(0, BLOCK)
+        m = tl.max(tl.load(x + c, mask=c < n, other=0.0), axis=0)
+        tl.store(y, {used})
+    """
+    assert bool(findings("KL738", source)) is told
+
+
 def test_rows_out_of_range_do_not_matter_along_columns():
     source = """
     @triton.jit
