@@ -66,20 +66,6 @@ def _identifier(expression: str) -> str:
     return re.sub(r"\W+", "_", expression.rpartition(".")[2]).strip("_")
 
 
-def _modes(workload: Workload) -> dict[str, set[bool]]:
-    """By the name of each layer whose statistics a norm is given, empty for the object itself, whether it was in training there."""
-    calls = [step.call for step in workload.all_steps if isinstance(step, TorchOp) and step.call is not None]
-    norms = [one for one in calls if one.function in ("batch_norm", "instance_norm")]
-    found: dict[str, set[bool]] = {}
-    for name, held in workload.held.items():
-        owner = name.rpartition(".")[0]
-        for one in norms if isinstance(held, Tensor) else ():
-            given = (*one.args[1:3], one.kwargs.get("running_mean"), one.kwargs.get("running_var"))
-            if any(isinstance(a, Tensor) and a.storage == held.storage for a in given):
-                found.setdefault(owner, set()).add(bool(one.kwargs.get("training", True)) if owner else True)
-    return found
-
-
 def _spelled(path: str) -> str:
     """A path of attributes and places in lists, as Python has it."""
     return re.sub(r"\.(\d+)", r"[\1]", path)
@@ -334,14 +320,16 @@ class Writing(Computation):
         return found
 
     def _trained(self) -> list[str]:
-        """That layers which keep statistics are in training, or not, as they were when the reference was read. Raises
-        :class:`CannotGenerate` where the program has them the other way: it would be held to what it never is."""
-        wanted, own = _modes(self.reference), _modes(self.workload)
-        for owner in sorted(wanted.keys() & own.keys()):
-            if owner and not wanted[owner] & own[owner]:
-                raise CannotGenerate(f"`{owner}` is in training in only one of the program and its reference")
-        spelled = ((mode, f"self.{owner}" if owner else "self") for owner, modes in wanted.items() for mode in modes)
-        return [f"{'' if mode else 'not '}{_spelled(name)}.training" for mode, name in spelled]
+        """That what the reference asks whether it is in training is, or is not, as it was when that was read. Raises
+        :class:`CannotGenerate` where the program has it the other way: it would be held to what it never is."""
+        asked = [(path, modes) for path, modes in self.reference.modes.items() if path in self.reference.by_mode]
+        found = []
+        for path, modes in asked:
+            own, name = self.workload.modes.get(path, modes), _spelled(f"self.{path}" if path else "self")
+            if len(own | modes) > 1:
+                raise CannotGenerate(f"`{name}` is in training in only one of the program and its reference")
+            found += [f"{'' if mode else 'not '}{name}.training" for mode in modes if path in self.workload.modes]
+        return found
 
     def _known(self) -> dict[str, Any]:
         """The arguments and what the object holds, by how they are spelled."""

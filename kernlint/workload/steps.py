@@ -338,7 +338,9 @@ class Workload:
     ``traced`` says that the call was run on fake tensors, not only read.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
     like the others. ``result`` is what the call returns, as it is nested (unknown where that is not known), ``arguments`` what
-    it was given, by parameter, and ``held`` the tensors and numbers that the object has whose method it is, by dotted path.
+    it was given, by parameter, and ``held`` the tensors and numbers that the object has whose method it is, by dotted path;
+    ``modes`` whether that object (the empty path) and those in it are in training, both where the call switches it, and ``by_mode``
+    those of them that the call asks for it.
     ``open_choices`` counts the conditions whose outcome was not known. ``made`` are the steps that made what it was given and what
     the object holds, where torch calls are kept with their arguments.
     """
@@ -365,6 +367,8 @@ class Workload:
     result: Any = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     held: Mapping[str, Any] = field(default_factory=dict)
+    modes: Mapping[str, frozenset[bool]] = field(default_factory=dict)
+    by_mode: frozenset[str] = frozenset()
     open_choices: int = 0
     made: tuple[Step, ...] = ()
 

@@ -191,6 +191,42 @@ def test_statistics_of_any_name_are_kept_in_one_mode() -> None:
     assert "assert self.training\n" in apply_edits(source, made.rewriting.edits)
 
 
+_KEPT_STATISTICS = _OBJECT.format(condition="self.power == 3").replace("torch.randn(640)", "torch.randn(80, 8)")
+_LAUNCH = "kernel[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)"
+
+
+@pytest.mark.parametrize(
+    ("made", "mode", "asserted"),
+    [
+        ("", "False", set()),
+        ("", "self.training", {"self.training"}),
+        ("", "self.norm.training", {"self.norm.training"}),
+        ("; self.norm.eval()", "False", set()),
+        ("; self.norm.eval()", "self.norm.training", {"not self.norm.training"}),
+        ("; self.eval()", "self.training", {"not self.training"}),
+    ],
+)
+def test_statistics_of_a_layer_in_a_norm_that_is_told_its_mode_assert_none(
+    made: str, mode: str, asserted: set[str]
+) -> None:
+    source = _KEPT_STATISTICS.replace("self.power = 3", f"self.power = 3; self.norm = torch.nn.BatchNorm1d(8){made}")
+    normed = f"torch.nn.functional.batch_norm(x, self.norm.running_mean, self.norm.running_var, training={mode})"
+    reference = source.replace(_LAUNCH, f"y = {normed}").replace("class ModelNew", "class Model")
+    rewriting = _beside(source, reference).rewriting
+    assert rewriting is not None
+    text = apply_edits(source, rewriting.edits)
+    assert set(re.findall(r"assert ((?:not )?self\S*\.training)\n", text)) == asserted
+    assert "running_mean" in text
+
+
+@pytest.mark.parametrize("switched", ["self.norm.eval(); y = self.norm(x)", "y = self.norm(x); self.norm.eval()"])
+def test_a_layer_that_the_reference_switches_is_in_no_mode_to_be_held_to(switched: str) -> None:
+    source = _KEPT_STATISTICS.replace("self.power = 3", "self.power = 3; self.norm = torch.nn.BatchNorm1d(8)")
+    reference = source.replace(_LAUNCH, switched).replace("class ModelNew", "class Model")
+    made = _beside(source, reference)
+    assert made.rewriting is None or FROM_ITSELF in made.rewriting.effects.notes
+
+
 @pytest.mark.parametrize("condition", ["self.power == 3", "self.mode == 'relu'"])
 def test_what_an_object_holds_is_asserted(condition: str) -> None:
     source = _OBJECT.format(condition=condition)

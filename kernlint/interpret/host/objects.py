@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 def instance_attribute(h: HostEvaluator, value: Instance, name: str) -> Any:
+    if name == "training" and name in value.attrs:
+        return layers.in_training(h, value)
     if name in value.attrs:
         found = value.attrs[name]
         return h.current(found) if isinstance(found, Tensor) else found
@@ -33,6 +35,8 @@ def instance_attribute(h: HostEvaluator, value: Instance, name: str) -> Any:
         return value.cls or Namespace(value.kind)
     if layers.changes(name):
         h.changes()
+    if name == "training":
+        return layers.in_training(h, value)
     return layers.attribute(h, value, name)
 
 

@@ -104,6 +104,8 @@ class HostState(Recording):
         self.read_sizes: dict[int, frozenset[Span]] = {}
         #: Whether something of the call may be seen elsewhere although it is not returned.
         self.escapes = False
+        #: The objects that were asked whether they are in training or told to be, by the call that is followed, and what that was.
+        self.modes: list[tuple[Instance, bool]] = []
         #: Tensors that outlive the call beside its result: kept on ``self`` or saved for a backward pass.
         self.kept: list[Tensor] = []
         self.constants: dict[str, Any] = {}

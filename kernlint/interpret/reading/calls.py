@@ -23,7 +23,7 @@ class CallReading(ArgumentReading):
 
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
-        host.kept = []
+        host.kept, host.modes = [], []
         host.escapes = False
         host.bounds, host.zeros, host.ways, host.untaken = [], [], [], set()
         host.open_choices = 0
@@ -48,6 +48,7 @@ class CallReading(ArgumentReading):
         outputs = tensors_in([result, host.kept])
         host.escapes |= bool(tensors_in([result]))
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
+        held = {"": args[0], **dict(_held(args[0]))} if args and isinstance(args[0], Instance) else {}
         workload = Workload(
             entry,
             self.kernel_module.path,
@@ -73,7 +74,9 @@ class CallReading(ArgumentReading):
             result=_returned(result),
             arguments=_by_parameter(function, args),
             open_choices=host.open_choices,
-            held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
+            held={path: one for path, one in held.items() if not isinstance(one, Instance)},
+            modes={path: _modes(one, host.modes) for path, one in held.items() if isinstance(one, Instance)},
+            by_mode=frozenset(path for path, one in held.items() if any(one is asked for asked, _ in host.modes)),
             faults=tuple(host.host_faults.values()),
             made=first_steps(host.made),
         )
@@ -133,8 +136,8 @@ _MOST_HELD, _DEEPEST_HELD = 512, 4
 
 
 def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The tensors, numbers, texts and tuples of numbers that ``instance`` and the objects in it have, and what is None, by
-    dotted path; but for whether they are in training, which each call may find changed."""
+    """The tensors, numbers, texts and tuples of numbers that ``instance`` and the objects in it have, what is None, and these objects,
+    by dotted path; but for whether they are in training, which each call may find changed."""
     names = [name for name in instance.attrs if not name.startswith("_") and name != "training"]
     items = [(f"{path}{name}", instance.attrs[name]) for name in names]
     items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
@@ -144,7 +147,14 @@ def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[
         ):
             yield name, value
         elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
+            yield name, value
             yield from _held(value, f"{name}.", depth + 1)
+
+
+def _modes(instance: Instance, told: Sequence[tuple[Instance, bool]]) -> frozenset[bool]:
+    """Whether ``instance`` is in training, with what it was in a call in which objects were ``told``, or asked for it."""
+    own = instance, instance.attrs.get("training", True)
+    return frozenset(mode for one, mode in [own, *told] if one is instance and isinstance(mode, bool))
 
 
 def open_symbols(workload: Workload) -> tuple[str, ...]:

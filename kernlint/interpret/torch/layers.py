@@ -123,7 +123,7 @@ def attribute(h: HostState, instance: Instance, name: str) -> Any:
     """An attribute that neither the instance nor its class defines: a method of ``nn.Module``."""
     if name in ("train", "eval"):
         return Builtin(
-            name, lambda a, k, n: _switched(instance, name == "train" and [*a, *k.values(), True][0] is not False)
+            name, lambda a, k, n: _switched(h, instance, name == "train" and [*a, *k.values(), True][0] is not False)
         )
     if name in _METHODS_THAT_RETURN_SELF:
         return Builtin(
@@ -145,8 +145,6 @@ def attribute(h: HostState, instance: Instance, name: str) -> Any:
         return Builtin(name, lambda a, k, n: None)
     if name in ("parameters", "named_parameters", "buffers", "modules", "children"):
         return Builtin(name, lambda a, k, n: [])
-    if name == "training":
-        return True  # until somebody says otherwise
     if name in ("forward", "__call__"):
         return Builtin(name, lambda a, k, n: call(h, instance, a, k, n))
     return Unknown(f"attribute {name}")
@@ -179,12 +177,21 @@ def _register(instance: Instance, args: list[Any], kwargs: dict[str, Any]) -> No
         instance.attrs[name] = value
 
 
-def _switched(instance: Instance, training: bool) -> Instance:
+def in_training(h: HostState, instance: Instance) -> Any:
+    """Whether ``instance`` is in training, as it is until somebody says otherwise. It is noted that the call depends on it."""
+    mode = instance.attrs.setdefault("training", True)
+    if isinstance(mode, bool):
+        h.modes.append((instance, mode))
+    return mode
+
+
+def _switched(h: HostState, instance: Instance, training: bool) -> Instance:
     """``instance`` and all layers in it in training, or not."""
+    in_training(h, instance)
     instance.attrs["training"] = training
     for value in [*instance.attrs.values(), *instance.attrs.get("_items", [])]:
         if isinstance(value, Instance):
-            _switched(value, training)
+            _switched(h, value, training)
     return instance
 
 
@@ -235,7 +242,11 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
     if name == "Identity":
         return x
     if name.startswith("Dropout"):
-        return x if _given(attrs, 0, "p") == 0 or not attrs["training"] else torch_function(h, "dropout", [x], {}, node)
+        return (
+            x
+            if _given(attrs, 0, "p") == 0 or not in_training(h, instance)
+            else torch_function(h, "dropout", [x], {}, node)
+        )
     if name == "Flatten":
         return torch_function(h, "flatten", [x, *(attrs["_args"] or [1])], {}, node)
     if name == "Linear":
@@ -246,7 +257,8 @@ def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, An
         given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"))
         return torch_function(h, function, [x, *given], {}, node)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
-        if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
+        keeps = any(isinstance(attrs.get(key), Tensor) for key in ("running_mean", "running_var"))
+        if keeps and in_training(h, instance) and name.startswith("BatchNorm"):
             count = attrs["num_batches_tracked"]
             with h.inside("add_", [count, 1], {}):
                 h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
