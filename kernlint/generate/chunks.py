@@ -4,8 +4,9 @@ Where a state is ``S[t] = g[t] * S[t - 1] + a[t]`` and all that is wanted of it 
 no state is needed at each place. At the places ``i`` of a chunk ``y[i] = sum(q[i] * p[i] * before) + sum(q[i] * w[j, i] * a[j])``, the
 second sum over ``j <= i`` too: ``before`` is the state when the chunk begins, ``w[j, i]`` the product of ``g`` behind ``j`` up to ``i``,
 ``p[i]`` that from the first place of the chunk on. Where ``a`` is a product of keys and values, the sums are matrix products (the
-chunkwise form of Hua et al. 2022 and of Dao and Gu 2024). The products of ``g`` are made by multiplying, so that zeros and negative
-factors are as good as others.
+chunkwise form of Hua et al. 2022 and of Dao and Gu 2024). The products of ``g`` are made by multiplying, never by
+dividing, so that zeros and negative factors are as good as others. Those that grow beyond float32 within a chunk (by more than
+``exp(88)``) make what is added there infinite, as it is in turn, and nan where what is added is zero.
 """
 
 from __future__ import annotations
@@ -247,6 +248,9 @@ class _Chunks:
         chunk = chunk if self.count != 1 else lift(0)
         first = View(self.factor, (*own, self._place(chunk, lift(0))))
         made = _of_both("mul", shape, View(self.decays, (*own, chunk, lift(0), i)), first).value
+        if constant(self.first) == 0 and self.count != 1:
+            # Of no state nothing is left, however large the factor that the first place has for it.
+            made = _chosen(shape, lift(1), chunk, View(made, identity(shape)), 0.0)
         return _chosen(shape, lift(1), i, View(made, (*own, chunk, i - 1)), 1.0) if before else made
 
     def _ends(self) -> tuple[Value, Value]:
@@ -264,7 +268,7 @@ class _Chunks:
         state = carried(shape, dt.FLOAT32)
         before = self.first if self.count == 1 else View(state, identity(shape))
         whole = self._since(False)
-        if whole is not None:
+        if whole is not None and constant(before) != 0:
             before = _of_both("mul", shape, before, View(whole, (*own, chunk, end)))
         made = _of_both("add", shape, before, total).value
         if self.count != 1:
