@@ -2,7 +2,8 @@
 
 A kernel that walks from ``p[i]`` to ``p[i + 1]`` through the elements of an array walks through all of it once over the grid. The
 array's size over the number of segments is then the mean length of one, which gives the trips of the loop, the lanes inside its
-masks, and the addresses: segment ``i`` begins near ``i`` times that length.
+masks, and the addresses: segment ``i`` begins near ``i`` times that length. Where the inputs draw the lengths, their mean is known without
+the array.
 
 A kernel that reads how far to go along an axis (the valid length of a padded sequence, of a cache) may go all along it: the extent of
 that axis stands for what was read.
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 
 from kernlint.workload import Expr, Launch, Load, Loop, LoopIndex, Opaque, ProgramId, Size, concrete
 from kernlint.workload.expr import Atom, simplify
+from kernlint.workload.steps import Expected
 
 
 def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
@@ -27,6 +29,10 @@ def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
             bounds = loaded(trip)
             if any(atom not in found for atom in bounds):
                 found.update(_segment(launch, loop, bounds, loads))
+            for atom in bounds:
+                mean = expected_of(launch, loads.get(atom.key)).mean
+                if mean is not None:
+                    found.setdefault(atom, Expr.constant(max(1, round(mean))))
     return found
 
 
@@ -48,6 +54,12 @@ def loaded(size: Size | None) -> list[Opaque]:
     return [atom for atom in size.atoms() if isinstance(atom, Opaque) and atom.op == "load"]
 
 
+def expected_of(launch: Launch, load: Load | None) -> Expected:
+    """What ``load`` reads in the mean."""
+    tensor = launch.tensor(load.base) if load is not None else None
+    return tensor.storage.expected if tensor is not None else Expected()
+
+
 def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, Load]) -> dict[Atom, Expr]:
     """The bounds of ``loop`` from the first load in it that begins at a loaded place and moves on with the loop."""
     for load, loops in launch.kernel.walk(Load):
@@ -57,27 +69,31 @@ def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, 
         if len(starts) != 1 or LoopIndex(loop.id) not in load.offset.atoms():
             continue
         (start,) = starts
-        pointer, elements = loads.get(start.key), launch.tensor(load.base)
+        pointer = loads.get(start.key)
         coefficient = load.offset.coefficient(start)
         step = concrete(simplify(coefficient)) if coefficient is not None else None
-        if pointer is None or pointer.offset is None or pointer.shape or elements is None or not step:
-            continue
-        places = launch.tensor(pointer.base)
-        if places is None or not elements.numel:
+        if pointer is None or pointer.offset is None or pointer.shape or not step:
             continue
         ends = {atom: _beyond(loads.get(atom.key), pointer) for atom in bounds if atom != start}
-        if places.numel:
-            count = places.numel - (None not in ends.values() and bool(ends))
-        else:
-            count = _programs(launch, pointer)
-            if not count:
-                continue
-        length = max(1, round(elements.numel / (abs(step) * max(1, count))))
+        closed = None not in ends.values() and bool(ends)
+        each = expected_of(launch, pointer).step or _shared_out(launch, load, pointer, abs(step), closed)
+        if each is None:
+            continue
+        length = max(1, round(each))
         found: dict[Atom, Expr] = {start: pointer.offset * length}
         for atom, end in ends.items():
             found[atom] = Expr.constant(length) if end is None else end * length
         return found
     return {}
+
+
+def _shared_out(launch: Launch, load: Load, pointer: Load, step: int, closed: bool) -> float | None:
+    """What ``load`` walks, in steps of so many elements, over the segments; where they are ``closed``, the last pointer begins none."""
+    places, elements = launch.tensor(pointer.base), launch.tensor(load.base)
+    if places is None or elements is None or not elements.numel:
+        return None
+    count = max(1, places.numel - closed) if places.numel else _programs(launch, pointer)
+    return elements.numel / (step * count) if count else None
 
 
 def _programs(launch: Launch, pointer: Load) -> int:

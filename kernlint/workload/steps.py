@@ -31,13 +31,22 @@ class Key(tuple[Any, ...]):
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What integers are in the mean: ``mean`` each, and ``step`` more than the one before it in memory. None where that is not known."""
+
+    mean: float | None = None
+    step: float | None = None
+
+
+@dataclass(frozen=True)
 class Storage:
     """The memory behind a tensor. ``origin`` is input, parameter, empty, filled (zeros, ones, full), result,
-    constant."""
+    constant; ``expected`` what it holds in the mean, of that which launches are given."""
 
     id: int
     origin: str
     span: Span | None = None
+    expected: Expected = field(default=Expected(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -238,7 +247,9 @@ class Launch:
         """The grid and what the tensors among the arguments look like, by parameter: what the traffic of a launch of this kernel
         depends on."""
         tensors = (
-            (n, t.dtype, t.shape, t.strides, t.offset) for n, t in self.arguments.items() if isinstance(t, Tensor)
+            (n, t.dtype, t.shape, t.strides, t.offset, t.storage.expected)
+            for n, t in self.arguments.items()
+            if isinstance(t, Tensor)
         )
         return Key((self.grid, *tensors))
 

@@ -217,6 +217,15 @@ def test_sums_of_64_bits_are_exchanged_in_two_words() -> None:
     assert wide.terms["issue"] > 1.6 * narrow.terms["issue"]
 
 
+def test_a_warp_has_the_sum_of_an_integer_in_each_lane_at_once() -> None:
+    def issue(dtype: Dtype, columns: int = 128) -> float:
+        return program_time(sum_over(16, columns, 4, dtype, axis=1), H100).terms["issue"]
+
+    assert issue(dtypes.INT32) < 0.7 * issue(F32)
+    assert issue(dtypes.INT32, 64) == pytest.approx(issue(F32, 64))  # half a warp goes the way of floats
+    assert issue(dtypes.INT64) > issue(F32)
+
+
 @pytest.mark.parametrize(("columns", "misses"), [(1 << 10, False), (1 << 16, True)])
 def test_what_each_program_walks_over_again_comes_from_memory_where_all_do_not_fit_l2(
     columns: int, misses: bool

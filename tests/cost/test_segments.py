@@ -3,11 +3,13 @@
 from micro_launches import HERE, LANE, PID, launch, load, number, store, tensor
 
 from kernlint.cost.segments import likely_bounds
-from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.accesses import assumed_trips, traffic
 from kernlint.cost.traffic.probe import ASSUMED_TRIP
+from kernlint.records import replace
 from kernlint.workload import Expr, Launch, Loop, LoopIndex
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import ceildiv, lift, opaque
+from kernlint.workload.steps import Expected
 
 F32, I32 = dtypes.FLOAT32, dtypes.INT32
 START, END = opaque("load", key=0), opaque("load", key=1)
@@ -50,6 +52,31 @@ def test_a_short_row_leaves_lanes_idle() -> None:
 def test_without_a_size_the_trips_are_assumed() -> None:
     moved = traffic(rows(1000, None))
     assert moved.trips[2] == ASSUMED_TRIP and moved.unknown_trips == 1
+
+
+def told(made: Launch, **expected: Expected) -> Launch:
+    """``made`` with what is known of the elements of its arguments."""
+    tensors = {name: made.tensor(name) for name in expected}
+    storages = {name: replace(t.storage, expected=expected[name]) for name, t in tensors.items() if t is not None}
+    given = {name: replace(tensors[name], storage=storage) for name, storage in storages.items()}
+    return replace(made, arguments={**made.arguments, **given})
+
+
+def test_drawn_lengths_tell_the_trips_without_a_size() -> None:
+    moved = traffic(told(rows(1000, None), pointers=Expected(step=40.0)))
+    assert moved.trips[2] == 2 and moved.unknown_trips == 0 and moved.counted_trips == 1
+    assert traffic(told(rows(1000, None, lengths=True), lengths=Expected(40.0))).trips[2] == 2
+
+
+def test_pointers_into_a_part_of_an_array_rise_as_drawn() -> None:
+    assert traffic(told(rows(1000, 128 * 1000 * 10), pointers=Expected(step=10.0))).trips[2] == 1
+
+
+def test_assumed_trips_say_where_they_come_from() -> None:
+    ((_, text),) = assumed_trips(told(rows(1000, None), pointers=Expected(step=40.0)))
+    assert text == "2 in the mean, as its inputs draw them"
+    ((_, text),) = assumed_trips(rows(1000, 64000))
+    assert text == "2 in the mean, the elements over the number of segments"
 
 
 def test_a_loop_of_a_known_length_has_no_bounds_to_find() -> None:

@@ -275,6 +275,14 @@ def test_a_packed_triangle_is_contiguous_along_its_rows() -> None:
     assert stored.sectors < 32 * 32 / 8
 
 
+def test_values_packed_into_words_are_read_along_the_words() -> None:
+    """[block, value] of eleven bits each: the first two values of a block lie in one word, which makes the blocks no faster axis."""
+    block, value = LANE, LANE1
+    word = Expr({}) + (PID * 16 + block) * 44 + floordiv(value * 11, 32)
+    read = traffic(launch("unpack", (load(0, "x", F32, (16, 128), word),), (4096,), {}, 4)).accesses[0]
+    assert read.sectors < 16 * 128 / 8
+
+
 def test_many_points_at_a_time_are_what_each_is_by_itself() -> None:
     """The masks of a convolution are sampled at hundreds of points."""
     atoms = Lane(0), Lane(1), ProgramId(0)

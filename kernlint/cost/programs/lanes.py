@@ -10,6 +10,7 @@ from functools import cached_property
 from kernlint.cost.arithmetic import BRANCHING, on_special_unit
 from kernlint.cost.layout import Layout
 from kernlint.cost.programs.caches import Caches
+from kernlint.cost.traffic.model import WARP_LANES
 from kernlint.workload import Compute, Dtype, Reduce, Scan
 
 #: Bytes of an instruction, how much more code a function that branches has than it runs through, and the slots from which it is called,
@@ -19,6 +20,10 @@ _INSTRUCTION, _BRANCHES, _CALLED = 16, 3, 100.0
 
 #: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
 _INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
+
+
+#: Reductions of integers that a warp has in one instruction, and the lanes whose shuffles take as long.
+_AT_ONCE, _TWO_STEPS = frozenset({"sum", "max", "min", "xor_sum"}), 4
 
 
 #: Words of shared memory that are read or written at a time, each from a bank of its own.
@@ -43,7 +48,10 @@ class Lanes(Caches):
         layout = self.layout(shape)
         lanes, warps = (math.prod(dealt[axis] for axis in axes) for dealt in (layout.lanes, layout.warps))
         kept = math.prod(value for axis, value in enumerate(layout.values) if axis not in axes)
-        cost = self._shuffle_ns(lanes, kept, executions)
+        # 32 lanes with an integer each have an instruction of their own (``redux.sync``), at half the rate of a shuffle.
+        whole = node.dtype is not None and node.dtype.is_integer and node.dtype.bits <= 32 and not node.indexed
+        whole = whole and lanes == WARP_LANES and node.op in _AT_ONCE
+        cost = self._shuffle_ns(_TWO_STEPS if whole else lanes, kept, executions)
         if warps > 1 and extent > lanes * math.prod(layout.values[axis] for axis in axes):
             # Each warp writes its part of every output and reads the results back, an element of each thread at a time; between
             # that the parts of as many outputs as there are threads for are put together in a round.

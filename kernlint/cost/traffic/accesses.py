@@ -14,7 +14,7 @@ from dataclasses import replace
 from kernlint import work
 from kernlint.cost.evaluate import evaluator
 from kernlint.cost.layout import vector_bytes
-from kernlint.cost.segments import greatest_lengths, likely_bounds, loaded
+from kernlint.cost.segments import expected_of, greatest_lengths, likely_bounds, loaded
 from kernlint.cost.traffic.masks import active_fraction
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic, Traffic
 from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
@@ -22,6 +22,7 @@ from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share
 from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
 from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Opaque, Size, Store, Symbol, concrete
 from kernlint.workload.expr import Atom
+from kernlint.workload.steps import Expected
 
 
 def traffic(launch: Launch) -> Traffic:
@@ -52,7 +53,10 @@ def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
         if any(atom in lengths for atom in read):
             times += " at most, the extent of the axis that it goes along"
         elif read and all(atom in bounds for atom in read):
-            times += " in the mean, the elements over the number of segments"
+            told = any(expected_of(launch, launch.kernel.load(atom.key)) != Expected() for atom in read)
+            times += " in the mean, " + (
+                "as its inputs draw them" if told else "the elements over the number of segments"
+            )
         found[node.id] = node.span.line, times
     return list(found.values())
 

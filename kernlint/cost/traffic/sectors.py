@@ -102,8 +102,9 @@ def _lane_steps(access: Load | Store | Atomic, offset: Expr, probe: Probe) -> li
     steps = []
     for dim, extent in enumerate(access.shape):
         if extent > 1:
-            one, zero = probe.moved(offset, Lane(dim), 1.0), probe.moved(offset, Lane(dim), 0.0)
-            steps.append((abs((one or 0.0) - (zero or 0.0)), dim, extent))
+            one, last, zero = (probe.moved(offset, Lane(dim), lane) or 0.0 for lane in (1.0, extent - 1.0, 0.0))
+            # The first lanes may share an element, as where several values are packed into a word.
+            steps.append((abs(one - zero) or abs(last - zero) / (extent - 1), dim, extent))
     return sorted(steps, key=lambda s: (s[0] == 0, s[0]))
 
 

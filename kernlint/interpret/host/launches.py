@@ -188,6 +188,7 @@ def launch_one(
         call = KernelCall(jit, arguments, inside_kernel(arguments), constexprs, told, h.target, not written)
         h.kernel_calls[id(kernel)] = kernel, call
     plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
+    plain.update({k: h.with_expected(v) for k, v in plain.items() if isinstance(v, Tensor)})
     plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
     return Launch(
         kernel,

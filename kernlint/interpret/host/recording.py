@@ -16,6 +16,7 @@ from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.values import Instance
 from kernlint.workload import Call, Collected, Dtype, Expr, Fault, Span, Tensor
+from kernlint.workload.steps import Expected
 
 #: Parts of the arguments of a call, those of parts counted each time they stand there, up to which it is kept.
 _MOST_PARTS = 256
@@ -32,6 +33,8 @@ class Recording(Evaluator):
         self.detailed = False
         #: Numbers that tensors in the memory of the host hold, by storage.
         self.host_numbers: dict[int, float] = {}
+        #: What integers tensors hold in the mean, by storage.
+        self.expected: dict[int, Expected] = {}
         #: Rounds up to which they are followed one by one then.
         self.unrolled = 0
         #: The torch function that is being followed, with its arguments.

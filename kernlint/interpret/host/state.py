@@ -21,6 +21,7 @@ from kernlint.interpret.host.values import ContiguityTest, LongList, OpenItems, 
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.expected import follow
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import Class, Deferred, DtypeOf, Function, Instance, Rest, Scope, Unknown
@@ -348,6 +349,8 @@ class HostState(Recording):
         flops: int | None = 0,
         dims: Mapping[str, int] | None = None,
     ) -> None:
+        if reads and any(t.storage.id in self.expected for t in (*reads, *writes)):
+            follow(self.expected, name, kind, reads, writes)
         if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
             self.hosted.update(t.storage.id for t in writes)
             if not self.detailed:
@@ -384,6 +387,11 @@ class HostState(Recording):
         result = self.allocate(dtype, shape, "result", node)
         self.torch_op(name, kind, reads, (result,), node, flops, dims)
         return result
+
+    def with_expected(self, x: Tensor) -> Tensor:
+        """``x`` with what it holds in the mean."""
+        expected = self.expected.get(x.storage.id)
+        return x if expected is None else replace(x, storage=replace(x.storage, expected=expected))
 
     def skips(self, node: cst.CSTNode) -> bool:
         """Whether an edit takes this torch call out of the program."""

@@ -8,6 +8,7 @@ import libcst as cst
 
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import dtype_given, note_sizes, on_cpu, shape_given
+from kernlint.interpret.torch.expected import drawn
 from kernlint.interpret.torch.shapes import is_dense
 from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
 from kernlint.records import replace
@@ -68,6 +69,8 @@ def _create(origin: str, kind: str, random: bool = False) -> Handler:
         shape = shape_given(values)
         result = h.allocate(dtype_given(kwargs, default), shape, origin, node)
         note_sizes(h, result, values)
+        if kind == "randint":
+            h.expected[result.storage.id] = drawn(args, kwargs)
         if _is_unplaced(h, kwargs):
             h.unplaced.add(result.storage.id)
         return h.host_tensor(result) if on_cpu(kwargs) else _filled(h, kind, result, node, random)
