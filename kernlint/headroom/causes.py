@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
@@ -23,9 +24,9 @@ from kernlint.workload.steps import walk_steps
 
 #: The category of the remedy of each facet of a kernel.
 _CATEGORY = {
-    kernels.UNIT: "precision", kernels.REPEATED: "algorithm", kernels.SECTORS: "memory", kernels.ATOMICS: "memory",
-    kernels.IDLE: "tiling", kernels.FEW: "tiling", kernels.MANY: "tiling", kernels.SERIAL: "algorithm",
-    kernels.LATENCY: "tiling", kernels.TILE: "tiling", kernels.SPILLS: "tiling",
+    kernels.UNIT: "precision", kernels.WORK: "algorithm", kernels.REPEATED: "algorithm", kernels.SECTORS: "memory",
+    kernels.ATOMICS: "memory", kernels.IDLE: "tiling", kernels.FEW: "tiling", kernels.MANY: "tiling",
+    kernels.SERIAL: "algorithm", kernels.LATENCY: "tiling", kernels.TILE: "tiling", kernels.SPILLS: "tiling",
 }  # fmt: skip
 
 
@@ -308,6 +309,7 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
     fair = sum(w.us for w in products)
     asked = any(node.form == PRODUCT for node in nodes)
     picked = _picked_runs(nodes)
+    needed = _operations(nodes)
     rows = [row for row in now.steps if isinstance(row.step, Launch) and row.total_gpu_us > 0]
     total = sum(row.total_gpu_us for row in now.steps)
     by_kernel: dict[str, list[StepTime]] = {}
@@ -326,9 +328,10 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             key = (launch.grid, row.gpu_us, launch.kernel.span)
             if key not in known:
                 full = kernels.without(launch, device, frozenset())
+                share = _needed_share(launch, row.count, needed)
                 runs = {base: picked.get(_kind(tensor), 0.0) for base, tensor in launch.arguments.items()}
                 known[key] = {
-                    facet: full - kernels.without(launch, device, frozenset({facet}), runs=runs)
+                    facet: full - kernels.without(launch, device, frozenset({facet}), None, runs, share)
                     for facet in kernels.facets(launch, device)
                 }
             for facet, us in known[key].items():
@@ -342,15 +345,39 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             if facet == kernels.IDLE and launch.kernel.dots():
                 category = "algorithm"  # whole blocks are left out, not lanes
             same_work = facet == kernels.UNIT and not launch.kernel.dots()
-            yield Cause(
-                facet, category, us, span, symbol, name, kernels.evidence(launch, facet, device), reachable=same_work
-            )
+            said = kernels.evidence(launch, facet, device)
+            if facet == kernels.WORK:
+                said = f"{kernels.operations(launch) * largest.count:.3g} operations, where {needed or 0.0:.3g} do"
+            yield Cause(facet, category, us, span, symbol, name, said, reachable=same_work)
         if not launch.kernel.dots() and flops and kernels.arithmetic(launch) * largest.count >= 0.25 * flops:
             done = f"{kernels.arithmetic(launch):.3g} multiply-adds one by one, {flops:.3g} operations asked for as a product"
             yield Cause("no tensor cores", "algorithm", spent - fair, launch.span, name, name, done)
         if launch.kernel.dots() and wanted and not asked and not any(n.form in (KERNEL, LIBRARY) for n in nodes):
             text = "a matrix product where the reference has none"
             yield Cause("needless product", "algorithm", spent - 1.0, launch.span, name, name, text)
+
+
+#: What a kernel may do for each operation of torch: its indices and masks, and functions that are one call.
+_OWN_OPERATIONS = 8
+
+
+def _needed_share(launch: Launch, count: float, needed: float | None) -> float:
+    """The part of the operations of ``count`` runs of ``launch`` that is called for where torch's calls do ``needed``."""
+    done = kernels.operations(launch) * count if needed is not None else 0.0
+    return min(1.0, _OWN_OPERATIONS * needed / done) if needed is not None and done else 1.0
+
+
+def _operations(nodes: Sequence[Node]) -> float | None:
+    """Operations of torch's calls, elements that are only moved counted too, and of what searches or sorts each step; None where there
+    are none, or some of them are not known."""
+    total = 0.0
+    for node in nodes:
+        step, sizes = node.step, [use.tensor.numel for use in (*node.reads, *node.writes)]
+        if not isinstance(step, TorchOp) or step.kind == "unknown" or step.flops is None or None in sizes or not sizes:
+            return None
+        each = math.log2(2 + max(size or 0 for size in sizes)) if step.kind in ("scan", "gather") else 1.0
+        total += max(step.flops * node.count, node.elements) * node.serial * each
+    return total or None
 
 
 def _picked_runs(nodes: Iterable[Node]) -> dict[object, float]:

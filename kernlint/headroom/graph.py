@@ -172,7 +172,7 @@ class _Builder:
         for tensor in reads:
             value = (tensor.storage.id, self.version.get(tensor.storage.id, 0))
             size = amounts.get(tensor.storage.id)
-            amount = _read_bytes(step, tensor) if size is None else min(size, view_bytes(tensor))
+            amount = _read_bytes(step, tensor) if size is None else _within(tensor, size)
             least = 0.0 if tensor.storage.id in chosen else amount
             if isinstance(step, Launch):
                 least = min(least, sure.get(tensor.storage.id, 0.0))
@@ -182,7 +182,7 @@ class _Builder:
         for tensor in written:
             self.version[tensor.storage.id] = self.version.get(tensor.storage.id, 0) + 1
             size = amounts.get(tensor.storage.id)
-            amount = view_bytes(tensor) if size is None else min(size, view_bytes(tensor))
+            amount = view_bytes(tensor) if size is None else _within(tensor, size)
             least = 0.0 if tensor.storage.id in doubtful else amount
             made.append(Use(tensor, (tensor.storage.id, self.version[tensor.storage.id]), amount, least))
         tensors = [*(use.tensor for use in used), *written]
@@ -198,6 +198,11 @@ class _Builder:
             made = [replace(use, bytes=use.bytes * count) for use in made]
             elements *= count
         self.nodes.append(Node(index, step, form, tuple(used), tuple(made), elements, row, count, serial))
+
+
+def _within(tensor: Tensor, size: float) -> float:
+    """``size`` bytes of ``tensor``, or all of them where these are fewer: of how many it has, a kernel knows more than open extents."""
+    return size if tensor.numel is None else min(size, view_bytes(tensor))
 
 
 def trips_of(repeat: Repeat) -> float:

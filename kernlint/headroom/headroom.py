@@ -18,6 +18,7 @@ from kernlint.headroom.causes import Cause, causes_of, waterfall
 from kernlint.headroom.graph import PRODUCT, graph_of
 from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.promise import promised
+from kernlint.headroom.streams import moved_us
 from kernlint.headroom.witness import Witness, side_by_side, witness_of
 from kernlint.records import dataclass, replace
 from kernlint.workload import Launch, TorchOp, Workload
@@ -127,22 +128,29 @@ def _headroom(workload: Workload, now: Estimate, now_us: float, device: Device, 
         wanted = asked
         if asked and _total(asked) < _total(own):
             best = asked
-    total = min(_total(best), now_us) if best else now_us
+    # What has open sizes counts for next to nothing: the program shows what there is to read and write.
+    least = moved_us(workload.once(graph_of), device) if wanted is not own and _is_open(reference) else 0.0
+    total = min(max(_total(best), least), now_us) if best else now_us
     computed = reference if best is not own and reference is not None else workload
     bound = bound_of(computed.once(graph_of), device)
     total = max(total, min(bound.us, now_us))
     changed = None
     if precise:
-        loose = min(
-            _total(_well_written(one, device, precise=False)) for one in (workload, reference) if one is not None
-        )
-        changed = loose if loose < 0.95 * total else None
+        followed = (workload,) if wanted is own or reference is None else (workload, reference)
+        loose = min(_total(_well_written(one, device, precise=False)) for one in followed)
+        changed = loose if least < loose < 0.95 * total else None
     sigma = math.hypot(_data()["form_sigma"], _sigma(best))
     causes = causes_of(workload, now, device, wanted, total)
     library_us = library.gpu_us if library is not None else None
     return Headroom(
         now_us, bound, total, sigma, tuple(best), library_us, changed, tuple(causes), _localised(now, device)
     )
+
+
+def _is_open(reference: Workload | None) -> bool:
+    """Whether steps of ``reference`` are on tensors of sizes that are not known."""
+    steps = reference.all_steps if reference is not None else ()
+    return any(isinstance(one, TorchOp) and any(t.numel is None for t in (*one.reads, *one.writes)) for one in steps)
 
 
 def _localised(now: Estimate, device: Device) -> float:

@@ -16,15 +16,16 @@ from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
 from kernlint.cost.programs.constants import constants, launch_floor_us
 from kernlint.cost.programs.price import program_time
-from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.accesses import shifted, traffic
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
 from kernlint.headroom.blocks import kept_share
 from kernlint.headroom.serial import chunks_us, is_serial
 from kernlint.records import replace
-from kernlint.workload import Access, Compute, Dot, Launch, ProgramId
+from kernlint.workload import Access, Compute, Dot, Launch, Node, ProgramId, Reduce
 from kernlint.workload import dtype as dt
 
 UNIT = "unit"
+WORK = "extra operations"
 REPEATED = "repeated reads"
 SECTORS = "sectors"
 ATOMICS = "atomics"
@@ -37,7 +38,7 @@ TILE = "tile"
 SPILLS = "spills"
 
 #: The order in which facets are removed, so that their times add up: what changes the work before what changes its shape.
-ORDER = (UNIT, REPEATED, SECTORS, ATOMICS, IDLE, SPILLS, FEW, MANY, SERIAL, LATENCY, TILE)
+ORDER = (UNIT, WORK, REPEATED, SECTORS, ATOMICS, IDLE, SPILLS, FEW, MANY, SERIAL, LATENCY, TILE)
 
 #: Programs a well-filled card has, for each SM.
 _PROGRAMS_PER_SM = 4
@@ -60,21 +61,25 @@ def without(
     removed: frozenset[str],
     reuse: Mapping[str, float] | None = None,
     runs: Mapping[str, float] | None = None,
+    needed: float = 1.0,
 ) -> float:
     """Microseconds of ``launch`` on ``device`` without the facets ``removed``. ``runs`` are the bytes that lie together of what is asked
-    for through indices, by the parameter."""
+    for through indices, by the parameter; ``needed`` is the share of its operations that the computation needs."""
     launch = replace(launch, alternatives=(), kernel=launch.kernel.once(with_combined_dots))
     moved = traffic(launch)
     if REPEATED in removed:
         moved = _once(moved)
     if SECTORS in removed:
-        moved = _coalesced(moved, runs or {})
+        moved = _coalesced(launch, moved, runs or {})
     if launch.kernel.dots():
         return _dots_without(launch, device, removed, moved)
     held = replace(constants(), spill_traffic=0.0, collapse_traffic=0.0) if SPILLS in removed else None
     found = program_time(_cheaper(launch, removed), device, held, moved=moved, reuse_bytes=reuse)
     terms = dict(found.terms)
     floor = terms.pop("floor", 0.0)
+    if WORK in removed:
+        for name in ("latency", "issue"):
+            terms[name] = terms.get(name, 0.0) * needed
     if REPEATED in removed:
         passes = _passes(traffic(launch))
         for name in ("latency", "lines", "issue", "shared"):
@@ -169,12 +174,12 @@ def _once(moved: Traffic) -> Traffic:
     return _with(moved, changed)
 
 
-def _coalesced(moved: Traffic, runs: Mapping[str, float]) -> Traffic:
+def _coalesced(launch: Launch, moved: Traffic, runs: Mapping[str, float]) -> Traffic:
     """Each access in whole lines: no byte of a sector that is not wanted. What is picked through indices lies where the data says, but
-    for the ``runs`` that are wanted whole."""
+    for the ``runs`` that are wanted whole, and for indices that all lanes have in common."""
     changed = []
     for access in moved.accesses:
-        if access.gather and not _beside_other_programs(access.access):
+        if access.gather and not _beside_other_programs(access.access) and not shifted(access.access, launch):
             run = runs.get(access.base, 0.0)
             share = access.efficiency * SECTOR_BYTES * math.ceil(run / SECTOR_BYTES) / run if run else 1.0
             changed.append(_in_runs(access, run, share) if access.kind != "atomic" and share < 1.0 else access)
@@ -313,21 +318,27 @@ def _other_tiles(loop: DotLoop, device: Device) -> list[DotLoop]:
     return made
 
 
-def arithmetic(launch: Launch) -> float:
-    """Elementwise operations of all programs."""
+def arithmetic(launch: Launch, kinds: tuple[type[Node], ...] = (Compute,)) -> float:
+    """Elementwise operations of all programs, or those of nodes of all ``kinds``, conversions left out."""
     found = traffic(launch)
     total = 0.0
-    for node, loops in launch.kernel.walk(Compute):
-        if node.kind != "cast":
-            total += node.elements * found.programs * math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
+    for node, loops in launch.kernel.walk(kinds):
+        size = math.prod(node.shape) if isinstance(node, Reduce) else node.elements * (node.kind != "cast")
+        total += size * found.programs * math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
     return total
+
+
+def operations(launch: Launch) -> float:
+    """Elementwise operations of all programs and those of reductions."""
+    return arithmetic(launch, (Compute, Reduce))
 
 
 def evidence(launch: Launch, facet: str, device: Device) -> str:
     """The numbers behind ``facet`` of ``launch``, in words."""
     moved = traffic(launch)
     if facet == SECTORS:
-        worst = min((a for a in moved.accesses if not a.gather), key=lambda a: a.efficiency, default=None)
+        told = [a for a in moved.accesses if not a.gather or shifted(a.access, launch)]
+        worst = max(told, key=lambda a: a.moved_bytes * (1 - a.efficiency), default=None)
         if worst is not None:
             where = f"the {worst.kind} of `{worst.base}` at line {worst.access.span.line}"
             return f"{worst.efficiency * 100:.0f} % of the bytes that {where} moves are wanted"
@@ -370,7 +381,8 @@ def local_share(launch: Launch, device: Device) -> float:
     moved = traffic(launch)
 
     def scattered(access: AccessTraffic) -> bool:
-        return access.gather and access.kind != "atomic" and access.contiguous_bytes < _SHORT
+        picked = access.gather and access.kind != "atomic" and access.contiguous_bytes < _SHORT
+        return picked and not shifted(access.access, launch)
 
     if not any(map(scattered, moved.accesses)) or launch.kernel.dots():
         return 1.0

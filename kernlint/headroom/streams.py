@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from kernlint.cost.device import Device
+from kernlint.cost.programs.price import program_time
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.model import Traffic
-from kernlint.headroom.graph import COLUMN, ROW, SCAN, SPECIAL, TOTAL, Node, Use
-from kernlint.headroom.groups import LONGEST_ROW, Group
+from kernlint.headroom.graph import COLUMN, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use
+from kernlint.headroom.groups import LONGEST_ROW, Group, group_of
 from kernlint.records import replace
 from kernlint.workload import (
     Atomic,
@@ -66,6 +67,15 @@ def streams(group: Group, device: Device) -> Iterator[Version]:
                     yield (first,), "stream"
                 else:
                     yield (first, second_pass(group)), "partial results, then their sum"
+
+
+def moved_us(graph: Graph, device: Device) -> float:
+    """Microseconds of one launch that reads what the nodes of ``graph`` read from outside, and writes what outlives the call."""
+    whole = group_of(graph, graph.nodes)
+    size = sum(use.bytes for use in (*whole.reads, *whole.writes))
+    if not size:
+        return 0.0
+    return min(program_time(one_pass(whole, size / 4 / block, (block,), work=()), device).us for block in _BLOCKS)
 
 
 def one_pass(

@@ -383,3 +383,126 @@ def test_a_fill_of_which_a_part_is_overwritten_is_still_wanted(place: str, unuse
     found = analysis(Request(HEAD + FILLED.replace("PLACE", place), device="h100-sxm")).judgement.headroom
     assert found is not None
     assert any(cause.name == "unused result" for cause in found.causes) == unused
+
+
+#: Places in a sorted row, found by comparing with all of it.
+COUNTED = """
+@triton.jit
+def count(edges, x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value, below = tl.load(x + at), tl.zeros((BLOCK,), tl.int32)
+    for start in range(0, n, 32):
+        edge = tl.load(edges + start + tl.arange(0, 32))
+        below += tl.sum((edge[None, :] < value[:, None]).to(tl.int32), axis=1)
+    tl.store(y + at, below)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, edges, x):
+        y = torch.empty(x.shape, dtype=torch.int32, device=x.device)
+        count[(x.numel() // 128,)](edges, x, y, edges.shape[0], BLOCK=128)
+        return y
+
+def get_inputs():
+    return [torch.randn(EDGES).sort().values, torch.randn(1 << 20)]
+"""
+COUNTED_REFERENCE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, edges, x):
+        return PLACES
+
+def get_inputs():
+    return [torch.randn(EDGES).sort().values, torch.randn(1 << 20)]
+"""
+SEARCHED = "torch.searchsorted(edges, x).int()"
+
+
+@pytest.mark.parametrize(
+    ("edges", "places", "extra"),
+    [
+        ("32768", SEARCHED, True),
+        ("64", SEARCHED, False),  # no more than a search and its surroundings
+        ("32768", "(edges < x[:, None]).sum(1).int()", False),  # asked for one by one
+        ("32768", "torch.unheard_of(edges, x).int()", False),  # nobody knows what that takes
+    ],
+)
+def test_operations_beyond_what_is_asked_for_are_a_cause(edges: str, places: str, extra: bool) -> None:
+    source, reference = (text.replace("EDGES", edges).replace("PLACES", places) for text in (COUNTED, COUNTED_REFERENCE))
+    assert (largest(source, reference).name == "extra operations") is extra
+
+
+#: Sums along a band: all lanes read the shift of their row, and lie COLUMNS apart.
+SHIFTED = """
+@triton.jit
+def band(x, shift, y, columns, rows, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for c in range(columns):
+        total += tl.load(x + PLACE)
+    tl.store(y + at, total)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, shift):
+        y = torch.empty(1 << 16, device=x.device)
+        band[(y.numel() // 256,)](x, shift, y, 512, x.shape[0] // 512, BLOCK=256)
+        return y
+
+def get_inputs():
+    return [torch.randn((1 << 17) * 512), torch.randint(0, 1000, (1 << 17,))]
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "unwanted"),
+    [
+        ("(at + tl.load(shift + c)) * columns + c", True),
+        ("c * rows + at + tl.load(shift + c)", False),  # lanes lie side by side
+        ("(at + tl.load(shift + at)) * columns + c", False),  # wherever each lane's index says
+    ],
+)
+def test_lanes_that_share_an_index_can_lie_side_by_side(place: str, unwanted: bool) -> None:
+    causes = found(SHIFTED.replace("PLACE", place)).causes
+    assert any(cause.name == "sectors" and cause.alone_us > 100 for cause in causes) is unwanted
+
+
+#: Rows of sequences of any length in one pool, padded.
+PADDED = """
+@triton.jit
+def pad(values, offsets, y, L, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(1) * L + tl.program_id(0), tl.arange(0, BLOCK)
+    start = tl.load(offsets + tl.program_id(1))
+    real = tl.program_id(0) < tl.load(offsets + tl.program_id(1) + 1) - start
+    x = tl.load(values + (start + tl.program_id(0)) * BLOCK + lanes, mask=(lanes < BLOCK) & real, other=0.0)
+    tl.store(y + row * BLOCK + lanes, x)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, values, offsets):
+        values = values.contiguous()
+        y = torch.empty(offsets.numel() - 1, 512, 256, dtype=values.dtype, device=values.device)
+        pad[(512, y.shape[0])](values, offsets, y, 512, BLOCK=256)
+        return y
+
+def get_inputs():
+    lengths = torch.randint(1, 512, (2048,))
+    offsets = torch.zeros(2049, dtype=torch.int64)
+    offsets[1:] = lengths.cumsum(0)
+    return [torch.randn(int(offsets[-1]), 256).to(torch.bfloat16), offsets]
+"""
+PADDED_REFERENCE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, values, offsets):
+        t = torch.arange(512, device=values.device)
+        row = (offsets[:-1, None] + t[None, :]).clamp(max=values.shape[0] - 1)
+        real = t[None, :] < (offsets[1:] - offsets[:-1])[:, None]
+        return torch.where(real[:, :, None], values[row], 0.0)
+"""
+
+
+def test_what_has_open_sizes_takes_no_less_than_the_program_reads_and_writes() -> None:
+    headroom = found(PADDED, PADDED_REFERENCE + PADDED[PADDED.index("def get_inputs"):])
+    written = 2048 * 512 * 256 * 2 / 4.8e6
+    assert headroom.achievable_us > written
+    assert headroom.changed_us is None

@@ -135,7 +135,7 @@ def _access(
     start = None if offset is None else probe.at(offset)
     whole = span_bytes(launch.tensor(access.base))
     if offset is None or start is None:
-        if offset is None and _shifted(access, launch):
+        if offset is None and shifted(access, launch):
             return _somewhere_near(access, executions, active, whole, programs)
         return _anywhere(access, offset, executions, active, whole, launch, probe)
     tile = tile_of(access, offset, start, probe)
@@ -217,7 +217,7 @@ def _far_apart(offset: Expr, launch: Launch) -> Expr | None:
     return offset.substitute(places)
 
 
-def _shifted(access: Load | Store | Atomic, launch: Launch) -> bool:
+def shifted(access: Load | Store | Atomic, launch: Launch) -> bool:
     """Whether what an address depends on of memory are numbers alone: they move all lanes of a program together."""
     loads = [launch.kernel.load(number) for number in access.through]
     return bool(loads) and access.elements > 1 and all(load is not None and load.elements == 1 for load in loads)
