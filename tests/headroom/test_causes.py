@@ -428,7 +428,9 @@ SEARCHED = "torch.searchsorted(edges, x).int()"
     ],
 )
 def test_operations_beyond_what_is_asked_for_are_a_cause(edges: str, places: str, extra: bool) -> None:
-    source, reference = (text.replace("EDGES", edges).replace("PLACES", places) for text in (COUNTED, COUNTED_REFERENCE))
+    source, reference = (
+        text.replace("EDGES", edges).replace("PLACES", places) for text in (COUNTED, COUNTED_REFERENCE)
+    )
     assert (largest(source, reference).name == "extra operations") is extra
 
 
@@ -502,7 +504,7 @@ class Model(torch.nn.Module):
 
 
 def test_what_has_open_sizes_takes_no_less_than_the_program_reads_and_writes() -> None:
-    headroom = found(PADDED, PADDED_REFERENCE + PADDED[PADDED.index("def get_inputs"):])
+    headroom = found(PADDED, PADDED_REFERENCE + PADDED[PADDED.index("def get_inputs") :])
     written = 2048 * 512 * 256 * 2 / 4.8e6
     assert headroom.achievable_us > written
     assert headroom.changed_us is None
