@@ -21,7 +21,7 @@ from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic,
 from kernlint.headroom.blocks import kept_share
 from kernlint.headroom.serial import chunks_us, is_serial
 from kernlint.records import replace
-from kernlint.workload import Access, Compute, Dot, Launch, Node, ProgramId, Reduce
+from kernlint.workload import Access, Compute, Dot, Launch, Loop, ProgramId, Reduce
 from kernlint.workload import dtype as dt
 
 UNIT = "unit"
@@ -318,19 +318,22 @@ def _other_tiles(loop: DotLoop, device: Device) -> list[DotLoop]:
     return made
 
 
-def arithmetic(launch: Launch, kinds: tuple[type[Node], ...] = (Compute,)) -> float:
-    """Elementwise operations of all programs, or those of nodes of all ``kinds``, conversions left out."""
-    found = traffic(launch)
-    total = 0.0
-    for node, loops in launch.kernel.walk(kinds):
-        size = math.prod(node.shape) if isinstance(node, Reduce) else node.elements * (node.kind != "cast")
-        total += size * found.programs * math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
-    return total
+def arithmetic(launch: Launch) -> float:
+    """Elementwise operations of all programs."""
+    found = launch.kernel.walk(Compute)
+    return sum(node.elements * _executions(launch, loops) for node, loops in found if node.kind != "cast")
 
 
 def operations(launch: Launch) -> float:
     """Elementwise operations of all programs and those of reductions."""
-    return arithmetic(launch, (Compute, Reduce))
+    reduced = (math.prod(node.shape) * _executions(launch, loops) for node, loops in launch.kernel.walk(Reduce))
+    return arithmetic(launch) + sum(reduced)
+
+
+def _executions(launch: Launch, loops: tuple[Loop, ...]) -> float:
+    """How often all programs together come to what stands in ``loops``."""
+    found = traffic(launch)
+    return found.programs * math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
 
 
 def evidence(launch: Launch, facet: str, device: Device) -> str:
