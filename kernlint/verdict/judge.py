@@ -129,10 +129,12 @@ def _is_followed(value: object, given: Container[int]) -> bool:
 
 def _torch_time(reference: Workload, device: Device) -> Estimate:
     """What torch's own kernels take for ``reference``. A size that is not known counts as one there, which is little off where
-    something is moved beside tensors that are known; of a product, whose work grows with each of its sizes, nothing can be said."""
+    something is moved beside tensors that are known; of a product, whose work grows with each of its sizes, nothing can be said, nor
+    of results of unknown size."""
     found = estimate(reference, device)
     products = (step for step in reference.all_steps if isinstance(step, TorchOp) and step.kind in _PRODUCTS)
-    return found if all(step.flops is not None for step in products) else replace(found, gpu_us=None)
+    known = all(step.flops is not None for step in products) and all(one.shape is not None for one in reference.outputs)
+    return found if known else replace(found, gpu_us=None)
 
 
 _PRODUCTS = frozenset({"matmul", "conv", "attention"})

@@ -15,7 +15,9 @@ from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.headroom import Headroom
 from kernlint.headroom.streams import streams
 from kernlint.headroom.witness import price, witness_of
+from kernlint.records import replace
 from kernlint.request import Request
+from kernlint.verdict.judge import _torch_time
 from kernlint.workload import Launch, TorchOp, Workload
 
 H100 = find_device("h100-sxm")
@@ -337,3 +339,9 @@ def test_open_sizes_have_the_headroom_of_a_plausible_call() -> None:
     assert judged.verdict.details.scenarios
     assert judged.judgement.headroom is not None
     assert judged.judgement.headroom.bound.us <= judged.judgement.headroom.now_us
+
+
+def test_a_reference_of_results_of_unknown_size_tells_no_time() -> None:
+    known = workload_of("return a + 1", "torch.rand(4096, 1024)")
+    unknown = replace(known, outputs=tuple(replace(tensor, shape=None) for tensor in known.outputs))
+    assert _torch_time(known, H100).gpu_us is not None and _torch_time(unknown, H100).gpu_us is None
