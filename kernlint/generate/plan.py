@@ -254,8 +254,9 @@ def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float])
         return replace(_work(reduction, stored, sizes), roots=(whole(root),), chunks=root.attributes["chunks"])
     seen = Ingredients()
     look(reduction, identity(reduction.shape), stored, seen, reduction)
-    if seen.products or len(seen.reductions) > 1:
-        inner = [value for value, _ in (*seen.products, *seen.reductions) if value is not reduction]
+    # What a few elements are reduced to, as what parts of another reduction come to, each part may do for itself.
+    inner = [value for value, _ in (*seen.products, *seen.reductions) if value is not reduction]
+    if any(value.op in PRODUCTS or not is_short(value, sizes) for value in inner):
         raise Stored(inner[0])
     dims = [d for d, n in enumerate(reduction.shape) if lift(n).value != 1]
     index = (*_index(reduction, dims, ()), lane(CHUNK))

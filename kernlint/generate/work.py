@@ -122,15 +122,23 @@ def merged(
         before = set(map(id, needs(work, stored)))
         late = [i for i, one in enumerate(made) if any(id(root.target) in before for root in one.roots)]
         for at, other in enumerate(made):
-            if any(i > at for i in late):
+            waits = any(i > at for i in late)
+            if waits and (changed or _is_needed(other, made[at + 1 :], stored)):
                 continue
             both = _together(other, work)
             if both is not None and _is_written_once(both, changed) and _still_fits(both, stored, sizes):
-                made[at] = both
+                del made[at]
+                made.insert(len(made) if waits else at, both)
                 break
         else:
             made.append(work)
     return made
+
+
+def _is_needed(work: Work, others: Iterable[Work], stored: Collection[int]) -> bool:
+    """Whether one of ``others`` reads what ``work`` makes."""
+    own = {id(root.target) for root in work.roots}
+    return any(own & set(map(id, needs(one, stored))) for one in others)
 
 
 def _together(one: Work, other: Work) -> Work | None:

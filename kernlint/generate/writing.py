@@ -360,9 +360,9 @@ class Writing(Computation):
                 walked = (v for root in work.roots for v in root.value.walk(set(before)))
                 inner = [v for v in walked if v.op == "reduce" and id(v) not in stored]
                 inner += [root.target for root in work.roots if root.target.op == "reduce"]
-                deep = {id(v) for v in inner}
-                first = [v for v in inner if not any(id(o) in deep and o is not v for o in v.walk())]
-                found = {id(v): in_parts(v, tile.chunks) for v in first if v.attributes["over"] == tile.over}
+                long = {id(v): v for v in inner if v.attributes["over"] == tile.over}
+                first = [v for v in long.values() if not any(id(o) in long and o is not v for o in v.walk())]
+                found = {id(v): in_parts(v, tile.chunks) for v in first}
                 if found:
                     return found
         return {}
