@@ -118,27 +118,34 @@ def merged(
     """``works`` with those that go through the same rows and columns as one; ``changed`` are values that go to memory which they are
     made of."""
     made: list[Work] = []
+    #: What each of them reads.
+    read: list[set[int]] = []
     for work in works:
         before = set(map(id, needs(work, stored)))
         late = [i for i, one in enumerate(made) if any(id(root.target) in before for root in one.roots)]
         for at, other in enumerate(made):
-            waits = any(i > at for i in late)
-            if waits and (changed or _is_needed(other, made[at + 1 :], stored)):
-                continue
             both = _together(other, work)
-            if both is not None and _is_written_once(both, changed) and _still_fits(both, stored, sizes):
-                del made[at]
-                made.insert(len(made) if waits else at, both)
+            # One that stands before what this one waits for may come later, unless something between them reads what it makes.
+            waits = any(i > at for i in late)
+            if both is None or (waits and (changed or _is_read(other, read[at + 1 :]))):
+                continue
+            if _is_written_once(both, changed) and _still_fits(both, stored, sizes):
+                before |= read[at]
+                del made[at], read[at]
+                place = len(made) if waits else at
+                made.insert(place, both)
+                read.insert(place, before)
                 break
         else:
             made.append(work)
+            read.append(before)
     return made
 
 
-def _is_needed(work: Work, others: Iterable[Work], stored: Collection[int]) -> bool:
-    """Whether one of ``others`` reads what ``work`` makes."""
+def _is_read(work: Work, read: Iterable[set[int]]) -> bool:
+    """Whether what ``work`` makes is among what is ``read``."""
     own = {id(root.target) for root in work.roots}
-    return any(own & set(map(id, needs(one, stored))) for one in others)
+    return any(own & one for one in read)
 
 
 def _together(one: Work, other: Work) -> Work | None:

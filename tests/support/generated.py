@@ -33,6 +33,14 @@ CASES = {
     "long": ({"forward": "return x - x.mean(-1, keepdim=True)", "constants": "B = 4\nT = 300000"}, 2),
     "long softmax": ({"forward": "return torch.logsumexp(x, -1)", "constants": "B = 2\nT = 400000"}, 2),
     "long variance": ({"forward": "return x.std(-1)", "constants": "B = 2\nT = 400001"}, 2),
+    "long entropy": (
+        {
+            "forward": "logp = torch.log_softmax(x, -1)\nentropy = -(logp.exp() * logp).sum(-1)\nreturn logp[:, 3], entropy",
+            "constants": "B = 2\nT = 300000",
+        },
+        3,
+    ),
+    "long deviations": ({"forward": "return (x - x.mean(-1, keepdim=True)).abs().mean(-1)", "constants": "B = 2\nT = 300000"}, 3),
     "transposed": ({"forward": "return (x.t().contiguous() + 1.0)"}, 1),
     "halves": ({"forward": "a, b = x.chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"}, 1),
     "not a made boolean": (
@@ -439,7 +447,7 @@ CASES = {
             "inputs": "torch.rand(B, T) + 0.1, torch.relu(torch.randn(B, T)), torch.rand(B, T)",
             "arguments": "x, y, z",
         },
-        3,
+        2,
     ),
     "place in a long row": (
         {
@@ -512,7 +520,7 @@ CASES = {
             "constants": "T = 1100",
             "arguments": "q, k, v, n",
         },
-        4,
+        3,
     ),
     "attention of one": (
         {
@@ -766,7 +774,7 @@ CASES = {
             "inputs": "torch.randn(B, T), torch.rand(B, T), torch.randint(0, B, (B,))",
             "arguments": "x, y, i",
         },
-        3,
+        2,
     ),
     "pools of parts": (
         {
@@ -809,7 +817,7 @@ CASES = {
             "arguments": "x, y",
             "constants": "T = 640",
         },
-        9,
+        8,
     ),
     "products that are asked for themselves": (
         {
@@ -1158,7 +1166,7 @@ CASES = {
             "constants": f"{SIZES}\nN = 300",
             "arguments": "x, i, y",
         },
-        10,
+        8,
     ),
     "a list of tensors": (
         {
