@@ -27,7 +27,7 @@ from kernlint.records import dataclass, replace
 from kernlint.workload import TorchOp, Workload
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
-MODEL_VERSION = "2026.11-19"
+MODEL_VERSION = "2026.11-20"
 
 
 SCOPES = ("gpu", "call")
