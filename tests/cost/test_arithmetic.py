@@ -12,7 +12,8 @@ from kernlint.cost.device import devices, find_device
 from kernlint.cost.dot_launch import _arithmetic
 from kernlint.cost.programs.price import program_time
 from kernlint.cost.traffic.accesses import traffic
-from kernlint.workload import Compute, Dtype, Launch, Loop
+from kernlint.records import replace
+from kernlint.workload import Compute, Dtype, Launch, Loop, Reduce
 from kernlint.workload import dtype as dt
 
 H100 = find_device("h100-sxm")
@@ -22,7 +23,7 @@ def node(op: str, dtype: Dtype = dt.FLOAT32, kind: str = "special", elements: in
     return Compute(kind, elements, dtype, HERE, op=op)
 
 
-def repeated(*nodes: Compute, programs: int = 2048, trips: int = 64) -> Launch:
+def repeated(*nodes: Compute | Reduce, programs: int = 2048, trips: int = 64) -> Launch:
     """The operations one after the other, ``trips`` times, between one load and one store."""
     where = PID * 1024 + LANE
     body = (
@@ -179,3 +180,15 @@ def test_a_dot_loop_counts_a_long_function_as_more_elements() -> None:
     assert counted(node("erf"))[1] > 2 * 1024
     assert counted(node("", kind="arith"))[0] == counted(node("+", kind="arith"))[0] == 1024
     assert counted(node("+", dt.FLOAT64, "arith"))[0] > 1.5 * 1024
+
+
+@pytest.mark.parametrize(
+    ("dtype", "indexed", "faster"),
+    [(dt.INT32, False, True), (dt.INT8, False, True), (dt.INT32, True, False), (dt.INT64, False, False), (dt.FLOAT32, False, False)],
+)  # fmt: skip
+def test_a_warp_reduces_integers_at_once_where_the_card_can(dtype: Dtype, indexed: bool, faster: bool) -> None:
+    whole = repeated(Reduce("max", (32, 32), 1, False, frozenset(), HERE, dtype, indexed=indexed))
+    older = replace(H100, compute_capability="7.5")
+    now, before = (program_time(whole, card).us for card in (H100, older))
+    assert (now < 0.95 * before) is faster
+    assert faster or now == pytest.approx(before)

@@ -22,8 +22,10 @@ _INSTRUCTION, _BRANCHES, _CALLED = 16, 3, 100.0
 _INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
 
 
-#: Reductions of integers that a warp has in one instruction, and the lanes whose shuffles take as long.
-_AT_ONCE, _TWO_STEPS = frozenset({"sum", "max", "min", "xor_sum"}), 4
+#: Reductions of integers that a whole warp has an instruction for from compute capability 8.0 on (``redux.sync``, which Triton writes for
+#: up to 32 bits), and the lanes whose shuffles take as long: 16 of them against 32 shuffles a clock and multiprocessor (CUDA C++
+#: Programming Guide, throughput of native arithmetic instructions); none is measured here.
+_REDUX, _LANES_OF_REDUX = frozenset({"sum", "max", "min", "xor_sum"}), 4
 
 
 #: Words of shared memory that are read or written at a time, each from a bank of its own.
@@ -48,10 +50,7 @@ class Lanes(Caches):
         layout = self.layout(shape)
         lanes, warps = (math.prod(dealt[axis] for axis in axes) for dealt in (layout.lanes, layout.warps))
         kept = math.prod(value for axis, value in enumerate(layout.values) if axis not in axes)
-        # 32 lanes with an integer each have an instruction of their own (``redux.sync``), at half the rate of a shuffle.
-        whole = node.dtype is not None and node.dtype.is_integer and node.dtype.bits <= 32 and not node.indexed
-        whole = whole and lanes == WARP_LANES and node.op in _AT_ONCE
-        cost = self._shuffle_ns(_TWO_STEPS if whole else lanes, kept, executions)
+        cost = self._shuffle_ns(_LANES_OF_REDUX if self._has_redux(node, lanes) else lanes, kept, executions)
         if warps > 1 and extent > lanes * math.prod(layout.values[axis] for axis in axes):
             # Each warp writes its part of every output and reads the results back, an element of each thread at a time; between
             # that the parts of as many outputs as there are threads for are put together in a round.
@@ -60,6 +59,12 @@ class Lanes(Caches):
             cost += self._barrier_ns(warps) * rounds
             cost += self._pass_ns(passes + 2 * rounds * self.warps, executions)
         return work + cost
+
+    def _has_redux(self, node: Reduce, lanes: int) -> bool:
+        """Whether one instruction brings the elements of ``lanes`` together."""
+        narrow = node.dtype is not None and node.dtype.is_integer and node.dtype.bits <= 32
+        whole = lanes == WARP_LANES and node.op in _REDUX and not node.indexed
+        return narrow and whole and (self.device.sm or (0, 0)) >= (8, 0)
 
     def _scan_ns(self, node: Scan, executions: float) -> float:
         """A scan: in each thread, across lanes, then each warp adds what all those before it have left in shared memory."""
