@@ -173,8 +173,7 @@ class _Version:
         reading, allowed = self.reading, ("safe", "unsafe") if self.asked.unsafe else ("safe",)
         if self.judgement is None:
             judgement = with_what_is_wrong(judgement, reading)
-        errors = (one for one in judgement.faults if one.finding.severity == "error")
-        made = ((candidate, candidate.attempt.rewriting) for candidate in errors)
+        made = ((candidate, candidate.attempt.rewriting) for candidate in judgement.errors)
         return [c for c, rewriting in made if rewriting is not None and rewriting.effects.applicability in allowed]
 
     def _asked_of(self) -> Iterator[tuple[Workload, list[Rule]]]:

@@ -79,6 +79,11 @@ class Judgement:
         predicted = estimate(self.workload, self.before.device) if self.measured is not None else self.before
         return promises(chosen, found, predicted.gpu_us or found.now_us)
 
+    @property
+    def errors(self) -> tuple[Candidate, ...]:
+        """The ``faults`` that are errors."""
+        return tuple(one for one in self.faults if one.finding.severity == "error")
+
     def gain(self, candidate: Candidate) -> Mapping[str, Priced]:
         """What ``candidate`` gains, by scope: where it is the chosen one, what is promised of it."""
         return self.promises if candidate is self.chosen else candidate.gains

@@ -182,10 +182,10 @@ def _left_out(judgement: Judgement) -> str:
 
 def _errors(judgement: Judgement) -> str:
     """That the code is wrong, where it is: said before anything about its speed."""
-    errors = [one.finding for one in judgement.faults if one.finding.severity == "error"]
-    if not errors:
+    if not judgement.errors:
         return ""
-    finding, more = errors[0], len(errors) - 1
+    finding = judgement.errors[0].finding
+    more = len(judgement.errors) - 1
     rest = f" ({more} more of the kind under details.findings)" if more else ""
     return f"Correct first what is wrong at line {finding.span.line}: {finding.message} ({finding.rule.code}){rest}. "
 

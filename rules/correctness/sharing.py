@@ -84,6 +84,10 @@ def is_hooked(launch: Launch, module: Module) -> bool:
     gives to ``add_pre_run_hook``, which each launch calls first."""
     if launch.tuning is not None and launch.tuning.hooked:
         return True
-    hook = f"{launch.kernel.name}.add_pre_run_hook"
-    # Hardly any module has one, and many have hundreds of launches and thousands of calls.
-    return hook in module.text and any(dotted_name(call.func) == hook for call in module.of(cst.Call))
+    return launch.kernel.name in module.once(_given_hooks)
+
+
+def _given_hooks(module: Module) -> frozenset[str]:
+    """The names on which ``module`` calls ``add_pre_run_hook``."""
+    called = (dotted_name(call.func) or "" for call in module.of(cst.Call))
+    return frozenset(name.removesuffix(".add_pre_run_hook") for name in called if name.endswith(".add_pre_run_hook"))

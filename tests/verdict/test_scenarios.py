@@ -387,7 +387,7 @@ def test_a_tensor_of_unknown_rank_is_taken_to_have_as_many_axes_as_are_asked_for
 def test_what_is_wrong_at_assumed_sizes_alone_is_not_said_to_be_wrong():
     source = STREAM.format(kernel="copy", value="x", annotation="", check="pass").replace("x.numel()", "65 * 1024")
     found = ask(source.replace("(triton.cdiv(n, 1024),)", "(len(x),)"))
-    assert found.judgement.certainty == "assumed" and not found.judgement.faults
+    assert found.judgement.certainty == "assumed" and not found.judgement.errors
 
 
 @pytest.mark.parametrize(
