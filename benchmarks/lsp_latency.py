@@ -2,25 +2,34 @@
 
     python benchmarks/lsp_latency.py kernel.py ... [--edits 20]
 
-Cold is the first answer of a fresh server, starting its worker included. Then a number in the text of the file changes again and
-again (a comment at its end, so that every file can be measured the same way), and the median and the worst are printed; beside them the
-lens (times of the kernels) and the fixes, which are asked for less often. `cpu` is the processor time of an edit, of the server and its
-workers together (Linux): what a machine that does nothing else takes. Needs `pip install 'kernlint[lsp]'`.
+Cold is the first answer of a fresh server, starting its worker included. Then the file changes again and again: a comment at its end
+(`comment`), and what its last `tl.store` writes, which is multiplied by another factor each time, so that the program computes
+something else (`kernel`). The median and the worst are printed, and the processor time of an edit, of the server and its workers
+together (Linux). Beside them the lens (times of the kernels) and the fixes, which are asked for less often. A `reference.py` in
+the folder of a file is taken as its reference. Needs `pip install 'kernlint[lsp]'`.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
+import json
 import os
+import re
+import shutil
 import statistics
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+
+COLUMNS = ("cold", "comment", "worst", "cpu", "kernel", "worst", "cpu", "lens", "fixes")
 
 
 async def main() -> None:
@@ -28,16 +37,29 @@ async def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--edits", type=int, default=20)
     given = parser.parse_args()
-    print(f"{'file':<40} {'lines':>5} {'cold':>7} {'edit':>7} {'worst':>7} {'cpu':>7} {'lens':>7} {'fixes':>7}  ms")
+    print(f"{'file':<40} {'lines':>5} " + " ".join(f"{column:>7}" for column in COLUMNS) + "  ms")
     for path in given.files:
-        numbers = await measured(path.resolve(), given.edits)
+        with tempfile.TemporaryDirectory() as folder:
+            numbers = await measured(copied(path, Path(folder)), given.edits)
         name = "/".join(path.resolve().parts[-2:])
         lines = path.read_text().count("\n")
-        print(f"{name[-40:]:<40} {lines:>5} " + " ".join(f"{1000 * s:>7.0f}" for s in numbers))
+        print(f"{name[-40:]:<40} {lines:>5} " + " ".join(f"{1000 * s:>7.0f}" for s in numbers), flush=True)
 
 
-async def measured(path: Path, edits: int) -> tuple[float, ...]:
-    """Seconds: cold, the median and the worst of the edits, their processor time, the lens and the fixes."""
+def copied(path: Path, folder: Path) -> Path:
+    """A copy of the program in ``folder``, with its reference and a configuration that names it."""
+    reference = path.with_name("reference.py")
+    named = {}
+    if reference.exists() and reference.name != path.name:
+        shutil.copy(reference, folder)
+        named = {path.name: reference.name}
+    references = ", ".join(f"{json.dumps(program)} = {json.dumps(other)}" for program, other in named.items())
+    (folder / "kernlint.toml").write_text(f"references = {{ {references} }}\n")
+    return Path(shutil.copy(path, folder))
+
+
+async def measured(path: Path, edits: int) -> list[float]:
+    """Seconds, one for each of ``COLUMNS``."""
     client = LanguageClient("lsp-latency", "1")
     client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda *_: None)
     await client.start_io(sys.executable, "-m", "kernlint", "server")
@@ -49,6 +71,7 @@ async def measured(path: Path, edits: int) -> tuple[float, ...]:
     uri, text = path.as_uri(), path.read_text()
     language = "markdown" if path.suffix == ".md" else "python"
     here = types.TextDocumentIdentifier(uri)
+    version = 0
 
     async def timed(request: Any) -> float:
         begun = time.perf_counter()
@@ -58,31 +81,57 @@ async def measured(path: Path, edits: int) -> tuple[float, ...]:
     def pull() -> Any:
         return client.text_document_diagnostic_async(types.DocumentDiagnosticParams(here))
 
+    def change(to: str) -> None:
+        nonlocal version
+        version += 1
+        client.text_document_did_change(
+            types.DidChangeTextDocumentParams(
+                types.VersionedTextDocumentIdentifier(version, uri), [types.TextDocumentContentChangeWholeDocument(to)]
+            )
+        )
+
+    async def edited(edit: Callable[[str, int], str]) -> list[float]:
+        """Median, worst, and processor time of one edit."""
+        before_s, taken = processor_s(client), []
+        for number in range(1, edits + 1):
+            change(edit(text, number))
+            taken.append(await timed(pull()))
+        return [statistics.median(taken), max(taken), (processor_s(client) - before_s) / edits]
+
     client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, language, 0, text)))
     cold = await timed(pull())
-    taken = []
-    before_s = processor_s(client)
-    for number in range(1, edits + 1):
-        change = types.TextDocumentContentChangeWholeDocument(f"{text}\n# {number}\n")
-        client.text_document_did_change(
-            types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(number, uri), [change])
-        )
-        taken.append(await timed(pull()))
-    used_s = (processor_s(client) - before_s) / edits
+    numbers = [cold, *await edited(with_comment), *await edited(with_factor)]
     lens = types.CodeLensParams(here)
     await client.text_document_code_lens_async(lens)  # starts the second worker
     everything = types.Range(types.Position(0, 0), types.Position(10**6, 0))
     context = types.CodeActionContext([], [types.CodeActionKind.QuickFix])
     fixes = await timed(client.text_document_code_action_async(types.CodeActionParams(here, everything, context)))
-    change = types.TextDocumentContentChangeWholeDocument(text)
-    client.text_document_did_change(
-        types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(edits + 1, uri), [change])
-    )
+    change(text)
     lenses = await timed(client.text_document_code_lens_async(lens))
     await client.shutdown_async(None)
     client.exit(None)
     await client.stop()
-    return cold, statistics.median(taken), max(taken), used_s, lenses, fixes
+    return [*numbers, lenses, fixes]
+
+
+def with_comment(text: str, number: int) -> str:
+    return f"{text}\n# {number}\n"
+
+
+def with_factor(text: str, number: int) -> str:
+    """``text``, in which the last `tl.store` writes other values. Raises ``ValueError`` where there is none."""
+    fences = [
+        (found.start(1), found[1]) for found in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    ]
+    for offset, source in reversed(fences or [(0, text)]):
+        calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1]
+        stores = [call.args[1] for call in calls if ast.unparse(call.func) == "tl.store"]
+        if stores:
+            value = ast.get_source_segment(source, stores[-1]) or ""
+            above = source.splitlines(keepends=True)[: stores[-1].lineno - 1]
+            start = offset + sum(map(len, above)) + stores[-1].col_offset
+            return f"{text[:start]}({value}) * {1 + number / 1000}{text[start + len(value) :]}"
+    raise ValueError("no tl.store(place, value) to edit")
 
 
 def processor_s(client: LanguageClient) -> float:

@@ -29,6 +29,8 @@ MOST = 10.0
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$", re.MULTILINE)
 _PYTHON = frozenset({"", "python", "python3", "py", "py3"})
 _THOUGHT = "</think>"
+#: What ends a turn, such as `<|im_end|>` or `</s>`.
+_TOKENS = re.compile(r"(?:\s*<[^<>\s]+>)+\s*\Z")
 
 
 def reward(row: Mapping[str, Any], *, scope: str = "gpu", most: float = MOST, unknown: float = 0.0) -> float:
@@ -51,9 +53,10 @@ def rewards(columns: Mapping[str, Sequence[Any]], **options: Any) -> list[float]
 
 def program_in(completion: Any) -> str:
     """The program in what a model has answered: the last fenced block of Python that names Triton, else the last one, else the
-    whole text; a last block may have no end, where the answer was cut off. What stands before the end of a thought is none."""
-    text = _said(completion)
-    text = text.rpartition(_THOUGHT)[2]
+    whole text; a last block may have no end, where the answer was cut off. Neither what stands before the end of a thought nor
+    special tokens behind the answer are part of it."""
+    text = _said(completion).rpartition(_THOUGHT)[2]
+    text = text[:-256] + _TOKENS.sub("", text[-256:])
     blocks = _blocks(text)
     named = [block for block in blocks if "triton" in block]
     return (named or blocks or [text])[-1]
@@ -142,10 +145,14 @@ def compute_scores(
 def openrlhf_reward(
     queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **options: Any
 ) -> dict[str, Any]:
-    """For OpenRLHF (``--remote_rm_url`` of a file that has it as ``reward_func``): ``queries`` are prompts with their answers, ``labels``
+    """For OpenRLHF (``--reward.remote_url`` of a file with it as ``reward_func``): ``queries`` are prompts with their answers, ``labels``
     the references. ``scores``, for its dynamic filtering, are rewards in proportion to the largest there is. Tensors, where torch is
     loaded, as it is there."""
-    answers = [query.removeprefix(prompt) for query, prompt in zip(queries, prompts)]
+    # A token may stand before the prompt.
+    answers = [
+        query[query.find(prompt) + len(prompt) :] if prompt in query else query
+        for query, prompt in zip(queries, prompts)
+    ]
     found = analyze_columns({"source": [program_in(answer) for answer in answers], "reference": list(labels)})
     values = rewards(found)
     coverage = [float(share or 0.0) for share in found["coverage"]]

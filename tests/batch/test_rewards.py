@@ -93,6 +93,10 @@ def test_the_reward_is_as_described(known, options, worth):
         ("```python\nimport triton\ncut off", "import triton\ncut off"),
         ("````python\nimport triton\n```\ninside\n````", "import triton\n```\ninside\n"),
         ("~~~python\nx\n~~~", "x\n"),
+        ("```python\nx\n```<|im_end|>\n<|endoftext|>", "x\n"),
+        ("x = 1 \n</s>\n", "x = 1"),
+        ("```python\nx < y > z\n", "x < y > z\n"),
+        ("<s>" * 1000 + "x", "<s>" * 1000 + "x"),
         ("```json\n{}\n```", "```json\n{}\n```"),
         ("```python", ""),
         ([{"role": "assistant", "content": "```python\nx\n```"}], "x\n"),
@@ -134,6 +138,12 @@ def test_openrlhf_gets_its_dictionary(judged, monkeypatch):
     assert found["rewards"] == [pytest.approx(worth), 0.0]
     assert found["scores"] == [pytest.approx(worth / 10), 0.0]
     assert found["extra_logs"] == {"coverage": [1.0, 0.0]}
+
+    # As it calls it: one row, decoded with its special tokens; the prompt holds a program too.
+    prompt = f"<|user|>Make it fast:\n```python\n{KERNEL}```\n<|assistant|>"
+    for answer, expected in ((FENCED.removesuffix("\nand so on"), worth), (KERNEL, worth), ("I cannot.", 0.0)):
+        called = openrlhf_reward([f"<s>{prompt}{answer}<|im_end|>"], [prompt], [REFERENCE])
+        assert called["rewards"] == [pytest.approx(expected)]
 
     class Torch:
         tensor = staticmethod(tuple)
