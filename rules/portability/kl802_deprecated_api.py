@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from kernlint.rules.faults import RefusalRule
+from kernlint.rules.faults import FaultRule
 
 
-class DeprecatedApi(RefusalRule):
+class DeprecatedApi(FaultRule):
     code = "KL802"
     name = "deprecated-api"
     severity = "info"

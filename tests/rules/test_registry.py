@@ -50,6 +50,11 @@ def test_the_code_tells_the_category():
     assert all(type(rule).__module__.split(".")[-2] == rule.category for rule in registry.all_rules())
 
 
+def test_a_remark_is_no_refusal():
+    """Of a refusal it is said that the launch fails."""
+    assert not [rule.code for rule in registry.all_rules() if rule.refused and rule.severity == "info"]
+
+
 def test_what_is_written_anew_is_said_of_its_fix():
     assert make(operator="generate", fix_safety=None).fix_safety == WRITTEN_ANEW
     assert make(operator="generate").fix_safety == "Safe."
