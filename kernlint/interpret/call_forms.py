@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import libcst as cst
+
 from kernlint.interpret.host.journal import alike
 from kernlint.syntax.copies import top_functions, without
 from kernlint.syntax.tree import Module
-from kernlint.workload import Launch, Repeat, Step, TorchOp, Workload
+from kernlint.workload import Launch, Repeat, Span, Step, TorchOp, Workload
 from kernlint.workload.hints import Hints
 
 
@@ -36,6 +38,25 @@ def call_form(module: Module, workload: Workload) -> object | None:
     except TypeError:  # a constexpr that is a list, say
         return None
     return key
+
+
+def is_apart(module: Module, workload: Workload) -> bool:
+    """Whether no other code of ``module`` mentions the entry of ``workload`` or a kernel that it launches, so that nothing but the call
+    itself tells of it."""
+    functions, mentions = module.once(top_functions), module.once(_mentions)
+    names = {workload.entry, *(launch.kernel.name for launch in workload.first_call().launches())}
+    own = [functions[name].lines for name in names if name in functions]
+    places = (place for name in names for place in mentions.get(name, ()))
+    return len(own) == len(names) and all(any(lines.contains(place) for lines in own) for place in places)
+
+
+def _mentions(module: Module) -> dict[str, list[Span]]:
+    """Where the functions at the top of ``module`` are named."""
+    found: dict[str, list[Span]] = {name: [] for name in module.once(top_functions)}
+    for name in module.of(cst.Name):
+        if name.value in found:
+            found[name.value].append(module.span(name))
+    return found
 
 
 def _hints(hints: Hints) -> tuple[Any, ...]:

@@ -71,8 +71,7 @@ def _other_vendor(module: Module) -> str:
         return ""
     if _has_own_triton(module.path):
         return "`import triton` finds a module of the project"
-    tree = python_tree(module.text)
-    if needed := _needed(tree.body if tree is not None else (), module.path):
+    if needed := _needed(_import_statements(module), module.path):
         return f"what the module imports needs `{needed}`"
     for file in package_files(module.path):
         if needed := _needed(project.statements_of(str(file)), str(file)):
@@ -97,6 +96,17 @@ def _imports(module: Module) -> Iterator[str]:
                 yield package
                 if not isinstance(part.names, cst.ImportStar):
                     yield from (f"{package}.{alias.evaluated_name}" for alias in part.names)
+
+
+def _import_statements(module: Module) -> Sequence[ast.stmt]:
+    """What ``module`` imports from others at its top level, as Python reads it."""
+    lines: list[str] = []
+    for statement in module.tree.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.ImportFrom):
+                lines += module.excerpt(module.span(part))
+    tree = python_tree("\n".join(lines))
+    return tree.body if tree is not None else ()
 
 
 def _has_own_triton(path: str) -> bool:

@@ -203,17 +203,30 @@ class Asking(FileFindings):
             context.calls = lambda: self._guarded("calls", lambda: self._calls(context), [])
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         unheard = set[str]() if known else self.silent - self.named
+        nothing = self._nothing_in_copies(program, workload)
         for rule in rules:
-            if rule.code in unheard:
+            if rule.code in unheard or rule.code in nothing:
                 continue
             self.late = self.late or time.process_time() > self.last_s
             if self.late:
                 self.unasked[rule.code] = None
                 continue
             found: list[Candidate] = []
-            self._guarded(rule.code, partial(_ask, rule, context, known, self.allowance, found), None)
+            ended = self._guarded(rule.code, partial(_ask, rule, context, known, self.allowance, found), False)
+            if ended and not found and rule.code not in self.short:
+                nothing.add(rule.code)
             if not (found and rule.category in _OF_THE_DEVICE and program.other_vendor):
                 yield from found
+
+    def _nothing_in_copies(self, program: Program, workload: Workload) -> set[str]:
+        """The rules that have found nothing in a call of a copy of the function that ``workload`` is a call of, so that they find
+        nothing in this one. To be added to."""
+        from kernlint.interpret.call_forms import call_form, is_apart
+
+        form = call_form(program.kernel, workload)
+        if form is None or not is_apart(program.kernel, workload):
+            return set()
+        return self.nothing.setdefault((program, form), set())
 
 
 def _assumed(facts: Iterable[tuple[str, object, str]]) -> tuple[str, ...]:
@@ -224,17 +237,18 @@ def _assumed(facts: Iterable[tuple[str, object, str]]) -> tuple[str, ...]:
     return tuple(f"assumed: {', '.join(said)} ({evidence})" for evidence, said in by_evidence.items())
 
 
-def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found: list[Candidate]) -> None:
+def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found: list[Candidate]) -> bool:
     """Add to ``found`` what ``rule`` finds by the time that its ``allowance`` is spent, with the price of each change. Without the
-    sizes (``known`` is false) a change has no price, and following the changed program would be in vain."""
+    sizes (``known`` is false) a change has no price, and following the changed program would be in vain. True, unlike where it crashes."""
     from kernlint.verdict.search import price, unpriced
 
     if known:
         found += price(context, [rule], allowance)
-        return
+        return True
     with allowance.share(rule.code):
         for finding in context.ask(rule):
             found.append(unpriced(context, finding))
+    return True
 
 
 #: Rules that a message names.

@@ -21,6 +21,7 @@ from kernlint.work import OutOfWork
 if TYPE_CHECKING:
     from kernlint.interpret.callers import CallSite
     from kernlint.interpret.earlier import Earlier
+    from kernlint.interpret.program import Program
     from kernlint.lint.fences import Fences
     from kernlint.rewrite.text import TextEdit
     from kernlint.rules.base import Rule
@@ -79,6 +80,8 @@ class FileFindings:
         self.unasked: dict[str, None] = {}
         #: The rules that had too little work left to look at everything.
         self.short: dict[str, None] = {}
+        #: The rules that found nothing, by the program and by what calls of copies of one function have in common.
+        self.nothing: dict[tuple[Program, object], set[str]] = {}
         #: The work that trying fixes may take, and the rules whose fixes were not all tried.
         self.fixing: Allowance | None = None
         self.unfixed: dict[str, None] = {}

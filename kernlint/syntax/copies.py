@@ -49,11 +49,20 @@ def top_functions(module: Module) -> dict[str, TopFunction]:
     return {name: one for name, one in found.items() if one is not None and name not in assigned}
 
 
+#: A word that may be a name that is looked up, and any word.
+_NAME, _WORD = re.compile(r"(?<![\w.\"'])\w+(?![\w\"'=])"), re.compile(r"\w+")
+
+
 def without(text: str, names: Mapping[str, str]) -> str | None:
     """``text`` with ``names`` replaced; None where one of them is an attribute, a text or told apart otherwise than as a name."""
-    for name, other in names.items():
-        word = rf"(?<![\w.\"']){re.escape(name)}(?![\w\"'=])"
-        text, count = re.subn(word, f"<{other}>", text)
-        if not count or re.search(rf"\b{re.escape(name)}\b", text):
-            return None
-    return text
+    met: set[str] = set()
+
+    def replaced(found: re.Match[str]) -> str:
+        name = found.group()
+        if name not in names:
+            return name
+        met.add(name)
+        return f"<{names[name]}>"
+
+    text = _NAME.sub(replaced, text)
+    return text if met == names.keys() and names.keys().isdisjoint(_WORD.findall(text)) else None

@@ -50,11 +50,12 @@ def joined(context: Context, launch: Launch) -> Launch:
 
 def _is_of_another(context: Context, launch: Launch, literal: Span) -> bool:
     """Whether ``literal`` stands in the expression of another launch, which says nothing to this one."""
-    around = context.workload.once(_launches_by_place).around(literal)
+    around = context.workload.once(launches_by_place).around(literal)
     return any(not whole.contains(launch.span) for whole in around)
 
 
-def _launches_by_place(workload: Workload) -> Nest[Span]:
+def launches_by_place(workload: Workload) -> Nest[Span]:
+    """Where the expressions stand that launch."""
     return Nest((span, span) for span in dict.fromkeys(launch.span for launch in workload.launches()))
 
 

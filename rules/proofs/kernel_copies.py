@@ -1,12 +1,12 @@
-"""Launches whose kernel and launching function are copies of others, text for text but for their names.
+"""Launches whose kernel and launching code are copies of others, text for text but for their names.
 
-Generated programs have a kernel and a launcher for each layer. What a rule finds out about the one by asking what the program
-does under dozens of tiles holds for the others, which agree in all that the answers come from.
+Generated programs have a kernel and a launcher, or a launch, for each layer. What a rule finds out about the one by asking what the
+program does under dozens of tiles holds for the others, which agree in all that the answers come from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,21 +19,26 @@ from kernlint.interpret.host.journal import alike
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
+from kernlint.rules.proofs.flat_grid_literals import takes_programs_apart
+from kernlint.rules.proofs.grid_literals import launches_by_place
 from kernlint.syntax.copies import top_functions, without
-from kernlint.workload import Dtype, Expr, Launch, Span, Tensor
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import children
+from kernlint.workload import Dtype, Expr, Launch, Span, Tensor, Workload
 from kernlint.workload.steps import Key
 
 
 @dataclass(frozen=True)
 class Form:
     """What a launch has in common with its copies: ``key``, which is theirs too. ``integers`` are the places of the integers in
-    the launching function, in source order, which is how those of one copy correspond to those of another."""
+    the code that launches, in source order, which is how those of one copy correspond to those of another."""
 
     key: Any
     integers: tuple[Span, ...]
 
     def numbered(self, launch: Launch) -> dict[str, tuple[int, ...]]:
-        """The literals of ``launch``, which all stand in the launching function, by their number there."""
+        """The literals of ``launch``, which all stand in that code, by their number there."""
         return {name: tuple(map(self.integers.index, places)) for name, places in launch.literals.items()}
 
     def placed(self, launch: Launch, literals: Mapping[str, tuple[int, ...]]) -> Launch:
@@ -41,38 +46,45 @@ class Form:
         return replace(launch, literals={n: tuple(self.integers[i] for i in found) for n, found in literals.items()})
 
 
+@dataclass(frozen=True)
+class _Home:
+    """The code that makes a launch: what it says but for names that are its own, its lines, the integers in it, and whether it is told
+    no others."""
+
+    says: object
+    lines: Span
+    integers: tuple[Span, ...]
+    alone: bool
+
+
 def form_of(context: Context, launch: Launch) -> Form | None:
-    """The form of ``launch``; None where it has none that could be compared: where the kernel or what launches it is no function of
-    the module, is not as it is written, or is told numbers from elsewhere."""
+    """The form of ``launch``; None where it has none that could be compared: where the kernel is no function of the module, or what
+    launches it neither one nor an expression that says it all, or they are not as they are written or told numbers from elsewhere."""
     module, variant = context.program.kernel, context.variant
-    functions = module.once(top_functions)
-    kernel, host = functions.get(launch.kernel.name), functions.get(launch.function)
-    if kernel is None or host is None or launch.alternatives or variant.transforms or not _is_plain(context):
+    kernel = module.once(top_functions).get(launch.kernel.name)
+    if kernel is None or launch.alternatives or variant.transforms or not _is_plain(context):
         return None
-    if kernel.name != launch.kernel.name_span or not host.lines.contains(launch.span):
+    home = _in_one_call(context, launch) or _in_one_function(module, launch)
+    if home is None or kernel.name != launch.kernel.name_span:
         return None
     edits = variant.edits
     touched = [*edits.skipped, *edits.unfilled, *edits.native_dots, *(e[0] for e in edits.literals)]
     touched += [*(e[0] for e in edits.options), *(e[0] for e in edits.precisions)]
-    if any(f.lines.contains(span) for f in (kernel, host) for span in touched):
+    if any(lines.contains(span) for lines in (kernel.lines, home.lines) for span in touched):
         return None
-    integers = tuple(module.span(node) for node in module.within(host.node, cst.Integer))
-    numbers = {span: i for i, span in enumerate(integers)}
+    numbers = {span: i for i, span in enumerate(home.integers)}
     places = [span for found in launch.literals.values() for span in found]
-    if not numbers.keys() >= {*places, *launch.numbers}:
-        return None
-    text = without(host.text, {launch.kernel.name: "kernel", launch.function: "host"})
-    if text is None:
+    if not home.alone or not numbers.keys() >= {*places}:
         return None
     if not all(map(_is_value, (*launch.arguments.values(), *launch.constexprs.values()))):
         return None
     storages: dict[int, int] = {}
     key = Key((
-        text, launch.span.line - host.lines.line, launch.work,
+        home.says, launch.work,
         tuple((name, alike(value, storages)) for name, value in launch.arguments.items()),
         tuple((name, alike(value, storages)) for name, value in launch.constexprs.items()),
         tuple((name, tuple(numbers[span] for span in found)) for name, found in launch.literals.items()),
-        tuple((numbers[span], number) for span, number in launch.numbers.items()),
+        tuple((i, launch.numbers[span]) for span, i in numbers.items() if span in launch.numbers),
         launch.explicit, launch.grid_follows, tuple(launch.open_constexprs.items()), tuple(launch.premises.items()),
         bool(launch.faults), bool(launch.kernel.faults), launch.kernel.complete, context.autotune, id(context.device),
     ))  # fmt: skip
@@ -80,7 +92,76 @@ def form_of(context: Context, launch: Launch) -> Form | None:
         hash(key)
     except TypeError:  # a constexpr that is a list, say
         return None
-    return Form(key, integers)
+    return Form(key, home.integers)
+
+
+def _in_one_function(module: Module, launch: Launch) -> _Home | None:
+    """The function of the module that makes ``launch``."""
+    host = module.once(top_functions).get(launch.function)
+    if host is None or not host.lines.contains(launch.span):
+        return None
+    text = without(host.text, {launch.kernel.name: "kernel", launch.function: "host"})
+    integers = _integers(module, host.node)
+    says = text, launch.span.line - host.lines.line
+    return None if text is None else _Home(says, host.lines, integers, launch.numbers.keys() <= {*integers})
+
+
+def _in_one_call(context: Context, launch: Launch) -> _Home | None:
+    """The expression that makes ``launch``, where it looks up nothing but what it passes and what is known all over the module, and no
+    number around it may have to do with its blocks."""
+    module = context.program.kernel
+    call = module.at(launch.span, cst.Call)
+    blocks = {value for value in launch.constexprs.values() if isinstance(value, int)}
+    around = context.workload.once(_numbers_around).get(launch.function, frozenset())
+    if call is None or takes_programs_apart(launch) or not blocks.isdisjoint(around):
+        return None
+    passed = dict.fromkeys(name for arg in call.args if (name := dotted_name(arg.value)) is not None)
+    own = {**{name: str(number) for number, name in enumerate(passed)}, launch.kernel.name: "kernel"}
+    known = {*module.imports, *module.once(top_functions), *(one.name.value for one in module.within(call, cst.Param))}
+    places = []
+    for node in _looked_up(call, own):
+        name = dotted_name(node)
+        if name in own:
+            places.append((module.span(node), own[name]))
+        elif name not in known:
+            return None
+    text = _with(module, launch.span, places)
+    return None if text is None else _Home(text, launch.span, _integers(module, call), True)
+
+
+def _looked_up(node: cst.CSTNode, whole: Collection[str]) -> Iterator[cst.CSTNode]:
+    """The names that are looked up in ``node``, and those attributes that are ``whole``."""
+    if isinstance(node, (cst.Name, cst.Attribute)) and (isinstance(node, cst.Name) or dotted_name(node) in whole):
+        yield node
+        return
+    value = node.value if isinstance(node, (cst.Arg, cst.Attribute)) else None
+    for part in children(node) if value is None else (value,):
+        yield from _looked_up(part, whole)
+
+
+def _with(module: Module, span: Span, places: Iterable[tuple[Span, str]]) -> str | None:
+    """The text at ``span`` with other words at ``places`` in it; None where one of these spans lines."""
+    lines = module.excerpt(span)
+    lines[-1] = lines[-1][: span.end_column - 1]
+    for place, word in sorted(places, reverse=True):
+        if place.line != place.end_line:
+            return None
+        line = lines[place.line - span.line]
+        lines[place.line - span.line] = f"{line[: place.column - 1]}<{word}>{line[place.end_column - 1 :]}"
+    return "\n".join(lines)[span.column - 1 :]
+
+
+def _integers(module: Module, node: cst.CSTNode) -> tuple[Span, ...]:
+    return tuple(module.span(one) for one in module.within(node, cst.Integer))
+
+
+def _numbers_around(workload: Workload) -> dict[str, frozenset[int]]:
+    """The integers of each launching function that stand in the expression of no launch."""
+    found: dict[str, dict[Span, int]] = {}
+    for launch in workload.launches():
+        found.setdefault(launch.function, {}).update(launch.numbers)
+    whole = workload.once(launches_by_place)
+    return {name: frozenset(n for span, n in told.items() if not whole.around(span)) for name, told in found.items()}
 
 
 def whole_form(context: Context, launch: Launch) -> Form | None:

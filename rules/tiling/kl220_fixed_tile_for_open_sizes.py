@@ -19,7 +19,6 @@ from kernlint.rules.tiling.other_sizes import open_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, placed, tuned_tiles
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Dtype, Launch, Span
 from kernlint.workload.span import Nest
 
@@ -258,7 +257,7 @@ def _alternative_returns(module: Module) -> list[Span]:
     """The returns of functions that have several: which one is reached is a choice too."""
     found = []
     for function in module.of(cst.FunctionDef):
-        returns = [node for node in walk(function.body) if isinstance(node, cst.Return)]
+        returns = module.within(function.body, cst.Return)
         if len(returns) > 1:
             found += [module.span(node) for node in returns]
     return found

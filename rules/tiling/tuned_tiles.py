@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from math import log
 from typing import ClassVar
 
@@ -63,7 +64,7 @@ class Autotuned:
     ``key`` are the arguments to tune anew for; those of them in ``bucketed`` change from call to call and count by their
     next power of two. ``restored`` are the parameters whose tensors the kernel updates, which a measurement must not change.
     ``literals`` are the numbers that set the tile now, in the grid too, with the constexpr that each of them is for;
-    ``launches`` are, for each launch that the place makes, those under the ``configurations``.
+    ``launches`` gives, for each launch that the place makes, those under the ``configurations``.
     """
 
     launch: Span
@@ -72,13 +73,13 @@ class Autotuned:
     bucketed: frozenset[str]
     restored: tuple[str, ...]
     literals: tuple[tuple[str, Span], ...]
-    launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
+    launches: Callable[[], Sequence[tuple[Launch, ...]]] = field(compare=False, repr=False)
 
     #: The user's device measures what it takes, among tiles that were chosen for the device that was named.
     tuned: ClassVar[str] = "instead"
 
     def __call__(self, workload: Workload) -> Workload:
-        left = list(self.launches)
+        left = list(self.launches())
 
         def tuned(launch: Launch) -> Launch:
             first, *others = left.pop(0) if left else (launch,)
@@ -222,7 +223,11 @@ def placed(choice: TileChoice, tuned: Tuned) -> Variant | None:
     if len(tuned.tiles) == 1:
         return choice.variant(tuned.tiles[0])
     change = next(one for one in tuned.variant.transforms if isinstance(one, Autotuned))
-    return _variant(choice, tuned.tiles, tuned.key, change.bucketed)
+    literals = _literals(choice.launch, [name for name, _ in change.configurations[0].values])
+    change = replace(
+        change, launch=choice.launch.span, literals=literals, launches=partial(_with_each, choice, tuned.tiles)
+    )
+    return choice.context.variant.then(transform=change)
 
 
 def _foreseen_tiles(calls: Iterable[_Call], names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
@@ -374,24 +379,39 @@ def _variant(
     choice: TileChoice, tiles: Sequence[Tile], key: tuple[str, ...], bucketed: frozenset[str]
 ) -> Variant | None:
     context, launch, names = choice.context, choice.launch, choice.names
-    places = launches_at(context.workload, launch.span)
-    by_tile = []
-    for tile in tiles:
-        launches = launches_at(context.after(choice.variant(tile)), launch.span)
-        if len(launches) != len(places):
-            return None
-        by_tile.append(launches)
+    launches = _with_each(choice, tiles)
+    if not launches:
+        return None
     # Constexprs that share a literal are set together.
     extents = (names.m, names.n, names.k)
     shared = {span for name in extents for span in launch.literals.get(name, ())}
     tuned = [n for n in launch.constexprs if n in extents or shared.intersection(launch.literals.get(n, ()))]
     configurations = tuple(
-        Configuration(tuple((n, int(launches[0].constexprs[n])) for n in tuned), tile.num_warps, tile.num_stages)  # type: ignore[call-overload]
-        for tile, launches in zip(tiles, by_tile)
+        Configuration(tuple((n, int(one.constexprs[n])) for n in tuned), tile.num_warps, tile.num_stages)  # type: ignore[call-overload]
+        for tile, one in zip(tiles, launches[0])
     )
-    literals = tuple((name, span) for name in tuned for span in launch.literals.get(name, ()))
-    change = Autotuned(launch.span, configurations, key, bucketed, _updated(launch), literals, tuple(zip(*by_tile)))
+    change = Autotuned(
+        launch.span, configurations, key, bucketed, _updated(launch), _literals(launch, tuned), lambda: launches
+    )
     return context.variant.then(transform=change)
+
+
+def _with_each(choice: TileChoice, tiles: Sequence[Tile]) -> list[tuple[Launch, ...]]:
+    """Each launch at the place of ``choice`` with each of ``tiles``; none where one of these makes another number of launches."""
+    context, span = choice.context, choice.launch.span
+    count = len(launches_at(context.workload, span))
+    by_tile = []
+    for tile in tiles:
+        launches = launches_at(context.after(choice.variant(tile)), span)
+        if len(launches) != count:
+            return []
+        by_tile.append(launches)
+    return list(zip(*by_tile))
+
+
+def _literals(launch: Launch, names: Iterable[str]) -> tuple[tuple[str, Span], ...]:
+    """The numbers that set the constexprs ``names``, each with the one that it is for."""
+    return tuple((name, span) for name in names for span in launch.literals.get(name, ()))
 
 
 def _updated(launch: Launch) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def advised(findings):
     return [f.advice.replace(f.kernel, "kernel") for f in findings if f.code in ("KL201", "KL220")]
 
 
-@pytest.mark.parametrize("program", ["copies", "open_copies"])
+@pytest.mark.parametrize("program", ["copies", "open_copies", "written_out"])
 def test_copies_are_searched_once(program):
     """Four widths take turns, so that of eight layers four are copies: they take reading, and the chosen tile once more."""
     counts = (1, 2) if program == "open_copies" else (4, 8)
@@ -95,6 +95,43 @@ def test_what_is_no_copy_is_searched_for_itself(change):
     assert changed != second
     alone, both = (checked(head + text, frozenset({"KL220"}))[0] for text in (changed, first + changed))
     assert advised(both)[1:] == advised(alone)
+
+
+def asked(monkeypatch, code, source):
+    """How often a check of ``source`` asks the rule, and the lines of what that finds."""
+    rule, times = type(find_rule(code)), []
+    check = rule.check
+    monkeypatch.setattr(rule, "check", lambda self, context: times.append(context) or check(self, context))
+    found, _ = checked(source)
+    monkeypatch.undo()
+    return len(times), [f.place.line for f in found if f.code == code]
+
+
+def test_where_a_rule_finds_nothing_it_is_not_asked_about_copies(monkeypatch):
+    assert asked(monkeypatch, "KL745", growth.open_copies(4)) == (2, [])
+    times, lines = asked(monkeypatch, "KL730", growth.open_copies(4))
+    assert len(lines) == 4 and times == 5  # of the norms one
+
+
+GUARDING = "\n\ndef guarded(a, b):\n    with torch.cuda.device(a.device):\n        return linear0(a, b)\n"
+
+
+def test_a_copy_that_others_call_tells_nothing_of_the_rest(monkeypatch):
+    """What is around the one call says nothing of the other."""
+    source = growth.open_copies(2)
+    _, lines = asked(monkeypatch, "KL773", source)
+    assert len(lines) == 4
+    times, guarded = asked(monkeypatch, "KL773", source + GUARDING)
+    assert times == 5 and guarded == lines[1:]
+
+
+def test_launches_that_look_up_more_than_they_pass_are_searched_for_themselves():
+    """Alike as they are, the one grid may follow from another number than the other."""
+    source = growth.written_out(8)
+    unpassed = source.replace("(triton.cdiv(x.shape[0]", "(triton.cdiv(rows")
+    unpassed = unpassed.replace("forward(self, x):", "forward(self, x):\n        rows = x.shape[0]")
+    few, many = map(checked, (source, unpassed))
+    assert few[1] < many[1] and advised(few[0]) == advised(many[0])
 
 
 @pytest.mark.parametrize(
