@@ -14,17 +14,32 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from kernlint.workload import Expr, Launch, Load, Loop, LoopIndex, Opaque, ProgramId, Size, concrete
+from kernlint.workload import (
+    Atomic,
+    Branch,
+    Expr,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Opaque,
+    ProgramId,
+    Size,
+    Store,
+    concrete,
+)
 from kernlint.workload.expr import Atom, simplify
 from kernlint.workload.steps import Expected
 
 
 def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
-    """The loaded values that bound the loops of ``launch``, each as what it is in the mean over the grid."""
-    counted = [(node, node.trip) for node in launch.kernel.nodes(Loop) if loaded(node.trip)]
+    """The loaded values that bound the loops of ``launch`` and decide its branches, each as what it is in the mean over the grid."""
+    kernel = launch.kernel
+    counted = [(node, node.trip) for node in kernel.nodes(Loop) if loaded(node.trip)]
+    asked = [gap for node in kernel.nodes(Branch) for gap in _gaps(node) if loaded(gap)]
     found: dict[Atom, Expr] = {}
-    if counted:
-        loads = {load.id: load for load in launch.kernel.loads()}
+    if counted or asked:
+        loads = {load.id: load for load in kernel.loads()}
         for loop, trip in counted:
             bounds = loaded(trip)
             if any(atom not in found for atom in bounds):
@@ -33,7 +48,20 @@ def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
                 mean = expected_of(launch, loads.get(atom.key)).mean
                 if mean is not None:
                     found.setdefault(atom, Expr.constant(max(1, round(mean))))
+        for gap in asked:
+            # A mean stands for what was drawn where it is held against what takes many values.
+            spread = any(isinstance(atom, (ProgramId, LoopIndex)) for atom in gap.atoms())
+            for atom in loaded(gap):
+                held = expected_of(launch, loads.get(atom.key))
+                if held.mean is not None and (spread or held.equal):
+                    found.setdefault(atom, Expr.constant(round(held.mean)))
     return found
+
+
+def _gaps(branch: Branch) -> list[Expr]:
+    """How far the bounds that ``branch`` asks for lie apart."""
+    bounds = [bound for condition in branch.conditions if condition for bound in condition]
+    return [gap for left, right in bounds if isinstance(gap := right - left, Expr)]
 
 
 def greatest_lengths(launch: Launch, known: Mapping[Atom, Expr]) -> dict[Atom, Expr]:
@@ -55,9 +83,12 @@ def loaded(size: Size | None) -> list[Opaque]:
 
 
 def expected_of(launch: Launch, load: Load | None) -> Expected:
-    """What ``load`` reads in the mean."""
+    """What ``load`` reads in the mean; nothing is known of what the launch itself writes."""
     tensor = launch.tensor(load.base) if load is not None else None
-    return tensor.storage.expected if tensor is not None else Expected()
+    if tensor is None or tensor.storage.expected == Expected():
+        return Expected()
+    written = (launch.tensor(node.base) for node in launch.kernel.nodes((Store, Atomic)))
+    return Expected() if any(w and w.storage.id == tensor.storage.id for w in written) else tensor.storage.expected
 
 
 def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, Load]) -> dict[Atom, Expr]:

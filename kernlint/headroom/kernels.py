@@ -15,7 +15,7 @@ from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
 from kernlint.cost.programs.constants import constants, launch_floor_us
-from kernlint.cost.programs.price import program_time
+from kernlint.cost.programs.price import program_time, working_share
 from kernlint.cost.traffic.accesses import shifted, traffic
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
 from kernlint.headroom.blocks import kept_share
@@ -91,7 +91,7 @@ def without(
             terms[name] = terms.get(name, 0.0) * scale
     if MANY in removed:
         fewer, idle = _grown(launch, moved)
-        terms["launch"] = terms.get("launch", 0.0) / fewer
+        terms["launch"] = terms.get("launch", 0.0) / fewer * working_share(launch, device)
         terms["latency"] = terms.get("latency", 0.0) / fewer
         for name in ("issue", "shared"):
             terms[name] = terms.get(name, 0.0) / idle
@@ -354,7 +354,9 @@ def evidence(launch: Launch, facet: str, device: Device) -> str:
         count = sum(a.executions * a.active_elements * moved.programs for a in moved.accesses if a.kind == "atomic")
         return f"{count:.3g} atomic updates"
     if facet in (FEW, MANY):
-        return f"{moved.programs:,} programs on {device.sm_count} SMs"
+        share = working_share(launch, device) if facet == MANY else 1.0
+        idle = f", {1 - share:.0%} of which return at once" if share < 1.0 else ""
+        return f"{moved.programs:,} programs on {device.sm_count} SMs{idle}"
     if facet in (SERIAL, LATENCY):
         trips = max(moved.trips.values(), default=1.0)
         return f"{trips:,.0f} steps one after another in each of {moved.programs:,} programs"

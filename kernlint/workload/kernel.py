@@ -372,7 +372,8 @@ class Kernel:
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says
     that a return stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it
     asks how many programs there are. ``coarse`` are the divisions that leave quotients out, ``divisors`` the numbers, known when it is
-    compiled, that tiles are divided by. ``read`` tells what the source computes.
+    compiled, that tiles are divided by. ``perhaps_pointers`` are parameters that may be pointers though no access names them: of which only
+    code speaks that is left out, or which another pointer may stand for. ``read`` tells what the source computes.
     """
 
     name: str
@@ -392,6 +393,7 @@ class Kernel:
     counts_programs: bool = False
     coarse: tuple[Coarse, ...] = ()
     divisors: frozenset[int] = frozenset()
+    perhaps_pointers: frozenset[str] = frozenset()
     read: Callable[[], Values | None] | None = field(default=None, compare=False)
 
     @cached_property

@@ -32,10 +32,12 @@ class Key(tuple[Any, ...]):
 
 @dataclass(frozen=True)
 class Expected:
-    """What integers are in the mean: ``mean`` each, and ``step`` more than the one before it in memory. None where that is not known."""
+    """What integers are in the mean: ``mean`` each, and ``step`` more than the one before it in memory. None where that is not known.
+    ``equal`` where all of them are the mean."""
 
     mean: float | None = None
     step: float | None = None
+    equal: bool = False
 
 
 @dataclass(frozen=True)

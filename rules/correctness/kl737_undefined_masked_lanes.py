@@ -14,9 +14,9 @@ class UndefinedMaskedLanes(Rule):
     summary = "a masked load without `other` reaches a reduction"
     bare = True
     what_it_does = """
-        Follows the lanes that a mask leaves out from a load without `other` to `tl.sum`, `tl.max` and the like. Info
-        where zero, which the compilers of today happen to give, would be right, as in a maximum of magnitudes; a warning where it would
-        be wrong too.
+        Follows the lanes that a mask leaves out from a load without `other` to `tl.sum`, `tl.max` and the like. A warning where
+        the sizes in view leave lanes out, or where zero, which the compilers of NVIDIA happen to give, would be wrong too; info
+        where zero would be right, as in a maximum of magnitudes, and other sizes may leave no lane out.
         """
     why = """
         Triton leaves masked lanes without `other` undefined. They are zero on NVIDIA today, which is the identity of
@@ -52,6 +52,7 @@ class UndefinedMaskedLanes(Rule):
             if found.pad.value == "undefined" and found.reduce.op != "reduce":
                 as_zero = described(replace(found, pad=replace(found.pad, value=0.0)))
                 wrong = as_zero and found.reduce.dtype is not None
-                doubts = doubted(not wrong, "zero, which the compilers of today happen to give, would be right")
+                harmless = not wrong and not found.proven
+                doubts = doubted(harmless, "zero, which the compilers of today happen to give, would be right")
                 what = "which Triton leaves undefined: the load has no `other`"
                 yield finding(self, context, found, what, *doubts)

@@ -7,7 +7,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
-from kernlint.rules.launch.per_call import MAKERS, routines, run_each_time
+from kernlint.rules.launch.per_call import MAKERS, called_once, routines, run_each_time
 from kernlint.rules.proofs.liveness import uses
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
@@ -35,7 +35,7 @@ class JitCreatedPerCall(Rule):
         """
     when_not = """
         Factories that run once: at module level, in `__init__`, or cached by their arguments. Tests. A remark where the entry is given no
-        tensor, as a script's own function and a loader are. A warning where a tuner with a
+        tensor, as a loader is, or is called once, by a script. A warning where a tuner with a
         single configuration is put around a kernel that exists: nothing is compiled or timed again.
         """
     fix_safety = (
@@ -118,6 +118,10 @@ class JitCreatedPerCall(Rule):
                 + doubted(
                     not any(uses(context.workload, given.storage.id) for given in context.workload.inputs),
                     f"`{context.workload.entry}` is given no tensor: it may be what a script or a loader runs once",
+                )
+                + doubted(
+                    called_once(module, context.workload.entry),
+                    f"`{context.workload.entry}` is called once, by a script",
                 ),
             )
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import libcst as cst
 
 from kernlint.interpret.host.memoised import SETUP_METHODS, is_memoised, run_once
+from kernlint.interpret.project import is_imported, project_root
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
@@ -71,6 +72,33 @@ def run_each_time(module: Module, entry: str, sought: Mapping[_Node, _T]) -> Ite
         for node in routine.each_time:
             if node in sought:
                 yield routine, node, sought[node]  # type: ignore[index]
+
+
+def called_once(module: Module, entry: str) -> bool:
+    """Whether the file is a script that calls its function ``entry`` at one place, outside functions and loops, and nobody else can."""
+    mentions = [node for node in module.of(cst.Name) if node.value == entry]
+    calls = [node for node in module.of(cst.Call) if type(node.func) is cst.Name and node.func.value == entry]
+    if len(calls) != 1 or len(mentions) != 2:  # its definition and its call
+        return False
+    behind = (*_AGAIN, cst.If)
+    if any(node is calls[0] for node in walk_until(module.tree, lambda node: type(node) in behind)):
+        return True  # who imports the file makes the call
+    run = any(node is calls[0] for node in walk_until(module.tree, lambda node: type(node) in _AGAIN))
+    return run and project_root(module.path) is not None and not is_imported(module)
+
+
+#: What code stands in that runs more often than the code around it, or later.
+_AGAIN = (
+    cst.FunctionDef,
+    cst.ClassDef,
+    cst.Lambda,
+    cst.For,
+    cst.While,
+    cst.ListComp,
+    cst.GeneratorExp,
+    cst.SetComp,
+    cst.DictComp,
+)
 
 
 def _known(module: Module) -> dict[str, list[Routine]]:

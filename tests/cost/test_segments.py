@@ -6,7 +6,7 @@ from kernlint.cost.segments import likely_bounds
 from kernlint.cost.traffic.accesses import assumed_trips, traffic
 from kernlint.cost.traffic.probe import ASSUMED_TRIP
 from kernlint.records import replace
-from kernlint.workload import Expr, Launch, Loop, LoopIndex
+from kernlint.workload import Branch, Expr, Launch, Loop, LoopIndex, ProgramId
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import ceildiv, lift, opaque
 from kernlint.workload.steps import Expected
@@ -86,3 +86,48 @@ def test_a_loop_of_a_known_length_has_no_bounds_to_find() -> None:
 
 def test_an_empty_array_gives_no_mean() -> None:
     assert likely_bounds(rows(1000, 0)) == {}
+
+
+def early(programs: int, count: Expected, written: bool = False) -> Launch:
+    """Each program of axis 1 walks the rows of its number on; those beyond the number that it reads return at once."""
+    first = Expr.atom(ProgramId(1))
+    row = Loop(2, "range", lift(ceildiv(START - first, number(programs))), (store(3, "y", F32, (32,), LANE),), HERE)
+    body = (
+        load(0, "counts", I32, (), PID),
+        Branch(((), (row,)), HERE, (((START, first + 1),), ((first + 1, START + 1),)), run_time=True),
+        *((store(4, "counts", I32, (), PID),) if written else ()),
+    )  # fmt: skip
+    arguments = {"counts": tensor("counts", I32, 256), "y": tensor("y", F32, 256)}
+    return told(launch("early", body, (256, programs), arguments, 1), counts=count)
+
+
+def test_programs_that_return_at_once_are_counted() -> None:
+    moved = traffic(early(32, Expected(1, 0.0, equal=True)))
+    ((_, share),) = moved.shares.values()
+    assert share == 1 / 32
+    # The programs that come to the loop go round it once.
+    assert moved.trips[2] == 1
+
+
+def test_a_drawn_count_shares_programs_out() -> None:
+    ((_, share),) = traffic(early(32, Expected(8.0))).shares.values()
+    assert share == 8 / 32
+
+
+def test_what_the_launch_itself_writes_is_not_known() -> None:
+    told_of = traffic(early(32, Expected(1, 0.0, equal=True), written=True))
+    assert likely_bounds(early(32, Expected(1, 0.0, equal=True), written=True)) == {} and told_of.unknown_trips == 1
+
+
+def flagged(held: Expected) -> dict[object, Expr]:
+    body = (
+        load(0, "flags", I32, (), PID),
+        Branch(((), (store(3, "y", F32, (32,), LANE),)), HERE, (((START, number(1)),), ((number(0), START),)), run_time=True),
+    )  # fmt: skip
+    arguments = {"flags": tensor("flags", I32, 256), "y": tensor("y", F32, 256)}
+    return dict(likely_bounds(told(launch("flagged", body, (256,), arguments, 1), flags=held)))
+
+
+def test_the_mean_of_flags_is_no_flag() -> None:
+    assert flagged(Expected(0.5)) == {}
+    assert list(flagged(Expected(0, 0.0, equal=True)).values()) == [number(0)]

@@ -63,6 +63,48 @@ def test_a_copy_of_every_other_pointer_rises_twice_as_fast() -> None:
     assert expected("ends", "x[::2].contiguous()") == Expected(step=20.0)
 
 
+@pytest.mark.parametrize(
+    ("made", "number"),
+    [
+        ("torch.ones(N, dtype=torch.int32)", 1), ("torch.zeros(N, dtype=torch.int64)", 0), ("torch.full((N,), 7)", 7),
+        ("torch.full_like(lens, fill_value=9)", 9), ("lens.new_ones(N)", 1), ("lens.new_full((N,), 3).int()", 3),
+        ("torch.ones_like(lens).view(10, 10)[0]", 1), ("torch.tensor([4, 4, 4])", 4),
+    ],
+)  # fmt: skip
+def test_what_is_filled_holds_one_number(made: str, number: int) -> None:
+    assert expected(made) == Expected(number, 0.0, equal=True)
+
+
+def test_numbers_that_rise() -> None:
+    assert expected("torch.arange(0, 100, 4)") == Expected(step=4)
+    assert expected("torch.tensor([0, 100, 150, 300])") == Expected(137.5, 100.0)
+    assert expected("torch.ones(N, dtype=torch.int32)", "torch.cumsum(x, 0)") == Expected(step=1.0)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "x.add_(1)", "x.fill_(n)", "x[3] = 5", "x.random_(0, 9)", "elsewhere(x)", "k[(1,)](x)", "k[(1,)](x.view(-1))",
+        "torch.add(x, 1, out=x)", "x[0:2] = torch.arange(2) if n else x[2:4]",
+    ],
+)  # fmt: skip
+def test_what_was_filled_and_is_written_since_is_not_known(between: str) -> None:
+    source = PROGRAM.replace("k[(1,)]", f"n = x.numel()\n        {between}\n        k[(1,)]", 1)
+    source = "from elsewhere import elsewhere\n" + source
+    text = source.format(made="torch.ones(N, dtype=torch.int32)", given="x", drawn="0, 21, (N,)")
+    (workload,) = Program(parse_module(text, "k.py")).workloads()
+    found = workload.launches()[-1].arguments["x"]
+    assert isinstance(found, Tensor) and not found.storage.expected.equal
+
+
+def test_parts_of_another_number_leave_a_mean() -> None:
+    assert not expected("torch.cat([torch.ones(N, dtype=torch.int32), torch.zeros(N, dtype=torch.int32)])").equal
+
+
+def test_floats_are_no_counts() -> None:
+    assert expected("torch.ones(N)") == Expected()
+
+
 @pytest.mark.parametrize("made", ["lens * 2", "ends.flip(0)", "lens.view(10, 10).cumsum(0)", "torch.randn(N)"])
 def test_what_is_not_followed_is_not_known(made: str) -> None:
     assert expected(made) == Expected()

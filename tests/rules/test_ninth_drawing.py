@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.rules.test_eighth_drawing import told
@@ -122,3 +124,45 @@ MADE = """
 )
 def test_what_is_given_no_tensor_may_run_once(given: str, first: str, level: str) -> None:
     assert [one.severity for one in told("KL603", MADE.format(given=given, first=first))] == [level]
+
+
+@pytest.mark.parametrize(
+    ("calls", "level"),
+    [
+        ("print(run(torch.rand(100, device='cuda')))", "info"),
+        ("for n in range(9):\n    run(torch.rand(n, device='cuda'))", "error"),
+        ("run(torch.rand(100, device='cuda'))\nrun(torch.rand(200, device='cuda'))", "error"),
+        ("run(torch.rand(100, device='cuda'))\nSTEPS = [run]", "error"),
+        ("def main():\n    run(torch.rand(100, device='cuda'))", "error"),
+        ("if __name__ == '__main__':\n    run(torch.rand(100, device='cuda'))", "error"),  # others may import the file
+        ("", "error"),
+    ],
+)
+def test_what_a_script_calls_once(calls: str, level: str) -> None:
+    source = textwrap.dedent(MADE.format(given="x", first="")) + calls + "\n"
+    assert [one.severity for one in told("KL603", source)] == [level]
+
+
+CHOSEN = """
+    @triton.jit
+    def k(a, b, o, S, late: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        if S > 3:
+            p = a
+        else:
+            if late:
+                p = b
+            else:
+                p = a
+        tl.store(o + i, tl.load(p + i))
+
+    def run(o, b, S: int):
+        a = torch.zeros(256, device="cuda")
+        k[(4,)](a, b, o, S, late=False, B=64)
+        k[(4,)](a, {last}, o, S, late=True, B=64)
+"""
+
+
+@pytest.mark.parametrize(("last", "count"), [("b", 0), ("5", 1), ("a + 4", 0)])
+def test_what_code_that_is_left_out_or_a_choice_points_into_is_no_number(last: str, count: int) -> None:
+    assert len(told("KL711", CHOSEN.format(last=last))) == count

@@ -107,6 +107,11 @@ def programs_on_an_sm(launch: Launch, device: Device) -> int:
     return _Price(launch, traffic(launch), device, fitted_data()[0], {}, measured_operations()).resident
 
 
+def working_share(launch: Launch, device: Device) -> float:
+    """The part of the programs of a launch without ``tl.dot`` that do not return at once."""
+    return _Price(launch, traffic(launch), device, fitted_data()[0], {}, measured_operations()).working
+
+
 def program_us(launch: Launch, device: Device, constants: Constants, moved: Traffic) -> float:
     """The microseconds of :func:`program_time` alone, for fits."""
     return _Price(launch, moved, device, constants, {}, measured_operations()).spent()[0] if moved.programs else 0.0

@@ -21,6 +21,8 @@ _PROGRAM_SAMPLES = (0.03, 0.29, 0.5, 0.71, 0.97)
 
 #: Programs and iterations looked at to tell how many of them take an arm, and the irrational paces of their coordinates.
 _LATTICE = 64
+#: Values of one coordinate up to which all of them are looked at.
+_MOST_POINTS = 512
 
 
 _PACES = (0.7548776662, 0.5698402910, 0.8191725134, 0.6710436067, 0.5497004779)
@@ -53,10 +55,11 @@ class Probe:
             put(self.centre, ProgramId(axis), float(extent // 2))
         self._add_loops(kernel.body)
 
-    def _add_loops(self, body: tuple[Node, ...]) -> None:
+    def _add_loops(self, body: tuple[Node, ...], inside: Bounds = ()) -> None:
+        """Adds the trips of the loops in ``body``, which programs within the bounds ``inside`` come to."""
         for node in body:
             if isinstance(node, Loop):
-                trip = self.mean(self.likely(node.trip))
+                trip = self._mean_inside(self.likely(node.trip), inside)
                 greatest = any(atom in self.lengths for atom in loaded(node.trip))
                 self.counted_trips += trip is not None and bool(loaded(node.trip)) and not greatest
                 if trip is None or greatest:
@@ -65,16 +68,15 @@ class Probe:
                 self.trips[node.id] = max(0.0, trip)
                 self._add_corners(node)
                 put(self.centre, LoopIndex(node.id), float(int(max(0.0, trip - 1) / 2)))
-                self._add_loops(node.body)
+                self._add_loops(node.body, inside)
             elif isinstance(node, Branch):
-                for arm in node.arms:
-                    self._add_loops(arm)
+                for arm, bounds in zip(node.arms, _conditions(node)):
+                    self._add_loops(arm, (*inside, *(bounds or ())))
 
     def arm_shares(self, branch: Branch) -> tuple[float, ...] | None:
         """The part of programs and iterations that take each arm: counted where its condition is made of bounds that can be
         evaluated; arms with something to do that are left share the rest. None where no condition can."""
-        conditions = branch.conditions if len(branch.conditions) == len(branch.arms) else (None,) * len(branch.arms)
-        known = [self._share_inside(bounds) if bounds else None for bounds in conditions]
+        known = [self._share_inside(bounds) if bounds else None for bounds in _conditions(branch)]
         if all(share is None for share in known):
             return None
         left = max(0.0, 1.0 - sum(share for share in known if share is not None))
@@ -83,23 +85,57 @@ class Probe:
 
     def _share_inside(self, bounds: Bounds) -> float | None:
         """The part of programs and iterations inside ``bounds``; None where they depend on what cannot be evaluated."""
-        functions = [evaluator(lift(self.likely(right - left) or 0)) for left, right in bounds]
-        inside = 0
-        points = self._lattice()
+        points = self._points(bounds)
+        inside = self._inside(bounds, points)
+        if inside is None:
+            return None
+        programs = math.prod(self.grid)
+        # One of many programs may be the one.
+        return len(inside) / len(points) if inside or programs <= len(points) else 1 / programs
+
+    def _inside(self, bounds: Bounds, points: Sequence[Point]) -> list[Point] | None:
+        """Those of ``points`` inside ``bounds``; None where they depend on what cannot be evaluated."""
+        functions = [evaluator(gap) for gap in self._gaps(bounds)]
+        found = []
         for point in points:
             gaps = [function(point) for function in functions]
             if None in gaps:
                 return None
-            inside += all(gap > 0 for gap in gaps if gap is not None)
-        programs = math.prod(self.grid)
-        # One of many programs may be the one.
-        return inside / len(points) if inside or programs <= len(points) else 1 / programs
+            if all(gap > 0 for gap in gaps if gap is not None):
+                found.append(point)
+        return found
 
-    def _lattice(self) -> list[Point]:
-        """Many programs and iterations spread over the launch: each coordinate runs through its range at a pace of its own."""
-        points = []
+    def _gaps(self, bounds: Bounds) -> list[Expr]:
+        return [lift(self.likely(right - left) or 0) for left, right in bounds]
+
+    def _mean_inside(self, size: Size | None, bounds: Bounds) -> float | None:
+        """As :meth:`mean`, over the programs inside ``bounds`` alone where they can be told."""
+        differs = isinstance(size, Expr) and any(isinstance(atom, ProgramId) for atom in size.atoms())
+        points = self._inside(bounds, self._points(bounds)) if bounds and differs else None
+        if not points or not isinstance(size, Expr):
+            return self.mean(size)
+        values = [evaluator(size)(point) for point in points]
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if len(known) == len(values) else None
+
+    def _points(self, bounds: Bounds) -> list[Point]:
+        """Programs and iterations that tell how many are inside ``bounds``: all of them along the one coordinate that the bounds
+        depend on, many of them where it is long or where there are others."""
         ranges: list[tuple[Atom, int]] = [(ProgramId(axis), extent) for axis, extent in enumerate(self.grid)]
         ranges += [(LoopIndex(loop), max(1, math.ceil(trip))) for loop, trip in self.trips.items()]
+        asked = {atom for gap in self._gaps(bounds) for atom in gap.atoms()}
+        met = [(atom, extent) for atom, extent in ranges if atom in asked]
+        if len(met) != 1 or met[0][1] > _MOST_POINTS:
+            return self._lattice(ranges)
+        ((atom, extent),) = met
+        points = [list(self.centre) for _ in range(extent)]
+        for value, point in enumerate(points):
+            put(point, atom, float(value))
+        return points
+
+    def _lattice(self, ranges: Sequence[tuple[Atom, int]]) -> list[Point]:
+        """Many programs and iterations spread over the launch: each coordinate runs through its range at a pace of its own."""
+        points = []
         for index in range(_LATTICE):
             point = list(self.centre)
             for place, (atom, extent) in enumerate(ranges):
@@ -184,6 +220,11 @@ class Probe:
         """The value of ``atom`` at the typical point."""
         where = slot(atom)
         return 0.0 if where is None else self.centre[where]
+
+
+def _conditions(branch: Branch) -> tuple[Bounds | None, ...]:
+    """The bounds that hold in each arm of ``branch``."""
+    return branch.conditions if len(branch.conditions) == len(branch.arms) else (None,) * len(branch.arms)
 
 
 def put(point: Point, atom: Atom, value: float) -> None:

@@ -31,8 +31,8 @@ from kernlint.interpret.values import (
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import parameters
-from kernlint.workload import Expr, Fault, Launch, Size, Span, Symbol, Tensor
-from kernlint.workload.kernel import Access
+from kernlint.workload import Atomic, Expr, Fault, Launch, Size, Span, Store, Symbol, Tensor
+from kernlint.workload.kernel import ANY_TENSOR, Access
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator
@@ -82,7 +82,19 @@ def launch(h: HostEvaluator, kernel: Jit, grid: Any, args: list[Any], kwargs: di
     if h.journal is not None:
         h.journal.launched(first)
     _forget_numbers(h, node)
+    for one in launches:
+        h.overwritten(_written(one))
     return Unknown("launch result")
+
+
+def _written(launched: Launch) -> list[Tensor]:
+    """The tensors that a launch may write: any, where its kernel was not followed to the end."""
+    stored = {access.base for access in launched.kernel.nodes((Store, Atomic))}
+    return [
+        tensor
+        for name, tensor in launched.arguments.items()
+        if isinstance(tensor, Tensor) and (name in stored or ANY_TENSOR in stored or not launched.kernel.complete)
+    ]
 
 
 def _filled(h: HostEvaluator, kernel: Jit, config: Config, args: list[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -166,7 +178,7 @@ def launch_one(
         kernel = replace(kernel, assumed=(*kernel.assumed, *guesses))
     if kernel.complete:
         # What the kernel never points into is no tensor.
-        pointers = {a.base for a in kernel.nodes(Access)}
+        pointers = kernel.perhaps_pointers.union(a.base for a in kernel.nodes(Access))
         h.used_as_integers(v for n, v in arguments.items() if n not in pointers)
     else:
         # What is only taken for a tensor may be a number: the uses that would tell may be among those not followed.

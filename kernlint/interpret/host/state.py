@@ -29,6 +29,7 @@ from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Size, Span, Storage, Symbol, Tensor, TorchOp
 from kernlint.workload import expr as ex
+from kernlint.workload.steps import Expected
 
 #: Functions of a number that a tensor in the memory of the host holds; but for its negative it is above zero.
 _OF_NUMBERS: Mapping[str, Callable[[float], float]] = {
@@ -349,7 +350,7 @@ class HostState(Recording):
         flops: int | None = 0,
         dims: Mapping[str, int] | None = None,
     ) -> None:
-        if reads and any(t.storage.id in self.expected for t in (*reads, *writes)):
+        if any(t.storage.id in self.expected for t in (*reads, *writes)):
             follow(self.expected, name, kind, reads, writes)
         if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
             self.hosted.update(t.storage.id for t in writes)
@@ -390,8 +391,19 @@ class HostState(Recording):
 
     def with_expected(self, x: Tensor) -> Tensor:
         """``x`` with what it holds in the mean."""
-        expected = self.expected.get(x.storage.id)
+        expected = None if x.storage.id in self.untaken else self.expected.get(x.storage.id)
         return x if expected is None else replace(x, storage=replace(x.storage, expected=expected))
+
+    def overwritten(self, tensors: Iterable[Tensor]) -> None:
+        """What ``tensors`` held may have gone."""
+        for x in tensors if self.expected else ():
+            self.expected.pop(x.storage.id, None)
+
+    def expect(self, x: Tensor, held: Expected) -> Tensor:
+        """``x``, noted to hold what is ``held`` in the mean where it holds integers and anything is known of them."""
+        if held != Expected() and x.dtype is not None and x.dtype.is_integer:
+            self.expected[x.storage.id] = held
+        return x
 
     def skips(self, node: cst.CSTNode) -> bool:
         """Whether an edit takes this torch call out of the program."""
@@ -448,6 +460,7 @@ class HostState(Recording):
         """``value`` is given to something that is not followed, or that outlives the call."""
         if self.sinks and not self.depth_once and not local and (isinstance(value, Unknown) or tensors_in([value])):
             self.escapes = True
+            self.overwritten(tensors_in([value]))
 
     def save(self, tensors: Iterable[Tensor]) -> None:
         """``tensors`` outlive the call."""

@@ -8,14 +8,15 @@ import libcst as cst
 
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import dtype_given, note_sizes, on_cpu, shape_given
-from kernlint.interpret.torch.expected import drawn
+from kernlint.interpret.torch.expected import drawn, filled, listed
 from kernlint.interpret.torch.shapes import is_dense
 from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.syntax.names import origin_of
-from kernlint.workload import Dtype, Expr, Size, Tensor
+from kernlint.workload import Dtype, Expr, Size, Tensor, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
+from kernlint.workload.steps import Expected
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
@@ -53,12 +54,18 @@ def _sets_default_device(module: Module) -> bool:
     return bool(defaults or placed)
 
 
+def _fill_of(kind: str, args: Args, kwargs: Kwargs) -> Any:
+    """The number that ``zeros``, ``ones`` or ``full`` fills a tensor with; None of others."""
+    return argument(args, kwargs, 1, "fill_value") if kind == "full" else {"zeros": 0, "ones": 1}.get(kind)
+
+
 def _create(origin: str, kind: str, random: bool = False) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         values = args
         default: Dtype | None = dt.FLOAT32
+        fill = _fill_of(kind, args, kwargs)
         if kind == "full":
-            values, fill = args[:1], argument(args, kwargs, 1, "fill_value")
+            values = args[:1]
             default = dt.BOOL if isinstance(fill, bool) else dt.INT64 if isinstance(fill, (int, Expr)) else dt.FLOAT32
         elif kind == "randint":
             given = [*args, kwargs.get("size")]
@@ -69,11 +76,10 @@ def _create(origin: str, kind: str, random: bool = False) -> Handler:
         shape = shape_given(values)
         result = h.allocate(dtype_given(kwargs, default), shape, origin, node)
         note_sizes(h, result, values)
-        if kind == "randint":
-            h.expected[result.storage.id] = drawn(args, kwargs)
         if _is_unplaced(h, kwargs):
             h.unplaced.add(result.storage.id)
-        return h.host_tensor(result) if on_cpu(kwargs) else _filled(h, kind, result, node, random)
+        result = h.host_tensor(result) if on_cpu(kwargs) else _filled(h, kind, result, node, random)
+        return h.expect(result, drawn(args, kwargs) if kind == "randint" else filled(fill))
 
     return handler
 
@@ -90,7 +96,8 @@ def _create_like(origin: str, kind: str, random: bool = False) -> Handler:
         if dense and x.strides is not None and kwargs.get("memory_format") != "contiguous_format":
             result = replace(result, strides=x.strides)  # preserve_format
         hosted = on_cpu(kwargs) or (h.is_hosted(x) and "device" not in kwargs)
-        return h.host_tensor(result) if hosted else _filled(h, kind, result, node, random)
+        result = h.host_tensor(result) if hosted else _filled(h, kind, result, node, random)
+        return h.expect(result, filled(_fill_of(kind.removesuffix("_like"), args, kwargs)))
 
     return handler
 
@@ -103,7 +110,8 @@ def _new(origin: str, kind: str) -> Handler:
         result = h.allocate(dtype_given(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
         note_sizes(h, result, [kwargs["size"]] if "size" in kwargs else values)
         hosted = on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs)
-        return h.host_tensor(result) if hosted else _filled(h, kind, result, node)
+        result = h.host_tensor(result) if hosted else _filled(h, kind, result, node)
+        return h.expect(result, filled(_fill_of(kind.removeprefix("new_"), args[1:], kwargs)))
 
     return handler
 
@@ -127,12 +135,13 @@ def _arange(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         count = ex.ceildiv(ex.lift(end) - start, step)
     elif all(isinstance(b, (int, float)) for b in (start, end, step)) and step:
         count = max(0, -int(-(end - start) // step))
+    rising = Expected(step=concrete(step) if integer else None)
     dtype = dtype_given(kwargs, dt.INT64 if integer else dt.FLOAT32)
     result = h.allocate(dtype, (count,) if count is not None else None, "filled", node)
     if on_cpu(kwargs):
-        return h.host_tensor(result)
+        return h.expect(h.host_tensor(result), rising)
     h.torch_op("arange", "fill", (), (result,), node)
-    return result
+    return h.expect(result, rising)
 
 
 def _triangle(upper: bool) -> Handler:
@@ -173,12 +182,12 @@ def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
             h.torch_op("tensor", "fill", (), (result,), node)
             if isinstance(data, (int, float)) and result.dtype in (dt.FLOAT32, dt.FLOAT64):
                 h.host_numbers[result.storage.id] = float(data)
-        return h.host_tensor(result) if h.sinks else result
+        return h.expect(h.host_tensor(result) if h.sinks else result, listed(data))
     if isinstance(data, (list, tuple)) and result.numel != 0:
         # Pageable memory: the copy waits for all work that is queued, and the host for the copy.
         h.sync("copies a host list to the device", node)
     h.torch_op("tensor", "fill", (), (result,), node)
-    return result
+    return h.expect(result, listed(data))
 
 
 @takes("input", "data", operands=1, options=True)

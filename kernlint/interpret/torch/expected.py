@@ -1,16 +1,20 @@
-"""What integers the tensors of a program hold in the mean, from the draw that they begin with to the kernels that loop up to them:
-``ends[1:] = randint(0, 21, (n,)).cumsum(0)`` rises by ten from element to element, and ``ends[1:] - ends[:-1]`` is ten."""
+"""What integers the tensors of a program hold in the mean, from the draw or the number that they begin with to the kernels that loop
+up to them: ``ends[1:] = randint(0, 21, (n,)).cumsum(0)`` rises by ten from element to element, and ``ends[1:] - ends[:-1]`` is ten."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kernlint.interpret.python.arguments import Args, Kwargs
+from kernlint.records import replace
 from kernlint.workload import Expr, Tensor, concrete
 from kernlint.workload.steps import Expected
 
 #: Operations that leave each element where it is among its neighbours; other copies keep the elements alone.
 _IN_PLACE = frozenset({"copy_", "setitem", "cat", "pad", "contiguous", "clone"})
+#: Those of them after which there are other elements beside.
+_JOINING = frozenset({"copy_", "setitem", "cat", "pad"})
 
 
 def drawn(args: Args, kwargs: Kwargs) -> Expected:
@@ -22,32 +26,54 @@ def drawn(args: Args, kwargs: Kwargs) -> Expected:
     return Expected(None if low is None or high is None else (low + high - 1) / 2)
 
 
+def filled(number: Any) -> Expected:
+    """What ``full(size, number)`` gives."""
+    value = concrete(number) if isinstance(number, (int, Expr)) else None
+    return Expected() if value is None else Expected(value, 0.0, equal=True)
+
+
+def listed(numbers: Any) -> Expected:
+    """What a tensor made of a list of integers holds."""
+    if not isinstance(numbers, (list, tuple)) or not numbers or not all(isinstance(one, int) for one in numbers):
+        return Expected()
+    apart = (numbers[-1] - numbers[0]) / max(1, len(numbers) - 1)
+    return Expected(sum(numbers) / len(numbers), apart, equal=len(set(numbers)) == 1)
+
+
 def follow(
     known: dict[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]
 ) -> None:
     """Add what the torch operation ``name`` makes of tensors that are ``known``, by storage, to these."""
+    made = _made(known, name, kind, reads) if reads else Expected()
+    for target in writes:
+        if made == Expected():
+            known.pop(target.storage.id, None)
+        elif made.equal or target.strides == (1,):
+            known[target.storage.id] = made
+        else:
+            known[target.storage.id] = Expected(made.mean)
+
+
+def _made(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...]) -> Expected:
+    """What the torch operation ``name`` makes of ``reads``."""
     source = max(reads, key=lambda x: x.numel or 0)
     seen = _through(source, known.get(source.storage.id, Expected()))
-    made = Expected()
     if name == "cumsum" and len(source.shape or ()) == 1:
-        made = Expected(step=seen.mean)
-    elif name == "diff":
-        made = Expected(seen.step)
-    elif name == "sub" and len(reads) == 2 and reads[0].storage.id == reads[1].storage.id:
+        return Expected(step=seen.mean)
+    if name == "diff":
+        return Expected(seen.step)
+    if name == "sub" and len(reads) == 2 and reads[0].storage.id == reads[1].storage.id:
         apart, each = concrete(reads[0].offset - reads[1].offset), known.get(source.storage.id, Expected()).step
-        made = Expected(None if apart is None or each is None else apart * each)
-    elif kind == "cast" or name in _IN_PLACE:
-        made = seen
-    elif kind in ("copy", "transpose", "gather") and source is reads[0]:
-        made = Expected(seen.mean)
-    for target in writes:
-        if made != Expected():
-            known[target.storage.id] = made if target.strides == (1,) else Expected(made.mean)
-        else:
-            known.pop(target.storage.id, None)
+        return Expected(None if apart is None or each is None else apart * each)
+    if kind == "cast" or name in _IN_PLACE:
+        return replace(seen, equal=seen.equal and name not in _JOINING)
+    if kind in ("copy", "transpose", "gather") and source is reads[0]:
+        return seen if seen.equal else Expected(seen.mean)
+    return Expected()
 
 
 def _through(view: Tensor, behind: Expected) -> Expected:
     """What ``view`` shows of a storage that holds ``behind``."""
     stride: Any = concrete(view.strides[0]) if view.strides is not None and len(view.strides) == 1 else None
-    return Expected(behind.mean, None if behind.step is None or stride is None else behind.step * stride)
+    step = None if behind.step is None or stride is None else behind.step * stride
+    return behind if behind.equal else Expected(behind.mean, step)

@@ -293,6 +293,8 @@ class KernelArithmetic(KernelRecording):
         if expr is None and left.expr is not None and right.expr is not None:
             expr = self.chosen_index(left.expr, right.expr)
         dtype = left.dtype if left.dtype == right.dtype else _promoted(left.dtype, right.dtype)
+        if left.base and right.base:
+            self.chosen |= {left.base, right.base}
         return Block(
             dtype,
             shape,

@@ -72,6 +72,11 @@ class KernelEvaluator(KernelArithmetic):
                 shape = broadcast(shape, arg.shape) or arg.shape
         return self.noted("call", args, Block(dt.FLOAT32, shape, loads=loads), node) if loads else Unknown("call")
 
+    def eval_Name(self, node: cst.Name, scope: Scope) -> Any:
+        if len(self.calls) == 1:
+            self.met.add(node.value)
+        return super().eval_Name(node, scope)
+
     def eval_IfExp(self, node: cst.IfExp, scope: Scope) -> Any:
         return follow_choice(self, node, scope)
 

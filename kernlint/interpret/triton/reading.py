@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import libcst as cst
@@ -17,7 +18,7 @@ from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
-from kernlint.syntax.walk import parameters
+from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Compute, Dtype, Expr, Kernel, Loop, Span, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -90,6 +91,7 @@ def read_kernel(
         read=evaluator.recorder.values,
         coarse=tuple(evaluator.coarse.values()),
         divisors=frozenset(evaluator.divisors),
+        perhaps_pointers=_unmet(function.node, evaluator.met) | evaluator.chosen,
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
 
@@ -133,6 +135,12 @@ def _evaluated(
     evaluator.close_guards()
     evaluator.count()
     return evaluator
+
+
+def _unmet(function: cst.FunctionDef, met: AbstractSet[str]) -> frozenset[str]:
+    """The parameters of which ``function`` speaks in code alone that is left out, where only the names in ``met`` were asked for."""
+    unmet = {param.name.value for param in parameters(function)} - met
+    return frozenset(unmet & {node.value for node in walk(function.body) if type(node) is cst.Name} if unmet else ())
 
 
 def _uses(evaluator: KernelEvaluator) -> tuple[set[str], set[str]]:

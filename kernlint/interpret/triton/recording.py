@@ -40,6 +40,10 @@ class KernelRecording(Evaluator):
         self.guards: list[tuple[list[tuple[Node, ...]], int, Span, tuple[Bounds | None, ...]]] = []
         self.grid = grid
         self.counts_programs = False
+        #: The names that the kernel's own body was asked for.
+        self.met: set[str] = set()
+        #: The pointers between which it chooses, of which an access names one.
+        self.chosen: set[str] = set()
         self.stack: list[list[Node]] = [[]]
         self.next_id = 0
         self.next_key = 0
