@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kernlint.cli.completion import complete_device
-from kernlint.cli.options import list_devices
+from kernlint.cli.options import jobs_option, list_devices
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which time the verdicts are about: device time, or wall time per call.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Number of processes.  [default: one per processor]")
+@jobs_option
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True, max=1e6),
-    default=60.0,
+    type=click.FloatRange(min=0, min_open=True, max=1_000_000),
+    default=60,
     show_default=True,
     metavar="SECONDS",
     help="Time limit for one row.",

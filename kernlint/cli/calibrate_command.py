@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 #: Seconds that the micro-benchmarks take at most, unless told otherwise, and may take.
-_SECONDS = 240.0
-_MOST_SECONDS = 300.0
+_SECONDS = 240
+_MOST_SECONDS = 300
 
 
 @click.command()
@@ -25,6 +25,7 @@ _MOST_SECONDS = 300.0
     type=click.FloatRange(min=10, max=_MOST_SECONDS),
     default=_SECONDS,
     show_default=True,
+    metavar="SECONDS",
     help="Time limit for the measurements.",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")

@@ -24,7 +24,7 @@ from kernlint.cli.check_options import (
 )
 from kernlint.cli.check_report import FOR_PEOPLE, print_report, print_settings, report_of, tell_of_run
 from kernlint.cli.completion import complete_device, complete_folder, complete_rule
-from kernlint.cli.options import list_devices
+from kernlint.cli.options import jobs_option, list_devices
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -118,7 +118,7 @@ _STDIN_NAME = "<stdin>"
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
 @click.option("--add-ignore", metavar="REASON", help="Suppress each finding with a comment that gives this reason.")
 @click.option("--diff-base", metavar="REF", help="Report only findings on lines changed since this git commit.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Number of processes.  [default: one per processor]")
+@jobs_option
 @click.option("--timeout", type=float, metavar="SECONDS", help="Time limit for one file.  [default: 60]")
 @click.option(
     "--cache-dir",

@@ -65,6 +65,14 @@ _OPTIONS = (
     ),
 )
 
+jobs_option = click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="Number of processes.  [default: one per processor]",
+)
+
 _TRACE_OPTION = click.option(
     "--trace",
     is_flag=True,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kernlint.cli.completion import complete_device
-from kernlint.cli.options import DEFAULT_DEVICE, list_devices
+from kernlint.cli.options import DEFAULT_DEVICE, jobs_option, list_devices
 from kernlint.errors import UsageError
 
 _STDOUT = "-"
@@ -40,18 +40,23 @@ _STDOUT = "-"
     help="PyTorch reference of the files that have none in the configuration.",
 )
 @click.option(
-    "--top", type=click.IntRange(min=0), default=50, show_default=True, help="How many programs to show in full."
+    "--top",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    metavar="NUMBER",
+    help="How many programs to show in full.",
 )
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out these files and folders too.")
 @click.option(
     "--config", metavar="FILE", type=click.Path(), help="Use this pyproject.toml or kernlint.toml for all files."
 )
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Number of processes.  [default: one per processor]")
+@jobs_option
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True, max=1e6),
-    default=180.0,
+    type=click.FloatRange(min=0, min_open=True, max=1_000_000),
+    default=180,
     show_default=True,
     metavar="SECONDS",
     help="Time limit for one file.",

@@ -45,7 +45,7 @@ _PATIENCE = 8
 @click.option(
     "--timeout",
     type=click.FloatRange(min=1),
-    default=180.0,
+    default=180,
     show_default=True,
     metavar="SECONDS",
     help="Time limit for the whole run.",
