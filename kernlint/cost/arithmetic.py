@@ -21,7 +21,7 @@ _SAME: Mapping[str, str] = {
     "-": "+", "<<": ">>", "// power of 2": ">>", "% power of 2": ">>",
     "&": "^", "|": "^", "min": "max", "fmin": "max", "fmax": "max", "log10": "log", "div_rn": "/",
     "fdiv": "/", "sqrt_rn": "sqrt", "ceil": "floor", "round": "floor", "rint": "floor", "trunc": "floor",
-    "nearbyint": "floor", "rand4x": "rand", "randint4x": "randint",
+    "nearbyint": "floor",
 }  # fmt: skip
 #: No instruction: another reading of the bits, and of floating point a modifier of the operand.
 _FREE = frozenset({"bitcast"})

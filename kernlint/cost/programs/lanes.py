@@ -19,7 +19,7 @@ _INSTRUCTION, _BRANCHES, _CALLED = 16, 3, 100.0
 
 
 #: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
-_INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
+_INTEGER_INSIDE = frozenset({"rand", "randint"})
 
 
 #: Reductions of integers that a whole warp has an instruction for from compute capability 8.0 on (``redux.sync``, which Triton writes for

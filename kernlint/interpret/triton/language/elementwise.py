@@ -228,7 +228,9 @@ def _random(name: str) -> Handler:
         if offset is not None:
             k.random += widths.widened(offset)
         result = Block(dt.FLOAT32, shape, loads=offset.loads if offset is not None else frozenset())
-        k.compute("special", name, result, node)
+        # Four normal numbers take a logarithm, a root, a sine and a cosine twice.
+        for _ in range(2 if name == "randn4x" else 1):
+            k.compute("special", name.removesuffix("4x"), result, node)
         if name.startswith("randint"):
             result = replace(result, dtype=dt.INT32)
         return (result,) * 4 if name.endswith("4x") else result
@@ -266,7 +268,7 @@ TABLE: dict[str, Handler] = {
     "fma": _fma,
     "clamp": _clamp,
     "softmax": _softmax,
-    **{name: _random(name) for name in ("rand", "randn", "randint", "rand4x", "randint4x")},
+    **{name: _random(name) for name in ("rand", "randn", "randint", "rand4x", "randn4x", "randint4x")},
     "map_elementwise": _map_elementwise,
     "inline_asm_elementwise": _inline_asm,
 }
