@@ -51,6 +51,7 @@ class _DrawFour(Operator[Draw, Draw]):
 
     def check(self, context: Context, site: Draw) -> Draw | WhyNot:
         values, value = site.launch.kernel.values, site.value
+        assert values is not None, "the site is one of its values"
         if len(value.shape) != 1 or value.shape[0] < 4:
             return WhyNot("it draws no row of numbers")
         if not _steps_by_one(values, values.argument(value, "offset")):
@@ -171,7 +172,7 @@ class _Written:
         if written is not offsets:
             self._defined_before(written, line)
         terms = list(_terms(written))
-        rows = [term for term in terms if callee(term) == "arange"]
+        rows = [term for term in terms if isinstance(term, cst.Call) and callee(term) == "arange"]
         if len(rows) != 1 or len(rows[0].args) != 2 or self.source.code(rows[0].args[0]) != "0":
             raise CannotRewrite("the offsets are not written as a base and `tl.arange(0, length)`")
         length = self.source.code(rows[0].args[1])
