@@ -64,7 +64,7 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
     if rule.compiler_only and (runner := interpreter_of(context.program.kernel, finding.span)):
         yield Doubt(f"the file has its kernels run as Python, which takes it (`{runner}`)")
-    launches = [launch for launch in context.launches() if launch.kernel.name == finding.kernel]
+    launches = _launches_of(finding.kernel, context) if rule.refused or rule.category in NOT_ABOUT_SPEED else []
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")
     if bare and not rule.lexical and rule.category in NOT_ABOUT_SPEED:
@@ -75,6 +75,10 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"no launch is followed here of `{finding.kernel}`{fails}", "warning")
     if rule.category in NOT_ABOUT_SPEED and _rests_on_sizes(finding, launches) and not _is_called(finding, context):
         yield Doubt("whether it happens is for the sizes to say, and no call in the project is known to have such")
+
+
+def _launches_of(kernel: str, context: Context) -> list[Launch]:
+    return [launch for launch in context.launches() if launch.kernel.name == kernel]
 
 
 def _other_compiler(context: Context) -> str:

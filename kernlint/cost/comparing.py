@@ -117,7 +117,7 @@ def _match(
                 only_before.append(row)
                 continue
             twin = alike.pop(found)
-        kept.append((row.family, row.count * row.gpu_us, twin.count * twin.gpu_us, row.sigma))
+        kept.append((row.family, row.total_gpu_us, twin.total_gpu_us, row.sigma))
     left = {number: row for rows in rest.values() for number, row in rows.items()}
     return kept, only_before, [left[number] for number in sorted(left)]
 
@@ -211,6 +211,6 @@ def _data() -> dict[str, Any]:
 
 def _host_share(estimated: Estimate) -> float:
     """Share of a call that the host decides, from the totals."""
-    host = sum([row.count * row.host_us for row in estimated.steps])
+    host = sum([row.total_host_us for row in estimated.steps])
     call = estimated.call_us or 0.0
     return decided_by_host(host, call) if call > 0 else 0.0

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 
 from kernlint import work
 from kernlint.cost.device import Device
@@ -24,7 +25,7 @@ from kernlint.cost.pricing import Known, Pricer
 from kernlint.cost.result import StepTime
 from kernlint.cost.timeline import Timeline, Turn, TurnLoop
 from kernlint.records import dataclass, replace
-from kernlint.workload import TorchOp, Workload
+from kernlint.workload import Workload
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
 MODEL_VERSION = "2026.11-20"
@@ -76,8 +77,7 @@ class Estimate:
         """The shares of the host's time by kinds of action."""
         shares: dict[str, float] = {}
         for row in self.steps:
-            kind = f"torch {row.step.kind}" if isinstance(row.step, TorchOp) else type(row.step).__name__
-            shares[kind] = shares.get(kind, 0.0) + row.total_host_us
+            shares[row.action] = shares.get(row.action, 0.0) + row.total_host_us
         total = sum(shares.values())
         return {kind: us / total for kind, us in shares.items()} if total > 0 else {}
 
@@ -114,13 +114,13 @@ class Estimator:
         missing = open_symbols(workload, self._known.open)
         if missing:
             return Estimate(self.device, None, (), missing)
-        rows: list[StepTime] = []
-        turns: list[Turn | TurnLoop] = []
         try:
-            Pricer(self.device, rows, self._known).price(workload.steps, 1.0, turns)
+            priced = Pricer(self.device, self._known).price(workload.steps)
         except OverflowError:  # tiles larger than any memory, which a slip of the pen makes
             return Estimate(self.device, None, ())
-        return Estimate(self.device, sum([row.count * row.gpu_us for row in rows]), tuple(rows), turns=tuple(turns))
+        rows = tuple(chain.from_iterable([one.rows for one in priced]))
+        turns = tuple([one.turn for one in priced])
+        return Estimate(self.device, sum([row.total_gpu_us for row in rows]), rows, turns=turns)
 
 
 def shares_of(rows: Iterable[StepTime], total: float) -> list[tuple[str, float, float]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
+from operator import itemgetter
 
 from kernlint.workload import Expr, Launch, Loop, Opaque, Repeat, Size, Step, Symbol, Tensor, TorchOp, Workload
 
@@ -10,16 +12,13 @@ from kernlint.workload import Expr, Launch, Loop, Opaque, Repeat, Size, Step, Sy
 def open_symbols(workload: Workload, known: dict[int, tuple[Step, tuple[str, ...]]] | None = None) -> tuple[str, ...]:
     """Names of the sizes that the time depends on and the source does not fix, in order of appearance. What is ``known`` of
     steps already, by their identity, is added to."""
-    names: dict[str, None] = {}
     known = {} if known is None else known
-    for step in workload.all_steps:
-        found = known.get(id(step))
-        if found is None:
-            open_ones = (n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size))
-            found = known[id(step)] = step, tuple(dict.fromkeys(open_ones))
-        if found[1]:
-            names.update(dict.fromkeys(found[1]))
-    return tuple(names)
+    steps = workload.all_steps
+    for step in [step for step in steps if id(step) not in known]:
+        open_ones = (n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size))
+        known[id(step)] = step, tuple(dict.fromkeys(open_ones))
+    found = map(itemgetter(1), map(known.__getitem__, map(id, steps)))
+    return tuple(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _sizes(step: Step) -> Iterable[Size | None]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import compress
+from operator import is_not
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
@@ -25,6 +27,27 @@ _LOOK_BACK = 64
 _TRIP_SIGMA = 0.7
 
 
+@dataclass(frozen=True)
+class Priced:
+    """What a step comes to: a row for it and for each step in it, and what the host does."""
+
+    rows: tuple[StepTime, ...]
+    turn: Turn | TurnLoop
+
+
+@dataclass(frozen=True)
+class _Version:
+    """Some ``steps`` of a version of a program, what each has ``touched``, and what they come to where they run ``count`` times in a
+    call, known up to ``doubt``."""
+
+    steps: tuple[Step, ...]
+    touched: list[dict[int, float]]
+    distances: Distances
+    count: float
+    doubt: float
+    priced: list[Priced]
+
+
 class Known:
     """What has been worked out for the steps of earlier versions of a program. Answers by the identity of a step stand beside
     it, so that no other step comes to have that identity."""
@@ -35,50 +58,70 @@ class Known:
         self.touched: dict[int, tuple[Step, dict[int, float]]] = {}
         #: What steps touch, one object for all that is equal.
         self.alike: dict[tuple[tuple[int, float], ...], dict[int, float]] = {}
-        #: By how many steps there are: those of the last version.
-        self.distances: dict[int, Distances] = {}
+        #: By how many steps there are: the last version, most of which the next one has too.
+        self.versions: dict[int, _Version] = {}
         #: By step, distances, number of runs and doubt.
-        self.rows: dict[tuple[int, int, float, float], tuple[Step, dict[int, float], StepTime, Turn]] = {}
+        self.priced: dict[tuple[int, int, float, float], tuple[Step, dict[int, float], Priced]] = {}
 
 
 @dataclass
 class Pricer:
-    """Prices steps in order into ``rows``.
+    """Prices steps in order.
 
     The replay keeps in L2 what the call touched last: a tensor is warm where little was touched since its last use,
     in this call or the one before. Inside a Python loop every step is priced among the steps of the loop's body.
     """
 
     device: Device
-    rows: list[StepTime]
     known: Known
 
-    def price(self, steps: tuple[Step, ...], count: float, turns: list[Turn | TurnLoop], doubt: float = 0.0) -> None:
-        """Append a row to ``rows`` and a turn to ``turns`` for each step, which runs ``count`` times in a call.
+    def price(self, steps: tuple[Step, ...], count: float = 1.0, doubt: float = 0.0) -> list[Priced]:
+        """What each step comes to, which runs ``count`` times in a call.
 
         ``doubt`` is the sigma of an iteration count that had to be assumed.
         """
-        known = self.known.rows
-        for step, distance in zip(steps, self._distances(steps)):
-            if isinstance(step, Repeat):
-                host_us = host_time(step)
-                iterations = _iterations(step.count)
-                times = ASSUMED_TRIP if iterations is None else iterations
-                inner: list[Turn | TurnLoop] = [Turn(host_us)]
-                self.rows.append(StepTime(step, count * times, 0.0, host_us, "host", host_sigma(), {}, "host"))
-                unsure = math.hypot(doubt, _TRIP_SIGMA if iterations is None else 0.0)
-                self.price(step.body, count * times, inner, unsure)
-                turns.append(TurnLoop(times, tuple(inner)))
-                continue
-            key = (id(step), id(distance), count, doubt)
-            found = known.get(key)
-            if found is None:
-                row = self._row(step, distance, count, doubt)
-                sync = isinstance(step, HostSync)
-                turn = Turn(row.host_us, 0.0 if sync else row.gpu_us, sync)
-                found = known[key] = step, distance, row, turn
-            self.rows.append(found[2])
-            turns.append(found[3])
+        last, numbers = self.known.versions.get(len(steps)), range(len(steps))
+        changed = [*numbers] if last is None else [*compress(numbers, map(is_not, steps, last.steps))]
+        touched = [{} for _ in steps] if last is None else last.touched.copy()
+        for number in changed:
+            touched[number] = self._touched(steps[number])
+        distances = Distances.of(touched, None if last is None else last.distances)
+        if last is not None and (last.count, last.doubt) == (count, doubt):
+            priced = last.priced.copy()
+            moved = compress(numbers, map(is_not, distances.found, last.distances.found))
+            stale: Iterable[int] = {*changed, *moved}
+        else:
+            priced, stale = [_NOTHING] * len(steps), numbers
+        for number in stale:
+            priced[number] = self._priced(steps[number], distances.found[number], count, doubt)
+        self.known.versions[len(steps)] = _Version(steps, touched, distances, count, doubt, priced)
+        return priced
+
+    def _priced(self, step: Step, distance: dict[int, float], count: float, doubt: float) -> Priced:
+        key = (id(step), id(distance), count, doubt)
+        if key not in self.known.priced:
+            found = (
+                self._loop(step, count, doubt) if isinstance(step, Repeat) else self._one(step, distance, count, doubt)
+            )
+            self.known.priced[key] = step, distance, found
+        return self.known.priced[key][2]
+
+    def _loop(self, loop: Repeat, count: float, doubt: float) -> Priced:
+        host_us = host_time(loop)
+        iterations = _iterations(loop.count)
+        times = ASSUMED_TRIP if iterations is None else iterations
+        unsure = math.hypot(doubt, _TRIP_SIGMA if iterations is None else 0.0)
+        inner = self.price(loop.body, count * times, unsure)
+        row = StepTime(loop, count * times, 0.0, host_us, "host", host_sigma(), {}, "host")
+        turns = (Turn(host_us), *(one.turn for one in inner))
+        return Priced((row, *(row for one in inner for row in one.rows)), TurnLoop(times, turns))
+
+    def _one(
+        self, step: Launch | TorchOp | HostSync, distance: Mapping[int, float], count: float, doubt: float
+    ) -> Priced:
+        row = self._row(step, distance, count, doubt)
+        sync = isinstance(step, HostSync)
+        return Priced((row,), Turn(row.host_us, 0.0 if sync else row.gpu_us, sync))
 
     def _row(
         self, step: Launch | TorchOp | HostSync, distance: Mapping[int, float], count: float, doubt: float
@@ -100,18 +143,11 @@ class Pricer:
         }  # fmt: skip
         return kernel_time(step, self.device, by_name)
 
-    def _distances(self, steps: tuple[Step, ...]) -> list[dict[int, float]]:
-        known = self.known.distances
-        found = self.known.touched
-        touched = [found[id(step)][1] if id(step) in found else self._touched(step) for step in steps]
-        known[len(steps)] = Distances.of(touched, known.get(len(steps)))
-        return known[len(steps)].found
-
     def _touched(self, step: Step) -> dict[int, float]:
-        touched = _touched(step)
-        touched = self.known.alike.setdefault(tuple(touched.items()), touched)
-        self.known.touched[id(step)] = step, touched
-        return touched
+        if id(step) not in self.known.touched:
+            touched = _touched(step)
+            self.known.touched[id(step)] = step, self.known.alike.setdefault(tuple(touched.items()), touched)
+        return self.known.touched[id(step)][1]
 
 
 def _touched(step: Step) -> dict[int, float]:
@@ -151,8 +187,10 @@ class Distances:
         if last is None:
             pairs = [_looking_back(touched, index) for index in range(count)]
             return Distances(touched, [found for found, _ in pairs], [looked for _, looked in pairs])
+        changed = [*compress(range(count), map(is_not, touched, last.touched))]
+        if not changed:
+            return last
         distances = Distances(touched, last.found.copy(), last.looked.copy())
-        changed = [index for index, (one, then) in enumerate(zip(touched, last.touched)) if one is not then]
         behind = range(min(count, _LOOK_BACK + 1))
         stale = {i for one in changed for far in behind if last.looked[i := (one + far) % count] >= far}
         for index in stale:
@@ -177,6 +215,10 @@ def _looking_back(touched: list[dict[int, float]], index: int) -> tuple[dict[int
             between[storage] = max(between.get(storage, 0.0), size)
     total = sum(between.values())
     return {storage: distances.get(storage, total) for storage in own}, back
+
+
+#: What stands for a step until it is priced.
+_NOTHING = Priced((), Turn(0.0))
 
 
 def family_of(step: Step) -> str:

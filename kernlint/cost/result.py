@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 
 from kernlint.records import dataclass
-from kernlint.workload import Launch, Step
+from kernlint.workload import Launch, Step, TorchOp
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,17 @@ class StepTime:
     configuration: Launch | None = None
     kind: str = ""
 
-    @property
+    @cached_property
     def total_gpu_us(self) -> float:
         """Device microseconds of all runs in one call."""
         return self.count * self.gpu_us
 
-    @property
+    @cached_property
     def total_host_us(self) -> float:
         """Host microseconds of all runs in one call."""
         return self.count * self.host_us
+
+    @cached_property
+    def action(self) -> str:
+        """The kind of what the host does for it."""
+        return f"torch {self.step.kind}" if isinstance(self.step, TorchOp) else type(self.step).__name__

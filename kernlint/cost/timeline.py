@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kernlint.records import dataclass
 
@@ -15,8 +16,7 @@ def decided_by_host(host_us: float, call_us: float) -> float:
     return 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """One host action: ``host_us`` to issue, ``gpu_us`` of device work queued, ``sync`` waits for the device."""
 
     host_us: float
@@ -60,16 +60,21 @@ class Timeline:
         return call_us, decided_by_host(host_us, call_us)
 
     def _run(self, events: Sequence[Turn | TurnLoop]) -> None:
+        host, device, busy = self.host, self.device, self.host_busy
         for event in events:
-            if isinstance(event, Turn):
-                self.host += event.host_us
-                self.host_busy += event.host_us
-                if event.gpu_us:
-                    self.device = max(self.device, self.host) + event.gpu_us
-                if event.sync:
-                    self.host = max(self.host, self.device + event.host_us)
+            if type(event) is Turn:
+                host_us, gpu_us, sync = event
+                host += host_us
+                busy += host_us
+                if gpu_us:
+                    device = (host if host > device else device) + gpu_us
+                if sync:
+                    host = max(host, device + host_us)
             else:
-                self._loop(event)
+                self.host, self.device, self.host_busy = host, device, busy
+                self._loop(event)  # type: ignore[arg-type]
+                host, device, busy = self.host, self.device, self.host_busy
+        self.host, self.device, self.host_busy = host, device, busy
 
     def _loop(self, loop: TurnLoop) -> None:
         """A few turns, then the rest at the pace of the last one."""

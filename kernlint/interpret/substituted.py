@@ -348,7 +348,7 @@ def _alike_but_for_launches(now: Iterable[Recorded], after: Iterable[Recorded]) 
 def _with(steps: tuple[Step, ...], exchanged: Mapping[int, Launch]) -> tuple[Step, ...]:
     """``steps`` with launches exchanged; steps that stay are the same objects."""
     result = list(map(exchanged.get, map(id, steps), steps))
-    for number, step in enumerate(steps):
+    for number, step in enumerate(steps) if Repeat in map(type, steps) else ():
         if type(step) is Repeat:
             body, earlier = _with(step.body, exchanged), _with(step.earlier, exchanged)
             unchanged = all(a is b for a, b in zip((*body, *earlier), (*step.body, *step.earlier)))

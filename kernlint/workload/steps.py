@@ -396,8 +396,7 @@ class Workload:
     @cached_property
     def all_steps(self) -> Sequence[Step]:
         """Every step, those in Python loops too, in order."""
-        loops = any(type(step) is Repeat for step in self.steps)
-        return [step for step, _ in self.walk()] if loops else self.steps
+        return [step for step, _ in self.walk()] if Repeat in map(type, self.steps) else self.steps
 
     def launches(self) -> list[Launch]:
         return self._launches.copy()
@@ -443,7 +442,7 @@ class Workload:
 
     @cached_property
     def _launches(self) -> list[Launch]:
-        return [step for step, _ in walk_steps(self.steps) if isinstance(step, Launch)]
+        return [step for step in self.all_steps if isinstance(step, Launch)]
 
 
 def walk_steps(steps: tuple[Step, ...], loops: tuple[Repeat, ...] = ()) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
