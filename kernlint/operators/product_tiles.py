@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.retiled import Retiled
+from kernlint.cost.traffic.accesses import is_guess
 from kernlint.interpret.edits import Edits
 from kernlint.operators.operator import WhyNot
 from kernlint.records import dataclass, replace
@@ -80,7 +81,11 @@ class Foreseen:
 
 def tile_names(context: Context, launch: Launch, dot: Dot) -> TileNames | WhyNot:
     """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; why not where an extent is not
-    set by one that can be edited. Whether they are free is not asked."""
+    set by one that can be edited, or where what a tile does is a guess. Whether they are free is not asked."""
+    around = next((loops for one, loops in launch.kernel.walk(Dot) if one.span == dot.span), ())
+    guess = next((loop for loop in around if is_guess(launch, loop)), None)
+    if guess is not None:
+        return WhyNot(f"nothing tells how often the loop at line {guess.span.line} runs, which another tile may change")
     names: dict[str, str] = {}
     why = "no number at the launch sets"
     for name, value in launch.constexprs.items():

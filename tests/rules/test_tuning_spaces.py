@@ -13,7 +13,7 @@ FIRST = 'triton.Config({"BM": 16, "BN": 32, "BK": 32}, num_warps=1, num_stages=2
 LAST = 'triton.Config({"BM": 32, "BN": 32, "BK": 32}, num_warps=2, num_stages=2),'
 LIST = BAD[BAD.index("configs=[") + 8 : BAD.index('],\n    key=["N", "K"]') + 1]
 GRID = '(4096 // meta["BM"], 4096 // meta["BN"])'
-assert all(text in BAD for text in (FIRST, LAST, LIST, GRID))
+assert all(text in BAD for text in (FIRST, LAST, LIST, GRID, "range(0, K, BK)"))
 
 NAMED = BAD.replace(f"configs={LIST}", "configs=TILES").replace(
     "@triton.autotune", f"TILES = {LIST}\n\n@triton.autotune", 1
@@ -40,6 +40,7 @@ WRAPPED = BAD.replace(
     "(a + m[:, None] * K + (start + k)[None, :])",
     "(a + (m % N)[:, None] * K + (start + k)[None, :], mask=(m % N)[:, None] < N)",
 )
+GUESS = BAD.replace("range(0, K, BK)", "range(0, tl.load(a).to(tl.int32) * tl.load(a + 1).to(tl.int32), BK)")
 NO_PROGRAM = WRAPPED.replace(GRID, '(-4096 // meta["BM"], 4096 // meta["BN"])')
 COMMENTS = BAD.replace(f"{FIRST}\n        {LAST}\n", f"{FIRST}  # one warp\n        {LAST[:-1]}  # two\n")
 
@@ -87,6 +88,7 @@ def test_every_configuration_loses(source: str) -> None:
         pytest.param(IEEE, id="on the FMA units"),
         pytest.param(EXTENT, id="an extent set at the launch"),
         pytest.param(NO_PROGRAM, id="a grid of no program"),
+        pytest.param(GUESS, id="a loop that may run any number of times"),
         pytest.param(BAD.replace("acc = tl.dot(x, y, acc)", "acc = tl.dot(x, y, acc)\n        acc = tl.dot(x, x, acc)"), id="two products"),
     ],
 )  # fmt: skip

@@ -45,10 +45,9 @@ def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
     lengths = greatest_lengths(launch, bounds)
     trips = traffic(launch).trips
     for node in launch.kernel.nodes(Loop):
-        read = loaded(node.trip)
-        symbolic = isinstance(node.trip, Expr) and any(isinstance(atom, Symbol) for atom in node.trip.atoms())
-        if node.trip is not None and (not read or symbolic):
+        if _follows(node):
             continue
+        read = loaded(node.trip)
         times = f"{trips.get(node.id, ASSUMED_TRIP):.3g}"
         if any(atom in lengths for atom in read):
             times += " at most, the extent of the axis that it goes along"
@@ -59,6 +58,22 @@ def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
             )
         found[node.id] = node.span.line, times
     return list(found.values())
+
+
+def is_guess(launch: Launch, loop: Loop) -> bool:
+    """Whether nothing tells how often ``loop`` of ``launch`` runs, so that a number is taken that does not go with its tiles."""
+    if _follows(loop):
+        return False
+    bounds = likely_bounds(launch)
+    known = {**bounds, **greatest_lengths(launch, bounds)}
+    read = loaded(loop.trip)
+    return not read or any(atom not in known for atom in read)
+
+
+def _follows(loop: Loop) -> bool:
+    """Whether the trip count of ``loop`` follows from the call, or will once its open sizes are given."""
+    symbolic = isinstance(loop.trip, Expr) and any(isinstance(atom, Symbol) for atom in loop.trip.atoms())
+    return loop.trip is not None and (symbolic or not loaded(loop.trip))
 
 
 def _traffic(launch: Launch) -> Traffic:
