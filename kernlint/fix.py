@@ -295,7 +295,7 @@ def _shorter_way(version: _Version, found: _Found) -> _Version | None:
     asked, workload = version.asked, found.workload
     if asked.rules or found.wrong or not asked.unsafe or _is_anew(asked) or not workload.steps:
         return None
-    candidate = other_kernels(version.reading.program, workload)
+    candidate = other_kernels(version.context(workload))
     try:
         made = _made(version, found, candidate)
     except CannotRewrite:
@@ -342,33 +342,59 @@ class _StillFound(CannotRewrite):
 
 
 def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | Refused:
-    """The program with the change of ``candidate`` made in the first way that there is consent to and that comes to what was promised,
-    and read again. Raises :class:`CannotRewrite` where none does."""
-    asked, refused, why = version.asked, None, None
-    for way in candidate.ways():
-        if way.anew and asked.rules and not candidate.anew:
-            break  # who names a rule asks for its own change
-        try:
-            if way.rewriting is None or id(way) in version.missed:
-                raise version.missed.get(id(way)) or CannotRewrite(way.reason)
-            if way.anew and _is_anew(asked):
-                raise CannotRewrite("its kernels are written anew already")
-            needed = _without_consent(candidate, way.rewriting.effects, asked)
-            if needed is not None:
-                refused = refused or needed
+    """The program with the change of ``candidate`` made and read again: in the first way that there is consent to and that comes to what
+    was promised, or where a cause promised it in its own kernel, whichever is faster. Raises :class:`CannotRewrite` where none does."""
+    asked, made, refused, why = version.asked, list[_Made](), None, None
+    for ways in (candidate.ways(), candidate.local_ways()):
+        for way in ways:
+            if way.anew and asked.rules and not candidate.anew:
+                break  # who names a rule asks for its own change
+            try:
+                one = _tried(version, found, candidate, way)
+            except CannotRewrite as error:
+                why = why or error
                 continue
-            after = _read_again(apply_edits(version.text, way.rewriting.edits), asked)
-            gain = _checked(version, found, candidate, way, after)
-        except CannotRewrite as error:
-            why = why or error
-            if way.anew and not isinstance(error, _StillFound):
-                version.missed[id(way)] = error
-            continue
-        asked.done.append(_applied(version, candidate, way, way.rewriting, gain))
-        return after
+            if not isinstance(one, Refused):
+                made.append(one)
+                break
+            refused = refused or one
+    if made:
+        best = min(made, key=lambda one: one.gain.after_us if one.gain is not None else math.inf)
+        asked.done.append(_applied(version, candidate, best))
+        return best.after
     if refused is not None:
         return refused
     raise why or CannotRewrite(candidate.attempt.reason)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A ``way`` that was taken to the version ``after``, with what it gains; None where sizes are open."""
+
+    way: Attempt
+    rewriting: Rewriting
+    after: _Version
+    gain: Priced | None
+
+
+def _tried(version: _Version, found: _Found, candidate: Candidate, way: Attempt) -> _Made | Refused:
+    """The program with the change of ``candidate`` made in one ``way``. Raises :class:`CannotRewrite` where that cannot be, or does not
+    come to what was promised."""
+    asked = version.asked
+    if way.rewriting is None or id(way) in version.missed:
+        raise version.missed.get(id(way)) or CannotRewrite(way.reason)
+    try:
+        if way.anew and _is_anew(asked):
+            raise CannotRewrite("its kernels are written anew already")
+        needed = _without_consent(candidate, way.rewriting.effects, asked)
+        if needed is not None:
+            return needed
+        after = _read_again(apply_edits(version.text, way.rewriting.edits), asked)
+        return _Made(way, way.rewriting, after, _checked(version, found, candidate, way, after))
+    except CannotRewrite as error:
+        if way.anew and not isinstance(error, _StillFound):
+            version.missed[id(way)] = error
+        raise
 
 
 def _without_consent(candidate: Candidate, effects: Effects, asked: _Question) -> Refused | None:
@@ -379,7 +405,7 @@ def _without_consent(candidate: Candidate, effects: Effects, asked: _Question) -
     return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
 
 
-def _applied(version: _Version, candidate: Candidate, way: Attempt, made: Rewriting, gain: Priced | None) -> Applied:
+def _applied(version: _Version, candidate: Candidate, made: _Made) -> Applied:
     source, finding = Source(version.reading.program.kernel), candidate.finding
     rule, change = finding.rule, finding.change
     return Applied(
@@ -387,13 +413,13 @@ def _applied(version: _Version, candidate: Candidate, way: Attempt, made: Rewrit
         rule.name,
         finding.kernel,
         finding.span.line,
-        tuple(sorted({source.line_number(edit.start) for edit in made.edits})),
+        tuple(sorted({source.line_number(edit.start) for edit in made.rewriting.edits})),
         change.method if change is not None else "",
-        made.effects,
-        gain,
+        made.rewriting.effects,
+        made.gain,
         rule.category in NOT_ABOUT_SPEED,
         rule.tuning,
-        way.anew,
+        made.way.anew,
     )
 
 
@@ -444,8 +470,9 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
     gpu, scope = version.reading.device, version.asked.scope
     old, new = estimate(before, gpu), estimate(after, gpu)
     old_us, new_us = old.total_us(scope), new.total_us(scope)
+    caused = candidate.finding.cause is not None
     if old_us is None or new_us is None:
-        if anew and (candidate.finding.cause is not None or not candidate.anew):
+        if caused or (anew and not candidate.anew):
             raise CannotRewrite("what kernels written anew would gain is not known")
         return None
     found = Priced(old_us, new_us, *speedup(old, new, scope))
@@ -457,8 +484,9 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
     least = LEAST_LOW_TILING if candidate.finding.rule is OTHER_KERNELS else LEAST_LOW
-    if anew and not found.pays(least):
-        raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
+    if (anew or caused) and not found.pays(least):
+        what = "kernels written anew" if anew else "the kernel changed in place"
+        raise CannotRewrite(f"{what} would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 
 

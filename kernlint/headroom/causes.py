@@ -85,6 +85,9 @@ def _together(causes: Iterable[Cause]) -> list[Cause]:
     return merged
 
 
+#: What kernels in other forms are tried for where nothing that is known holds a call back.
+OTHER = "other kernels"
+
 #: What is removed first: what changes the steps, then what changes a kernel, in the order of its facets.
 ORDER = ("sync", "launches in a Python loop", "launches step by step", "unused result", "copies", "round trips",
           "needless product", "no tensor cores", *kernels.ORDER)  # fmt: skip

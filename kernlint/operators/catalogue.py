@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kernlint.operators.operator import Operator
+from kernlint.headroom.causes import Cause
+from kernlint.operators.operator import Operator, WhyNot
+from kernlint.rewrite.edits import Attempt
+from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rules.finding import Context
+
+#: What speaks against a choice that a user has not asked for.
+UNNAMED = "no device was named (--device), and what is best depends on it"
 
 
 @cache
@@ -19,3 +27,18 @@ def all_operators() -> tuple[Operator[Any, Any], ...]:
     ]
     found = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Operator)}
     return tuple(sorted(found.values(), key=lambda one: (one.name == "generate", one.name)))
+
+
+def local_ways(context: Context, cause: Cause) -> Iterator[Attempt]:
+    """What the operators that remove ``cause`` make of the kernel that has it, or of all, where it stands."""
+    for operator in all_operators():
+        if cause.name not in operator.causes or operator.name == "generate":
+            continue
+        places = [place for place in operator.sites(context) if place.kernel and cause.kernel in ("", place.kernel)]
+        proofs = [operator.check(context, place) for place in places]
+        proven = [proof for proof in proofs if not isinstance(proof, WhyNot)]
+        made = operator.emit(context, proven) if proven else None
+        if made is not None and made.rewriting is not None and not context.device_named:
+            made = Attempt(made.rewriting | Rewriting((), Effects("unsafe", notes=(UNNAMED,))))
+        if made is not None:
+            yield made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 
 from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
@@ -12,6 +13,7 @@ from kernlint.cost.estimate import SCOPES, Estimate
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
+from kernlint.operators.catalogue import UNNAMED, local_ways
 from kernlint.operators.generate import first_way, ways_to_write
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
@@ -19,7 +21,7 @@ from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.other_elements import other_elements
 from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import NOT_ABOUT_SPEED
-from kernlint.rules.finding import Finding
+from kernlint.rules.finding import Context, Finding
 from kernlint.rules.proofs.shared_memory import overflowing
 from kernlint.workload import Workload
 
@@ -109,6 +111,8 @@ class Candidate:
     unfinished: bool = False
     #: The speedup of device time from this alone, where a cause proposes it.
     alone: float = 1.0
+    #: The question that a cause answers, for operators that may remove it.
+    context: Context | None = None
 
     @property
     def anew(self) -> bool:
@@ -139,10 +143,15 @@ class Candidate:
         if self.program is not None and (self.anew or structural):
             yield from ways_to_write(self.program, self.entry)
 
+    def local_ways(self) -> Iterator[Attempt]:
+        """What operators make of the kernel that has the cause, in place of other kernels."""
+        if self.finding.cause is not None and self.context is not None:
+            yield from local_ways(self.context, self.finding.cause)
+
     @property
     def fix(self) -> Attempt:
         """The first of the ways in which the change can be made automatically; why not in the first, where it cannot in any."""
-        return next((way for way in self.ways() if way.automatic), self.attempt)
+        return next((way for way in chain(self.ways(), self.local_ways()) if way.automatic), self.attempt)
 
     def _doubts(self) -> tuple[str, ...]:
         """Why a choice that depends on the device is not to be made for a user who has not asked for it."""
@@ -150,7 +159,7 @@ class Candidate:
         tuned = {getattr(transform, "tuned", "") for transform in (variant.transforms if variant is not None else ())}
         if "beside" in tuned:
             return ()
-        doubts = [] if self.device is not None else ["no device was named (--device), and what is best depends on it"]
+        doubts = [] if self.device is not None else [UNNAMED]
         if "instead" in tuned:
             return tuple(doubts)
         moved = [gain for gain in self.gains.values() if abs(gain.saving_us) > 1e-6]

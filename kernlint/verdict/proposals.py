@@ -9,17 +9,17 @@ from kernlint.cost.estimate import Estimate
 from kernlint.cost.host import host_ratio_sigma, host_sigma, host_time
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.cost.timeline import decided_by_host
-from kernlint.headroom.causes import Cause
+from kernlint.headroom.causes import OTHER, Cause
 from kernlint.headroom.headroom import Headroom
 from kernlint.headroom.promise import between
 from kernlint.headroom.words import advice, message
 from kernlint.interpret.program import Program
 from kernlint.records import replace
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.verdict.callers import innermost_caller
 from kernlint.verdict.candidate import Candidate, Priced
-from kernlint.workload import Launch, TorchOp, Workload
+from kernlint.workload import Launch, TorchOp
 
 
 class Unnamed(Rule, abstract=True):
@@ -48,15 +48,16 @@ class _Other(Rule, abstract=True):
 OTHER_KERNELS = _Other()
 
 
-def other_kernels(program: Program, workload: Workload) -> Candidate:
+def other_kernels(context: Context) -> Candidate:
     """The call in other kernels, whose gain nobody knows before they are written: those may know a shorter way to the result."""
+    program, workload = context.program, context.workload
     span, way = workload.steps[0].span, "Compute it in kernels of known good forms."
-    cause = Cause("other kernels", "algorithm", 0.0, span, workload.entry)
+    cause = Cause(OTHER, "algorithm", 0.0, span, workload.entry)
     message = f"`{workload.entry}`: there may be a shorter way to what it computes"
     finding = Finding(
         OTHER_KERNELS, "warning", message, span, workload.entry, "", (), Change(None, message, way, way), cause
     )
-    return Candidate(finding, {}, program=program, entry=workload.entry, bare=workload.bare)
+    return Candidate(finding, {}, program=program, entry=workload.entry, bare=workload.bare, context=context)
 
 
 #: Causes that change what the host does: their gain in scope ``call`` counts the launches of the witnesses.
@@ -65,10 +66,10 @@ _OF_THE_HOST = frozenset(
 )
 
 
-def proposals(
-    program: Program, workload: Workload, now: Estimate, headroom: Headroom, causes: Iterable[Cause]
-) -> list[Candidate]:
+def proposals(context: Context, headroom: Headroom, causes: Iterable[Cause]) -> list[Candidate]:
     """A candidate for each of the ``causes`` that is worth a tenth of the call."""
+    program, workload = context.program, context.workload
+    now = context.estimate(workload)
     return [
         Candidate(
             _finding(_placed(cause, program), headroom),
@@ -77,6 +78,7 @@ def proposals(
             entry=workload.entry,
             bare=workload.bare,
             alone=headroom.alone(cause),
+            context=context,
         )
         for cause in causes
         for gains in [gains_of(cause, now, headroom)]

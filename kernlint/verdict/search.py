@@ -52,7 +52,7 @@ class Search:
             return []
         names = {one.finding.cause for one in self.findings}
         causes = [cause for cause in headroom.causes if cause not in names]
-        return proposals(context.program, context.workload, context.estimate(context.workload), headroom, causes)
+        return proposals(context, headroom, causes)
 
     @property
     def changes(self) -> list[Candidate]:
