@@ -14,18 +14,20 @@ from kernlint.report.grid import Grid, paint
 from kernlint.report.look import PLAIN, Look
 
 _HEAD = ("device", "name", "arch", "SMs", "GB/s", "fp16", "int8", "fp8", "basis")
-_NUMBERS = range(3, 8)
+_NUMBERS = frozenset(_HEAD[3:8])
+#: What goes first on a narrow terminal: cut short, a name says less than the id.
+_DISPENSABLE = ("name", "arch", "SMs")
 
 
 def render(sources: bool = False, look: Look = PLAIN) -> str:
     """All devices as a table: peaks are dense, 10^12 operations per second, fp32 (or int32) accumulate. ``sources`` adds what the
     figures of each are from."""
-    grid = _grid(range(len(_HEAD)))
-    if look.width is not None and grid.width() > look.width:
-        grid = _grid(
-            [column for column, name in enumerate(_HEAD) if name != "name"]
-        )  # cut short it says less than the id
-    lines = paint(grid, look)
+    columns = list(_HEAD)
+    for left_out in _DISPENSABLE:
+        if look.width is None or _grid(columns).width() <= look.width:
+            break
+        columns.remove(left_out)
+    lines = paint(_grid(columns), look)
     notes = [
         "",
         "fp16, int8, fp8: dense tensor-core peak, 10^12 operations per second.",
@@ -40,11 +42,12 @@ def render(sources: bool = False, look: Look = PLAIN) -> str:
     return "\n".join([*lines, *said]) + "\n"
 
 
-def _grid(columns: Sequence[int]) -> Grid:
+def _grid(columns: Sequence[str]) -> Grid:
     """The table with these of the columns."""
-    head, *rows = (tuple(row[column] for column in columns) for row in (_HEAD, *map(_row, devices())))
-    numeric = frozenset(place for place, column in enumerate(columns) if column in _NUMBERS)
-    return Grid(head, tuple(rows), numeric, whole=frozenset({0}))
+    places = [_HEAD.index(name) for name in columns]
+    rows = tuple(tuple(row[place] for place in places) for row in map(_row, devices()))
+    numeric = frozenset(place for place, name in enumerate(columns) if name in _NUMBERS)
+    return Grid(tuple(columns), rows, numeric, whole=frozenset({0}))
 
 
 def to_json() -> list[dict[str, Any]]:

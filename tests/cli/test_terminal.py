@@ -86,6 +86,9 @@ def test_devices_are_not_cut_short():
     assert ".." not in shown
     assert "scaled (architecture)" in shown
     assert "NVIDIA H100 PCIe 80GB" in run(["devices"], 140)[0]
+    narrow = ESCAPES.sub("", run(["devices"], 60)[0]).splitlines()
+    assert max(map(len, narrow)) <= 60
+    assert any(line.startswith("h100-sxm") and line.endswith("measured") for line in narrow)
 
 
 def test_no_color_means_neither_colours_nor_links(kernel):
