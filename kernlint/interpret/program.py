@@ -85,6 +85,8 @@ class Program:
         self._traces: dict[str, Trace] = {}
         self._tracing: Reading | None = None
         self._under: dict[int, Program] = {}
+        #: Those of :meth:`once`.
+        self._answers: dict[Any, Any] = {}
         #: Why a reference that was given says nothing of the workloads; empty where it does.
         self._without_reference = ""
         #: The file that launches, where the question is about the kernels of another one; else empty.
@@ -279,6 +281,14 @@ class Program:
             other._kernels = self._kernels  # which see the same constants
         return other
 
+    def once(self, question: Callable[..., _T], *about: Any) -> _T:
+        """``question(self, *about)``, asked once: for what many ask of a program that does not change."""
+        asked = question, *about
+        if asked not in self._answers:
+            self._answers[asked] = question(self, *about)
+        answer: _T = self._answers[asked]
+        return answer
+
     def recalled(self, what: str, about: Any, find_out: Callable[[], _T]) -> _T:
         """``find_out()``, which rests on what ``about`` says alone: as it was in an earlier version where that said the same."""
         return find_out() if self._earlier is None else self._earlier.earlier.recalled(what, about, find_out)
@@ -296,6 +306,7 @@ class Program:
         """
         for reading in list(self._readings):
             reading.close()
+        self._answers.clear()
 
     def second_call(self) -> Workload | None:
         """The workload of calling ``forward`` again, on the same object and other tensors; None where there is no model.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 from kernlint.errors import SourceError
 from kernlint.generate.edits import edits
@@ -57,10 +56,7 @@ GENERATE = _Generate()
 def written_anew(program: Program, entry: str, itself: bool = False) -> Attempt:
     """``entry`` with kernels of known good forms in the place of what it does: by the reference, or where there is none or ``itself`` is
     asked for by what the program computes. Asked once for each."""
-    made, itself = _ATTEMPTS.setdefault(program, {}), itself or program.reference is None
-    if (entry, itself) not in made:
-        made[entry, itself] = _written(program, entry, itself)
-    return made[entry, itself]
+    return program.once(_written, entry, itself or program.reference is None)
 
 
 def ways_to_write(program: Program, entry: str) -> Iterator[Attempt]:
@@ -90,9 +86,6 @@ def _with_helpers(kernels: Sequence[Kernel], text: str) -> list[str]:
             new += "_"
         sources = [re.sub(rf"\b{name}\b", new, source) for source in sources]
     return sources
-
-
-_ATTEMPTS: WeakKeyDictionary[Program, dict[tuple[str, bool], Attempt]] = WeakKeyDictionary()
 
 
 def _written(program: Program, entry: str, itself: bool) -> Attempt:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from weakref import WeakKeyDictionary
 
 from kernlint import work
 from kernlint.errors import SourceError
@@ -59,19 +58,12 @@ def attempt(program: Program, entry: str, variant: Variant | None, bare: bool = 
     """``variant`` of the workload ``entry`` of ``program`` (of a kernel that nothing launches where ``bare``) as a rewriting,
     where there is one. What is asked again, as several findings have one change, is answered as before. Raises
     :class:`~kernlint.work.OutOfWork` where there has been enough of it."""
-    made = _ATTEMPTS.setdefault(program, {})
-    key = entry, variant, bare
-    if key not in made:
-        work.check()
-        work.spend(work.REWRITE)
-        made[key] = _attempt(program, entry, variant, bare)
-    return made[key]
-
-
-_ATTEMPTS: WeakKeyDictionary[Program, dict[tuple[str, Variant | None, bool], Attempt]] = WeakKeyDictionary()
+    return program.once(_attempt, entry, variant, bare)
 
 
 def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) -> Attempt:
+    work.check()
+    work.spend(work.REWRITE)
     workload = program.workload(entry, NO_EDITS, bare) if variant is not None else None
     try:
         if variant is None or workload is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -32,15 +30,13 @@ class OtherElements:
 
 def other_elements(program: Program, entry: str, bare: bool) -> list[OtherElements]:
     """The calls with other elements that ``program`` takes: no assert, condition or annotation says that there are none such."""
-    made = _TAKEN.setdefault(program, {})
-    if (entry, bare) not in made:
-        own = program.workload(entry, NO_EDITS, bare)
-        found = (_given(program, own, floats, integers) for floats, integers in _OTHERS if own is not None)
-        made[entry, bare] = [one for one in found if one is not None]
-    return made[entry, bare]
+    return program.once(_other_elements, entry, bare)
 
 
-_TAKEN: WeakKeyDictionary[Program, dict[tuple[str, bool], list[OtherElements]]] = WeakKeyDictionary()
+def _other_elements(program: Program, entry: str, bare: bool) -> list[OtherElements]:
+    own = program.workload(entry, NO_EDITS, bare)
+    found = (_given(program, own, floats, integers) for floats, integers in _OTHERS if own is not None)
+    return [one for one in found if one is not None]
 
 
 def _given(program: Program, own: Workload, floats: dt.Dtype, integers: dt.Dtype) -> OtherElements | None:

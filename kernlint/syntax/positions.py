@@ -50,7 +50,7 @@ class Positions:
             return None if first is None or last is None else (*first[:2], *last[2:])
         other = self._counterparts.get(id(node))
         if other is None:
-            return None
+            return self._within_brackets(node) if type(node) is cst.Tuple else None
         line, last = other.lineno, other.end_lineno
         column = self._column(line, other.col_offset)
         if type(node) is cst.Decorator:
@@ -67,6 +67,16 @@ class Positions:
                 return None
             return line, head.start("name") + 1, line, head.end("name") + 1
         return line, column + 1, last, self._column(last, other.end_col_offset) + 1
+
+    def _within_brackets(self, node: cst.Tuple) -> tuple[int, int, int, int] | None:
+        """From the first to the last element of a tuple, of which LibCST counts the brackets out; None where more stands between these."""
+        ends = [node.elements[0], node.elements[-1]] if node.elements else []
+        if not ends or any(type(one) is not cst.Element or one.value.lpar for one in ends):
+            return None
+        first, last = (self.of(one.value) for one in ends)
+        if first is None or last is None or not self._lines[last[2] - 1][last[3] - 1 :].lstrip().startswith(")"):
+            return None
+        return (*first[:2], *last[2:])
 
     def line(self, node: cst.CSTNode) -> int | None:
         """The first line of :meth:`of`, at less cost."""

@@ -242,13 +242,29 @@ class Module:
     def _near_span(self, node: libcst.CSTNode) -> Span | None:
         if id(node) not in self._spans:
             near = self._near.of(node) if self._near is not None else None
-            span = None
-            if near is not None:
+            if near is None:
+                span = self._attribute_span(node) if type(node) is libcst.Name else None
+            else:
                 line, column, end_line, end_column = near
                 offset = self.first_line - 1
                 span = Span(self.path, line + offset, column, end_line + offset, end_column)
             self._spans[id(node)] = span
         return self._spans[id(node)]
+
+    def _attribute_span(self, name: libcst.Name) -> Span | None:
+        """Where the ``name`` of an attribute stands: at its end, as far as the source spells it as Python does."""
+        attribute = self._attributes.get(id(name))
+        whole = None if attribute is None else self._near_span(attribute)
+        if whole is None:
+            return None
+        column = whole.end_column - len(name.value)
+        text = self.lines[whole.end_line - self.first_line][column - 1 : whole.end_column - 1]
+        return Span(self.path, whole.end_line, column, whole.end_line, whole.end_column) if text == name.value else None
+
+    @cached_property
+    def _attributes(self) -> Mapping[int, libcst.Attribute]:
+        """The attributes by the identity of their names."""
+        return {id(node.attr): node for node in self.of(libcst.Attribute)}
 
     @cached_property
     def _with_layout(self) -> Module | None:

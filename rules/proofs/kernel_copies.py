@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -175,11 +174,11 @@ def whole_form(context: Context, launch: Launch) -> Form | None:
 
 def known_of(context: Context, question: Callable[..., object]) -> dict[Any, Any]:
     """What has been found out about the program so far that answers ``question``, by the form of a launch."""
-    return _known.setdefault(context.program, {}).setdefault(question, {})
+    return context.program.once(_known, question)
 
 
-#: By program: answers are no longer of use when it is gone.
-_known: WeakKeyDictionary[Program, dict[Any, dict[Any, Any]]] = WeakKeyDictionary()
+def _known(program: Program, question: Callable[..., object]) -> dict[Any, Any]:
+    return {}
 
 
 def _is_value(value: object) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
@@ -28,18 +27,15 @@ def other_calls(program: Program, workload: Workload, step: int) -> list[OtherCa
     """Calls whose sizes are larger than those of ``workload`` by ``step``, and by what makes products of two of them multiples of it;
     where the program does not take these, those of one larger size that it does take; where there are none, or nothing says
     what makes its arguments, the given one."""
-    made = _CALLS.setdefault(program, {})
-    key = workload.entry, step, workload.bare
-    if key not in made:
-        made[key] = list(_other_calls(program, workload, step))
-    return made[key]
+    return program.once(_other_calls, workload.entry, step, workload.bare)
 
 
-_CALLS: WeakKeyDictionary[Program, dict[tuple[str, int, bool], list[OtherCall]]] = WeakKeyDictionary()
+def _other_calls(program: Program, entry: str, step: int, bare: bool) -> list[OtherCall]:
+    workload = program.workload(entry, NO_EDITS, bare)
+    return [] if workload is None else list(_at_other_sizes(_Sized(program), workload, step))
 
 
-def _other_calls(program: Program, workload: Workload, step: int) -> Iterator[OtherCall]:
-    sized = _Sized(program)
+def _at_other_sizes(sized: _Sized, workload: Workload, step: int) -> Iterator[OtherCall]:
     taken = 0
     for more in dict.fromkeys((step, 1 << (step.bit_length() // 2))):
         groups = [sized.extents, *([size] for size in sized.extents if len(sized.extents) > 1)]
