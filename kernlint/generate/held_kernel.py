@@ -451,10 +451,7 @@ class HeldWriter:
     def _address(
         self, buffer: Buffer, index: Sequence[Expr], value: Value, time: int | None, kept: Sequence[int]
     ) -> str:
-        address = lift(0)
-        for place, stride in zip(index, buffer.strides):
-            address = address + place * stride
-        return wrapped((self._expression(address, value, time, kept), 5), 5)
+        return wrapped((self._expression(buffer.address(index), value, time, kept), 5), 5)
 
     def _expression(self, expr: Expr, value: Value, time: int | None, kept: Sequence[int]) -> str:
         places = {}

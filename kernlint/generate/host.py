@@ -11,6 +11,7 @@ from kernlint.generate.kernel import Kernel, NextPower
 from kernlint.generate.spelling import expression, wrapped
 from kernlint.generate.terms import Buffer
 from kernlint.generate.values import CannotGenerate, Named, Unbound
+from kernlint.rewrite.names import fresh_name
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Monomial, lift
@@ -32,13 +33,7 @@ class Host:
         self.divisions: dict[str, None] = {}
 
     def new(self, wish: str) -> str:
-        base = re.sub(r"\W", "_", wish).strip("_") or "value"
-        name, count = base, 1
-        while name in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self.taken.add(name)
-        return name
+        return fresh_name(re.sub(r"\W", "_", wish).strip("_") or "value", self.taken)
 
     def size(self, symbol: Symbol) -> str:
         """A variable with the size. Raises :class:`Unbound` where nothing in view has it."""

@@ -10,6 +10,7 @@ from math import prod
 from kernlint.generate.spelling import REPEATS, Spelled, double, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named, lanes_of
+from kernlint.rewrite.names import fresh_name
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size, Symbol
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Monomial, lift
@@ -37,12 +38,7 @@ class Names:
         base = re.sub(r"\W", "_", wish).strip("_").lower() or "value"
         if base[0].isdigit() or iskeyword(base) or base in ("abs", "min", "max", "sum", "pow"):
             base = f"{base}_value" if not base[0].isdigit() else f"t{base}"
-        name, count = base, 1
-        while name in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self.taken.add(name)
-        return name
+        return fresh_name(base, self.taken)
 
     def size(self, *factors: Symbol) -> str:
         size = prod(map(Expr.atom, factors), start=lift(1))

@@ -83,6 +83,10 @@ class Buffer:
     value: Value
     strides: tuple[Size, ...]
 
+    def address(self, index: Iterable[Size]) -> Expr:
+        """Where the element at ``index`` lies, in elements from the first."""
+        return sum((lift(place) * stride for place, stride in zip(index, self.strides)), lift(0))
+
 
 def register_type(dtype: Dtype) -> Dtype:
     """What a value of ``dtype`` is computed in: halves in fp32, as torch does within one operation."""
@@ -173,10 +177,7 @@ class Terms:
         return self.new("cast", register_type(target), (term,), name=value.name)
 
     def _load(self, buffer: Buffer, index: tuple[Expr, ...], bounds: Bounds) -> Term:
-        address = lift(0)
-        for place, stride in zip(index, buffer.strides):
-            address = address + place * stride
-        address = _rejoined(address)
+        address = _rejoined(buffer.address(index))
         self.buffers[buffer.name] = buffer
         dtype = buffer.value.dtype
         if bounds and (buffer.name, address) in self._free:

@@ -59,11 +59,10 @@ class TileWriter:
             places = [place + shift for place, shift in zip(root.index, root.shift)]
             if root.at:
                 places = self.terms.told(root.at, root.target, root.index)
-            address = lift(0)
-            for place, stride in zip(places, buffer.strides):
-                address = address + place * stride
             scattered = root.target.attributes["kind"] if root.at else ""
-            self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address, scattered))
+            self.outputs.append(
+                Output(self.terms.at(root.value, root.index), buffer, buffer.address(places), scattered)
+            )
         if not self.terms.recurrences and any(self._extent(over) > HELD_ROW for over in self.terms.regions):
             made: dict[int, Term] = {}
             self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]

@@ -205,8 +205,7 @@ def _shows_through(graph: Graph, storage: int, version: int) -> bool:
         return False
     if isinstance(writer.step, TorchOp):
         return sum(use.bytes for use in writer.writes if use.value[0] == storage) < graph.whole.get(storage, 0.0)
-    stores = writer.step.kernel.stores()
-    own = [s for s in stores if (t := writer.step.tensor(s.base)) is not None and t.storage.id == storage]
+    own = writer.step.accesses(storage, Store)
     picked = any(s.through or s.tested or s.offset is None or not s.offset.is_followed for s in own)
     return picked or any(_left_out(writer.step.kernel, base) for base in {s.base for s in own})
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Union
 
 from kernlint.interpret.edits import Edits
 from kernlint.operators.operator import Operator, Place, WhyNot
-from kernlint.records import dataclass, replace
+from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Variant, tensor_name
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.indices import always_run
@@ -16,7 +16,7 @@ from kernlint.rules.proofs.operand_layout import consumers
 from kernlint.rules.proofs.windows import copies_windows
 from kernlint.workload import Dtype, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.dtype import promote
-from kernlint.workload.steps import MORE_THAN_A_COPY, map_steps
+from kernlint.workload.steps import MORE_THAN_A_COPY
 
 _EXPANSIONS = frozenset({"repeat_interleave", "repeat", "tile"})
 _COPIES = ("copy", "transpose", "cast")
@@ -147,7 +147,7 @@ def skipped(context: Context, op: TorchOp) -> Skipped | WhyNot:
     # Nothing in view reads it: it is what the call returns. A kernel that made the source could have written this type.
     if op.kind != "cast" or not any(t.storage.id == target.storage.id for t in context.workload.outputs):
         return WhyNot("no kernel reads what it makes")
-    if not any(writes(launch, source.storage.id) for launch in context.launches()):
+    if not any(launch.accesses(source.storage.id, Store) for launch in context.launches()):
         return WhyNot("no kernel makes what it converts for the caller")
     return Skipped(op)
 
@@ -162,7 +162,7 @@ def _for_kernels(context: Context, op: TorchOp, readers: Sequence[Step]) -> Skip
         if "cast" == reader.kind == op.kind and not _holds_all_of(op.writes[0].dtype, op.reads[0].dtype):
             return WhyNot(f"it rounds what {_called(reader)} converts again")
     for reader in readers:
-        if isinstance(reader, Launch) and writes(reader, op.writes[0].storage.id):
+        if isinstance(reader, Launch) and reader.accesses(op.writes[0].storage.id, Store):
             return WhyNot(f"`{reader.kernel.name}` writes to what it makes")
     return Skipped(op)
 
@@ -180,14 +180,6 @@ def _read_in_a_loop(context: Context, op: TorchOp, readers: Iterable[Step]) -> b
     """Whether any of ``readers`` stands in a loop of the host that ``op`` stands outside of."""
     around = {id(step): len(loops) for step, loops in context.workload.walk()}
     return any(around.get(id(reader), 0) > around.get(id(op), 0) for reader in readers)
-
-
-def writes(launch: Launch, storage: int) -> bool:
-    """Whether ``launch`` stores to ``storage``."""
-    return any(
-        (tensor := launch.tensor(store.base)) is not None and tensor.storage.id == storage
-        for store in launch.kernel.stores()
-    )
 
 
 # -- picks ------------------------------------------------------------------------------------------------------------
@@ -236,7 +228,7 @@ class WithoutOps:
         def change(step: Step) -> Step | None:
             return None if isinstance(step, TorchOp) and step.span in self.ops else step
 
-        return replace(workload, steps=map_steps(workload.steps, change))
+        return workload.mapped(change)
 
 
 def without(ops: Iterable[TorchOp]) -> WithoutOps | None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import libcst as cst
 
 from kernlint.operators.operator import Operator, Place, WhyNot
-from kernlint.records import dataclass, replace
+from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.proofs.dataflow import fed_by, is_alloc, read_tensors, written_tensors
 from kernlint.rules.proofs.source_text import names_in, node_at
@@ -17,7 +17,6 @@ from kernlint.syntax.testing import is_read_by_check
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import HostSync, Launch, Span, Step, TorchOp, Workload
-from kernlint.workload.steps import map_steps
 
 
 @dataclass(frozen=True)
@@ -158,4 +157,4 @@ class WithoutWaits:
         def change(step: Step) -> Step | None:
             return None if isinstance(step, HostSync) and step.span in self.syncs else step
 
-        return replace(workload, steps=map_steps(workload.steps, change))
+        return workload.mapped(change)

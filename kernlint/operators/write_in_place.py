@@ -19,10 +19,10 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.finding import Context, Variant, tensor_name
 from kernlint.rules.proofs.indices import addresses, always_run
-from kernlint.rules.proofs.liveness import accesses, parameters, uses
+from kernlint.rules.proofs.liveness import uses
 from kernlint.syntax.walk import walk
-from kernlint.workload import Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
-from kernlint.workload.steps import allocates, map_steps
+from kernlint.workload import Access, Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload.steps import allocates
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _WriteInPlace(Operator[Copy, CopyBack]):
             return WhyNot("no kernel writes what is copied")
         if not _untouched_between(workload, launch, copy, target.storage.id):
             return WhyNot(f"another step touches the original between `{launch.kernel.name}` and the copy")
-        names = parameters(launch, new.storage.id)
+        names = launch.bound_to(new.storage.id)
         if len(names) != 1 or launch.tensor(names[0]) is None:
             return WhyNot(f"`{launch.kernel.name}` is passed the result more than once")
         if not launch.under_each(lambda one: _in_place_is_safe(one, new, target)):
@@ -102,11 +102,10 @@ def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
 
     It does when it writes each element once, all of them, and reads ``target`` only at those addresses, before.
     """
-    stores = [
-        (s, loops) for s, loops in always_run(launch.kernel, Store) if s.base in parameters(launch, new.storage.id)
-    ]
-    touching = accesses(launch, new.storage.id)
-    reads = accesses(launch, target.storage.id)
+    names = launch.bound_to(new.storage.id)
+    stores = [(store, loops) for store, loops in always_run(launch.kernel, Store) if store.base in names]
+    touching = launch.accesses(new.storage.id, Access)
+    reads = launch.accesses(target.storage.id, Access)
     if not launch.kernel.complete or len(stores) != 1 or len(touching) != 1:
         return False
     store, loops = stores[0]
@@ -141,7 +140,7 @@ class WriteInPlace:
     copies: frozenset[Span]
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return workload.mapped(self._step)
 
     def _step(self, step: Step) -> Step | None:
         if isinstance(step, TorchOp):

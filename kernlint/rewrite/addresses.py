@@ -7,7 +7,6 @@ the old strides and put together by the new ones.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 
 from kernlint.workload import (
     Access,
@@ -28,8 +27,6 @@ from kernlint.workload.expr import Atom, Opaque, lift
 _POINTS = 200
 #: Points inside the mask that a proof needs.
 _ENOUGH = 16
-
-Point = Mapping[Atom, float]
 
 
 def moved_wrongly(before: Workload, after: Workload) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
-from kernlint.rewrite.bindings import keeps_value, reached, variable
+from kernlint.rewrite.bindings import reached, variable
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.layouts import keep_addresses
@@ -75,7 +75,6 @@ def read_in_place(site: Site, spans: Iterable[Span]) -> Rewriting:
 def _drop_calls(plan: _Plan) -> None:
     source = plan.source
     deleted: list[cst.CSTNode] = []
-    renamed: list[TextEdit] = []
     for call, op in plan.skipped.items():
         above = source.parent(call)
         _check_alone(plan, op)
@@ -94,20 +93,13 @@ def _drop_calls(plan: _Plan) -> None:
             plan.in_order = True
             continue
         statement = source.statement(call)
-        target = (
-            statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
-        )
-        if isinstance(statement, cst.Assign) and statement.value is call and isinstance(inner, cst.Name):
-            if isinstance(target, cst.Name) and target.value == inner.value:
+        if isinstance(statement, cst.Assign) and statement.value is call and len(statement.targets) == 1:
+            target = statement.targets[0].target
+            if isinstance(target, cst.Name) and isinstance(inner, cst.Name) and target.value == inner.value:
                 deleted.append(call)
-                continue
-            reads = _alias_reads(source, statement, target, inner)
-            if reads is not None:
-                deleted.append(call)
-                renamed += [source.replace(read, inner.value) for read in reads]
                 continue
         plan.edits += source.keep_only(call, _copied(source, call))
-    plan.edits += [*source.delete_statements(deleted), *renamed]
+    plan.edits += source.delete_statements(deleted)
 
 
 def _may_lie_otherwise(source: Source, call: cst.Call, op: TorchOp, inner: cst.BaseExpression) -> bool:
@@ -135,7 +127,7 @@ def _check_alone(plan: _Plan, op: TorchOp) -> None:
     returned = any(tensor.storage.id == op.writes[0].storage.id for tensor in workload.outputs)
     if returned and op.kind != "cast":
         raise CannotRewrite(f"the copy at line {op.span.line} is part of the result")
-    if any(_stores(launch, op.reads[0]) for launch in workload.launches()) and not returned:
+    if any(one.accesses(op.reads[0].storage.id, (Store, Atomic)) for one in workload.launches()) and not returned:
         raise CannotRewrite(f"a kernel writes to what line {op.span.line} copies")
     for later in _behind(workload, op):
         if any(one.storage.id == op.reads[0].storage.id for one in later.writes):
@@ -191,20 +183,6 @@ def _copied(source: Source, call: cst.Call) -> cst.BaseExpression:
     raise CannotRewrite(f"the call at line {source.module.span(call).line} names no tensor")
 
 
-def _alias_reads(
-    source: Source, statement: cst.Assign, target: cst.BaseExpression | None, inner: cst.Name
-) -> list[cst.Name] | None:
-    """The reads of y where the statement would be ``y = x`` and x could stand for it; None where it could not."""
-    function = source.function(statement)
-    if not isinstance(target, cst.Name) or function is None:
-        return None
-    try:
-        reads = reached(source, statement, variable(source, target.value, function))
-    except CannotRewrite:
-        return None
-    return reads if keeps_value(source, inner.value, statement, reads) else None
-
-
 # -- types ------------------------------------------------------------------------------------------------------------
 
 
@@ -258,7 +236,7 @@ def _keep_result_types(plan: _Plan) -> None:
         made = next((t for t in _made(plan.after, allocation)), None)
         if allocation is None or made is None:
             raise CannotRewrite(f"the allocation of what line {op.span.line} converts was not found")
-        if any(isinstance(step, Launch) and _loads(step, op.reads[0]) for step in plan.site.workload.launches()):
+        if any(launch.accesses(op.reads[0].storage.id, Load) for launch in plan.site.workload.launches()):
             raise CannotRewrite(f"a kernel reads what line {op.span.line} converts, which would round it earlier")
         _check_converted_alone(plan.site.workload, op)
         if made.dtype != wanted:
@@ -280,21 +258,6 @@ def _made(workload: Workload, span: Span | None) -> list[Tensor]:
     return [
         step.writes[0] for step in workload.all_steps if isinstance(step, TorchOp) and step.span == span and step.writes
     ]
-
-
-def _loads(launch: Launch, tensor: Tensor) -> bool:
-    return any(
-        (bound := launch.tensor(load.base)) is not None and bound.storage.id == tensor.storage.id
-        for load in launch.kernel.loads()
-    )
-
-
-def _stores(launch: Launch, tensor: Tensor) -> bool:
-    return any(
-        (bound := launch.tensor(access.base)) is not None and bound.storage.id == tensor.storage.id
-        for access in launch.kernel.nodes((Store, Atomic))
-        if isinstance(access, Access)
-    )
 
 
 def _target(plan: _Plan, call: cst.Call, op: TorchOp, before: cst.Call) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Union
 
@@ -283,20 +283,6 @@ def callee(node: cst.CSTNode) -> str:
         return ""
     function = node.func
     return function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
-
-
-def indexing(node: cst.CSTNode) -> Sequence[cst.SubscriptElement]:
-    """The indices of ``x[:, None]`` where they are such ones alone; else empty."""
-    if not isinstance(node, cst.Subscript):
-        return ()
-    for element in node.slice:
-        index = element.slice
-        whole = isinstance(index, cst.Slice) and index.lower is index.upper is index.step is None
-        if not whole and not (isinstance(index, cst.Index) and isinstance(index.value, cst.Name)):
-            return ()
-        if isinstance(index, cst.Index) and getattr(index.value, "value", "") != "None":
-            return ()
-    return node.slice
 
 
 #: The position of ``mask`` among the arguments of an access.

@@ -23,11 +23,9 @@ def made_contiguous(site: Site, transform: MadeContiguous) -> list[TextEdit]:
     the function does more with ``x`` afterwards, which is to see the caller's tensor."""
     place = LaunchSource(site, transform.launch)
     tensor = place.launch.tensor(transform.parameter)
-    for launch in site.workload.launches():
-        for node in launch.kernel.nodes((Store, Atomic)):
-            written = launch.tensor(node.base)
-            if tensor is not None and written is not None and written.storage.id == tensor.storage.id:
-                raise CannotRewrite(f"`{transform.parameter}` is written: a copy of it would take the result")
+    launches = site.workload.launches()
+    if tensor is not None and any(one.accesses(tensor.storage.id, (Store, Atomic)) for one in launches):
+        raise CannotRewrite(f"`{transform.parameter}` is written: a copy of it would take the result")
     arg = place.argument(transform.parameter)
     if arg is None or not isinstance(arg.value, cst.Name):
         raise CannotRewrite("the tensor has no name at the launch")

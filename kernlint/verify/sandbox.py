@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kernlint.records import dataclass
-from kernlint.sandbox import signal_name
+from kernlint.sandbox import memory_of, signal_name
 
 #: What of the user's environment the child gets: how to find programs, libraries, devices and compilers.
 _KEPT = frozenset(
@@ -206,7 +206,7 @@ def _watch(
         family = list(_family(child.pid, token))
         if len(family) > MAX_PROCESSES:
             return "processes", f"it started more than {MAX_PROCESSES} processes and was stopped"
-        used = sum(_resident_bytes(pid) for pid in family)
+        used = sum(memory_of(pid) for pid in family)
         if used > limits.memory_bytes:
             return "memory", f"it used more than {limits.memory_bytes >> 20} MB of memory and was stopped"
 
@@ -269,14 +269,6 @@ def _carries(pid: str, mark: bytes) -> bool:
             return mark in file.read()
     except OSError:
         return False
-
-
-def _resident_bytes(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _kill_family(session: int, token: str) -> None:

@@ -13,10 +13,11 @@ from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Size, Symbol, concrete, simplify
 from kernlint.workload.fault import Fault
 from kernlint.workload.hints import NO_HINTS, Hints
-from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
+from kernlint.workload.kernel import Access, Bounds, Kernel, Kind, Loop, Node, rewrite
 from kernlint.workload.span import Span
 
 _T = TypeVar("_T")
+_A = TypeVar("_A", bound=Access)
 
 
 class Key(tuple[Any, ...]):
@@ -244,6 +245,19 @@ class Launch:
         value = self.arguments.get(parameter)
         return value if isinstance(value, Tensor) else None
 
+    def bound_to(self, storage: int) -> list[str]:
+        """The parameters of the kernel that point into the memory ``storage``."""
+        return [n for n, value in self.arguments.items() if isinstance(value, Tensor) and value.storage.id == storage]
+
+    def walk(self, storage: int, kind: Kind[_A]) -> Iterator[tuple[_A, tuple[Loop, ...]]]:
+        """The accesses of ``kind`` to the memory ``storage`` with the loops around them, in program order."""
+        names = self.bound_to(storage)
+        return ((node, loops) for node, loops in self.kernel.walk(kind) if node.base in names)
+
+    def accesses(self, storage: int, kind: Kind[_A]) -> list[_A]:
+        """The accesses of ``kind`` to the memory ``storage``, in program order."""
+        return [node for node, _ in self.walk(storage, kind)]
+
     @cached_property
     def shapes(self) -> tuple[Any, ...]:
         """The grid and what the tensors among the arguments look like, by parameter: what the traffic of a launch of this kernel
@@ -429,6 +443,13 @@ class Workload:
                 found.append(launch)
         return found
 
+    def mapped(self, change: Callable[[Step], Step | tuple[Step, ...] | None], first: bool = False) -> Workload:
+        """The workload with ``change`` applied to its steps as :func:`map_steps` does, those of a ``first`` call too if asked."""
+        steps = map_steps(self.steps, change)
+        if not first or self.first_steps is None:
+            return replace(self, steps=steps)
+        return replace(self, steps=steps, first_steps=map_steps(self.first_steps, change))
+
     def once(self, question: Callable[[Workload], _T]) -> _T:
         """``question(self)``, asked once: for what many ask of a workload."""
         if question not in self._answers:
@@ -481,7 +502,7 @@ def map_launch(workload: Workload, span: Span, change: Callable[[Launch], Step |
     def at_span(step: Step) -> Step | tuple[Step, ...]:
         return change(step) if isinstance(step, Launch) and step.span == span else step
 
-    return replace(workload, steps=map_steps(workload.steps, at_span))
+    return workload.mapped(at_span)
 
 
 def map_configurations(workload: Workload, span: Span, change: Callable[[Launch], Launch]) -> Workload:

@@ -124,7 +124,8 @@ def _statistic(steps: tuple[Step, ...], position: int, reader: Launch, loop: Loo
         return None
     maker = _maker(steps, position, value.storage.id)
     inner = [node for node in loop.body if isinstance(node, Load)]
-    if maker is None or any(load.id in node.through | node.tested or _brings(reader, node, value) for node in inner):
+    brings = reader.bound_to(value.storage.id)
+    if maker is None or any(load.id in node.through | node.tested or node.base in brings for node in inner):
         return None
     # What the rows are reduced to, at once or behind the loop: on these alone they have a say.
     sums = [n for n in (*reader.kernel.body, *loop.body) if isinstance(n, Reduce) and n.depends & {x.id for x in inner}]
@@ -147,12 +148,6 @@ def _statistic(steps: tuple[Step, ...], position: int, reader: Launch, loop: Loo
         if same and not _changed(steps, maker, position, rows.storage.id):
             return Statistic(maker, rows, again, about)
     return None
-
-
-def _brings(reader: Launch, load: Load, value: Tensor) -> bool:
-    """Whether ``load`` is from the memory of ``value``."""
-    tensor = reader.tensor(load.base)
-    return tensor is not None and tensor.storage.id == value.storage.id
 
 
 def _maker(steps: tuple[Step, ...], position: int, storage: int) -> Launch | TorchOp | None:

@@ -33,7 +33,6 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import ceildiv, lift
 from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
 from kernlint.workload.synthesis import (
     arith,
     below,
@@ -282,7 +281,7 @@ def _replaced_time_loop(
         found = read_time_loop(workload, step, hands_on)
         return step if found is None else steps(found)
 
-    return replace(workload, steps=map_steps(workload.steps, change))
+    return workload.mapped(change)
 
 
 def _without_inputs(found: TimeLoop, step: Step) -> tuple[Step, ...]:

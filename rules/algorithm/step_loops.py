@@ -224,10 +224,9 @@ def _steps(before: Launch, launch: Launch, fresh: frozenset[int]) -> tuple[dict[
 
 def _source(before: Launch, load: Load, tensor: Tensor) -> Store | None:
     """The store of the step before that wrote what ``load`` reads from ``tensor``, program by program."""
-    for store in before.kernel.stores():
+    for store in before.accesses(tensor.storage.id, Store):
         target = before.tensor(store.base)
-        if target is None or target.storage.id != tensor.storage.id:
-            continue
+        assert target is not None
         same = (target.shape, target.strides, target.offset) == (tensor.shape, tensor.strides, tensor.offset)
         if same and _tile(store)[:2] == _tile(load)[:2] and _covers(store, load):
             return store

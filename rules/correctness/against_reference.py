@@ -14,7 +14,6 @@ from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding, tensor_name
 from kernlint.workload import Atomic, Launch, Span, Step, Store, Workload
-from kernlint.workload.steps import map_steps
 
 #: What the documentation of all rules that rest on this says.
 HOW_COMPARED = """
@@ -69,13 +68,8 @@ class Difference:
     def span(self) -> Span | None:
         """Where the program makes the output."""
         step, tensor = self.output.written, self.output.program
-        if isinstance(step, Launch):
-            for node in step.kernel.nodes((Store, Atomic)):
-                assert isinstance(node, (Store, Atomic))
-                target = step.tensor(node.base)
-                if target is not None and target.storage.id == tensor.storage.id:
-                    return node.span
-        return getattr(step, "span", None) or tensor.storage.span
+        stores = step.accesses(tensor.storage.id, (Store, Atomic)) if isinstance(step, Launch) else ()
+        return next((store.span for store in stores), getattr(step, "span", None) or tensor.storage.span)
 
     @property
     def places(self) -> tuple[Evidence, ...]:
@@ -243,12 +237,7 @@ def _under(workload: Workload, number: int) -> Workload:
             return step.alternatives[min(number, len(step.alternatives) - 1)]
         return step
 
-    first = workload.first_steps
-    return replace(
-        workload,
-        steps=map_steps(workload.steps, change),
-        first_steps=map_steps(first, change) if first is not None else None,
-    )
+    return workload.mapped(change, first=True)
 
 
 def of_kind(rule: Rule, context: Context, kind: str, said: Callable[[Difference, str], str]) -> Iterator[Finding]:

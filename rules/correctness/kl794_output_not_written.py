@@ -8,7 +8,6 @@ from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import is_followed
 from kernlint.rules.finding import Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.dataflow import storages, written_tensors
-from kernlint.rules.proofs.liveness import accesses
 from kernlint.workload import Atomic, Launch, Repeat, Step, Store, Tensor, TorchOp, Workload, concrete
 
 
@@ -67,7 +66,7 @@ class OutputNotWritten(Rule):
     def _finding(self, workload: Workload, output: Tensor, written: _Written, count: int) -> Finding:
         name = tensor_name(output, "the result")
         assert output.storage.span is not None
-        writers = [launch for launch in workload.launches() if accesses(launch, output.storage.id, (Store, Atomic))]
+        writers = [launch for launch in workload.launches() if launch.accesses(output.storage.id, (Store, Atomic))]
         what = f"at most {written.least} of its {count} elements" if written.least else "none of it"
         always = written.most < count
         when = "" if always else " under some configurations of its autotuner"
@@ -121,11 +120,7 @@ def _by_step(step: Step, storage: int) -> int | None:
     if not isinstance(step, Launch) or step.programs is None:
         return None
     total = 0
-    for node, loops in step.kernel.walk((Store, Atomic)):
-        tensor = step.tensor(node.base) if isinstance(node, (Store, Atomic)) else None
-        if tensor is None or tensor.storage.id != storage:
-            continue
-        assert isinstance(node, (Store, Atomic))
+    for node, loops in step.walk(storage, (Store, Atomic)):
         trips = [concrete(loop.trip) if loop.trip is not None else None for loop in loops]
         # A tile with an impossible extent is another rule's to report.
         if None in trips or any(extent < 1 for extent in node.shape):

@@ -6,7 +6,7 @@ import libcst as cst
 
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.iteration_domain import sites
-from kernlint.rules.proofs.liveness import parameters, touches
+from kernlint.rules.proofs.liveness import touches
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Step, Tensor, Workload
@@ -20,7 +20,7 @@ def partners(launch: Launch, base: str) -> frozenset[str]:
     tensor = launch.tensor(base)
     if tensor is None:
         return frozenset({base})
-    return frozenset({base, *parameters(launch, tensor.storage.id)})
+    return frozenset({base, *launch.bound_to(tensor.storage.id)})
 
 
 def written_before(workload: Workload, launch: Launch, tensor: Tensor) -> bool:

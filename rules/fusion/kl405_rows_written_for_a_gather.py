@@ -156,10 +156,7 @@ def _picks(step: Step, rows: Tensor) -> int | None:
     if not isinstance(step, Launch) or step.programs is None or not step.kernel.complete:
         return None
     total = 0
-    for access, loops in step.kernel.walk(Access):
-        tensor = step.tensor(access.base)
-        if tensor is None or tensor.storage.id != rows.storage.id:
-            continue
+    for access, loops in step.walk(rows.storage.id, Access):
         if not isinstance(access, Load) or loops or not _is_indexed(step, access):
             return None
         total += access.elements * step.programs

@@ -6,7 +6,6 @@ from kernlint.interpret.edits import Edits
 from kernlint.operators.drop import DROP, Unfilled
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.proofs.liveness import parameters
 from kernlint.rules.registry import find_rule
 from kernlint.workload import Span
 
@@ -67,7 +66,7 @@ class ZeroFilledOutput(Rule):
             if any(fault.certain for fault in launch.faults):
                 continue  # it overwrites nothing, as the launch fails
             tensor = op.writes[0]
-            name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
+            name = tensor_name(launch.tensor(launch.bound_to(tensor.storage.id)[0]), "the output")
             shape = ", ".join(map(str, tensor.shape or ()))
             size = f", {tensor.nbytes / 1e6:.1f} MB" if tensor.nbytes else ""
             kernel = launch.kernel.name

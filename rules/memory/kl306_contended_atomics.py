@@ -35,7 +35,6 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import Lane, ceildiv
 from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
 from kernlint.workload.synthesis import power_of_two
 
 #: Programs per SM that a grid which loops over its work keeps.
@@ -240,7 +239,7 @@ class Partials:
                 return None
             return self._partial(step, atomic, out) if isinstance(step, Launch) and step.span == self.launch else step
 
-        return replace(workload, steps=map_steps(workload.steps, change))
+        return workload.mapped(change)
 
     def _partial(self, step: Launch, atomic: Atomic, out: Tensor) -> tuple[Step, ...]:
         size = atomic.elements

@@ -24,13 +24,6 @@ class Decorated:
     def name(self) -> str:
         return self.node.name.value
 
-    def decorator(self, *origins: str) -> cst.BaseExpression | None:
-        """The expression of the first decorator of one of these origins."""
-        for decorator, origin in zip(self.node.decorators, self.origins):
-            if origin in origins:
-                return decorator.decorator
-        return None
-
 
 def functions(module: Module) -> Iterator[Decorated]:
     """Every ``def`` of the module, nested ones and methods included."""

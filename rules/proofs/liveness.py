@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernlint.rules.proofs.dataflow import tensors_of
 from kernlint.rules.proofs.indices import addresses, always_run
-from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
+from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
 
 
 def touches(step: Step, storage: int) -> bool:
@@ -35,21 +35,6 @@ def next_user(workload: Workload, step: Step, storage: int) -> Step | None:
     return users[position + 1][0]
 
 
-def parameters(launch: Launch, storage: int) -> list[str]:
-    """The kernel parameters bound to ``storage``."""
-    return [
-        name
-        for name, value in launch.arguments.items()
-        if isinstance(value, Tensor) and value.storage.id == storage
-    ]  # fmt: skip
-
-
-def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Access], ...] = Access) -> list[Access]:
-    """The loads, stores and atomics of the kernel that point into ``storage``."""
-    names = parameters(launch, storage)
-    return [node for node in launch.kernel.nodes(kind) if node.base in names]
-
-
 def overwrites(launch: Launch, tensor: Tensor) -> bool:
     """Whether ``launch`` writes every element of ``tensor`` and reads none, whichever configuration its tuner takes: one of its
     stores, under no branch and with no mask but bounds, reaches all of its addresses."""
@@ -58,9 +43,9 @@ def overwrites(launch: Launch, tensor: Tensor) -> bool:
 
 def _overwrites(launch: Launch, tensor: Tensor) -> bool:
     storage = tensor.storage.id
-    if not launch.kernel.complete or launch.kernel.may_leave or accesses(launch, storage, (Load, Atomic)):
+    if not launch.kernel.complete or launch.kernel.may_leave or launch.accesses(storage, (Load, Atomic)):
         return False
-    names = parameters(launch, storage)
+    names = launch.bound_to(storage)
     count = tensor.elements
     if count is None or not all(_whole(launch.tensor(name), tensor) for name in names):
         return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Union
 
 import libcst as cst
 
@@ -23,9 +22,9 @@ from kernlint.rules.proofs.source_text import (
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import (
+    Access,
     Atomic,
     Launch,
-    Load,
     Repeat,
     Size,
     Span,
@@ -40,7 +39,6 @@ from kernlint.workload.expr import lift, simplify
 
 #: Torch calls that do to a batch what they do to each of its elements.
 _BATCHED = frozenset({"alloc", "fill", "copy", "transpose", "cast", "elementwise"})
-_Access = Union[Load, Store, Atomic]
 
 
 @dataclass(frozen=True)
@@ -207,18 +205,15 @@ def _indexed_stores_move(loop: Loop, tensor: Tensor) -> bool:
     moved = []
     for step in loop.body:
         if isinstance(step, Launch):
-            for node in step.kernel.nodes((Store, Atomic)):
-                assert isinstance(node, (Store, Atomic))
-                target = step.tensor(node.base)
-                if target is not None and target.storage.id == tensor.storage.id:
-                    stride = constant_stride(loop, node) if step.span in loop.indexed else None
-                    moved.append(bool(stride) and isinstance(node, Store))
+            for node in step.accesses(tensor.storage.id, (Store, Atomic)):
+                stride = constant_stride(loop, node) if step.span in loop.indexed else None
+                moved.append(bool(stride) and isinstance(node, Store))
         elif tensor.storage.id in storages(written_tensors(step)):
             moved.append(False)
     return bool(moved) and all(moved)
 
 
-def constant_stride(loop: Loop, access: _Access) -> Size | None:
+def constant_stride(loop: Loop, access: Access) -> Size | None:
     """What the index adds to an offset per iteration, where the kernel multiplies it by a stride itself."""
     if access.offset is None:
         return None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.proofs.dataflow import may_use, uses
 from kernlint.workload import Launch, Repeat, Span, Step, TorchOp, Workload
-from kernlint.workload.steps import allocates, map_steps
+from kernlint.workload.steps import allocates
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def without_allocations(workload: Workload, storages: set[int]) -> Workload:
         if not isinstance(step, Repeat) and not any(step is maker for maker in makers):
             used |= set().union(*may_use(step))
     gone = [maker for maker in makers if not used & {t.storage.id for t in maker.writes}]
-    steps = map_steps(workload.steps, lambda step: None if any(step is maker for maker in gone) else step)
-    return replace(workload, steps=steps)
+    return workload.mapped(lambda step: None if any(step is maker for maker in gone) else step)
 
 
 def blamed(workload: Workload, steps: Sequence[Launch | TorchOp]) -> str:

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.proofs.dataflow import storages, tensors_of
 from kernlint.rules.proofs.element_indexing import broadcast_offset, settled
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.expr import floordiv, lift, mod
 from kernlint.workload.kernel import Bounds
-from kernlint.workload.steps import map_steps
 
 _SIDES = ("height", "width")
 
@@ -56,26 +54,22 @@ class ThroughWindows:
                 return None
             return _reading(step, calls) if isinstance(step, Launch) else step
 
-        return replace(workload, steps=map_steps(workload.steps, change))
+        return workload.mapped(change)
 
 
 def can_read_windows(workload: Workload, op: TorchOp) -> bool:
     """Whether each launch that is handed what ``op`` makes could load it from where ``op`` reads."""
     made = op.writes[0].storage.id
-    loads = [
-        (launch, load)
-        for launch in workload.launches() if made in storages(tensors_of(launch))
-        for load in launch.kernel.loads() if _reads(launch, load, made)
-    ]  # fmt: skip
+    loads = [(launch, load) for launch in workload.launches() for load in launch.accesses(made, Load)]
     return bool(loads) and all(_moved(launch, load, op) is not None for launch, load in loads)
 
 
 def _reading(launch: Launch, calls: dict[int, TorchOp]) -> Launch:
     moved: dict[int, Load] = {}
     arguments = dict(launch.arguments)
-    for load in launch.kernel.loads():
-        for made, op in calls.items():
-            place = _moved(launch, load, op) if _reads(launch, load, made) else None
+    for made, op in calls.items():
+        for load in launch.accesses(made, Load):
+            place = _moved(launch, load, op)
             if place is not None:
                 moved[load.id] = place
                 arguments[load.base] = op.reads[0]
@@ -93,11 +87,6 @@ def _reading(launch: Launch, calls: dict[int, TorchOp]) -> Launch:
 def _operand(operand: Operand, moved: dict[int, Load]) -> Operand:
     """``operand``, of unknown strides where it is gathered now."""
     return replace(operand, k_stride=None, other_stride=None) if operand.loads & moved.keys() else operand
-
-
-def _reads(launch: Launch, load: Load, storage: int) -> bool:
-    tensor = launch.tensor(load.base)
-    return tensor is not None and tensor.storage.id == storage
 
 
 def _moved(launch: Launch, load: Load, op: TorchOp) -> Load | None:

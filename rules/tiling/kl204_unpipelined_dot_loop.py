@@ -9,8 +9,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.dot_tiles import fits, setting
 from kernlint.rules.proofs.shared_memory import overflowing
-from kernlint.rules.tiling.tuned_tiles import Configuration
-from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
+from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, alone, configured, written
 from kernlint.workload import Dot, Launch, Loop, Span
 from kernlint.workload.steps import map_launch
 
@@ -167,34 +166,32 @@ def _looped(launch: Launch) -> tuple[Dot, Loop] | None:
 def _pipelined(context: Context, launch: Launch) -> MoreConfigurations | None:
     """The best configurations of ``launch`` with the stages that suit each best; None where none fits."""
     places = launches_at(context.workload, launch.span)
-    names = set_by_configurations(launch)
     timed: dict[tuple[int, int], float] = {}
     for index in range(len(launch.configurations)):
         for stages in _STAGES:
             us = _us_with(context, launch.span, index, stages)
             if us is not None:
                 timed[index, stages] = us
-    best = {index: min((s for i, s in timed if i == index), key=lambda s: timed[index, s]) for index, _ in timed}
-    ranked = sorted(best.items(), key=lambda one: timed[one])
-    chosen = [one for one in ranked if timed[one] <= _NEAR * timed[ranked[0]]][:_ADDED]
+    fastest = {index: min((s for i, s in timed if i == index), key=lambda s: timed[index, s]) for index, _ in timed}
+    ranked = sorted(fastest.items(), key=lambda one: timed[one])
+    best = [one for one in ranked if timed[one] <= _NEAR * timed[ranked[0]]][:_ADDED]
     configurations = []
-    for index, stages in chosen:
+    for index, stages in best:
         same = launch.configurations[index]
-        values = tuple((n, v) for n, v in same.constexprs.items() if n in names and isinstance(v, int))
-        if len(values) != len(names):
+        added = configured(launch, same, same.num_warps, stages)
+        if added is None:
             return None
-        configurations.append(Configuration(values, same.num_warps, stages))
+        configurations.append(added)
     if not configurations or any(len(one.alternatives) != len(launch.alternatives) for one in places):
         return None
-    launches = tuple(tuple(_with(one, index, stages) for index, stages in chosen) for one in places)
+    launches = tuple(tuple(_with(one, index, stages) for index, stages in best) for one in places)
     assert launch.tuning is not None
     return MoreConfigurations(launch.span, launch.tuning.span, tuple(configurations), launches)
 
 
 def _with(launch: Launch, index: int, stages: int) -> Launch:
     """The configuration number ``index`` of ``launch`` with this many stages."""
-    every = launch.configurations
-    return replace(every[min(index, len(every) - 1)], num_stages=stages, alternatives=())
+    return replace(alone(launch, index), num_stages=stages)
 
 
 def _us_with(context: Context, span: Span, index: int, stages: int) -> float | None:

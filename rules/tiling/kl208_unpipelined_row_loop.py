@@ -6,9 +6,9 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.pricing import gain
-from kernlint.workload import Access, Branch, Dot, Load, Loop, Node, Span, Workload, concrete
-from kernlint.workload.steps import map_launch
+from kernlint.workload import Access, Branch, Dot, Load, Loop, Node, Span, concrete
 
 _STAGES = 3
 #: Iterations that a pipeline of three stages needs to run more than fill.
@@ -107,15 +107,11 @@ def _pipelines(loop: Loop) -> bool:
 
 
 @dataclass(frozen=True)
-class Pipelined:
+class Pipelined(LaunchChange):
     """The workload with one loop of a launch as ``tl.range(..., num_stages=stages)``."""
 
-    launch: Span
     loop: Span
     stages: int
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_launch(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Loop) and node.span == self.loop:

@@ -7,10 +7,10 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.folded_reductions import is_folded
+from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.softmax_state import softmax_state
-from kernlint.workload import Compute, Launch, Load, Loop, Node, Reduce, Span, Workload
-from kernlint.workload.steps import map_launch
+from kernlint.workload import Compute, Launch, Load, Loop, Node, Reduce, Span
 
 _REDUCTIONS = frozenset({"sum", "max", "min"})
 #: With more values per thread than these the compiler hides the reduction behind the loads, and it is the faster form.
@@ -122,14 +122,10 @@ def _only_accumulates(launch: Launch, loop: Loop, reduce: Reduce) -> bool:
 
 
 @dataclass(frozen=True)
-class ReducedOnce:
+class ReducedOnce(LaunchChange):
     """The workload with the reduction of one loop after the loop, on a tile accumulated in it."""
 
-    launch: Span
     loop: Span
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_launch(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
         return replace(launch, kernel=replace(launch.kernel, body=self._body(launch.kernel.body)))

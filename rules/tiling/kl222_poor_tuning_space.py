@@ -13,8 +13,15 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import dot_at, launches_at
 from kernlint.rules.proofs.dot_tiles import Tile, main_dot
-from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
-from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
+from kernlint.rules.tiling.tuned_tiles import UNSURE
+from kernlint.rules.tiling.tuning_lists import (
+    MoreConfigurations,
+    all_followed,
+    alone,
+    configured,
+    set_by_configurations,
+    written,
+)
 from kernlint.workload import Dot, Launch, Span
 from kernlint.workload.steps import map_launch
 
@@ -176,7 +183,6 @@ def _added(choice: TileChoice, launch: Launch) -> tuple[Variant | None, list[Til
     if not tiles:
         return None, []
     kept = _best_at_hand(context, launch)
-    others = set_by_configurations(launch)
     configurations, columns = [], []
     for tile in tiles:
         found = launches_at(context.after(priced[tile][1]), launch.span)
@@ -184,11 +190,10 @@ def _added(choice: TileChoice, launch: Launch) -> tuple[Variant | None, list[Til
         same = [one.configurations[kept] for one in found if kept < len(one.configurations)]
         if len(same) != len(launches_at(context.workload, launch.span)) or not same:
             return None, []
-        values = ((name, same[0].constexprs.get(name)) for name in launch.constexprs if name in others)
-        integers = tuple((name, value) for name, value in values if isinstance(value, int))
-        if len(integers) != len(others):
+        added = configured(launch, same[0], tile.num_warps, tile.num_stages)
+        if added is None:
             return None, []
-        configurations.append(Configuration(integers, tile.num_warps, tile.num_stages))
+        configurations.append(added)
         columns.append([replace(one, alternatives=()) for one in same])
     assert launch.tuning is not None
     change = MoreConfigurations(launch.span, launch.tuning.span, tuple(configurations), tuple(zip(*columns)))
@@ -203,9 +208,5 @@ def _best_at_hand(context: Context, launch: Launch) -> int:
 
 
 def _alone_us(context: Context, span: Span, place: int) -> float:
-    def only(launch: Launch) -> Launch:
-        every = launch.configurations
-        return replace(every[min(place, len(every) - 1)], alternatives=())
-
-    us = context.estimate(map_launch(context.workload, span, only)).gpu_us
+    us = context.estimate(map_launch(context.workload, span, lambda launch: alone(launch, place))).gpu_us
     return us if us is not None else float("inf")

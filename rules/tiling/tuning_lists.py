@@ -40,6 +40,20 @@ class MoreConfigurations:
         return map_launch(workload, self.launch, more)
 
 
+def alone(launch: Launch, number: int) -> Launch:
+    """``launch`` under its configuration ``number`` alone, the last where it has fewer."""
+    every = launch.configurations
+    return replace(every[min(number, len(every) - 1)], alternatives=())
+
+
+def configured(launch: Launch, like: Launch, warps: int, stages: int) -> Configuration | None:
+    """A further configuration of ``launch`` with the parameters that ``like`` has; None where one of them is no integer."""
+    names = set_by_configurations(launch)
+    values = ((name, like.constexprs.get(name)) for name in launch.constexprs if name in names)
+    integers = tuple((name, value) for name, value in values if isinstance(value, int))
+    return Configuration(integers, warps, stages) if len(integers) == len(names) else None
+
+
 def all_followed(launch: Launch) -> bool:
     """Whether the configurations are known, all are tried, and none does more than set parameters."""
     tuning = launch.tuning

@@ -50,7 +50,7 @@ def affine(w: Writer, x: Value, weight: Any, bias: Any) -> Value:
     return w.map("add", x, bias) if isinstance(bias, (Tensor, Value)) else x
 
 
-def _trailing(w: Writer, x: Tensor, shape: Any) -> list[int]:
+def _trailing(x: Tensor, shape: Any) -> list[int]:
     if not isinstance(shape, tuple):
         shape = (shape,)
     rank = len(x.shape or ())
@@ -59,14 +59,14 @@ def _trailing(w: Writer, x: Tensor, shape: Any) -> list[int]:
 
 def _layer_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
-    axes = _trailing(w, x, w.argument(1, "normalized_shape"))
+    axes = _trailing(x, w.argument(1, "normalized_shape"))
     result = standardised(w, x, axes, w.argument(4, "eps", 1e-5))
     return affine(w, result, w.argument(2, "weight"), w.argument(3, "bias"))
 
 
 def _rms_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
-    axes = _trailing(w, x, w.argument(1, "normalized_shape"))
+    axes = _trailing(x, w.argument(1, "normalized_shape"))
     eps = w.argument(3, "eps")
     if eps is None:
         eps = {16: 2.0**-10 if x.dtype == dt.FLOAT16 else 2.0**-7, 32: 2.0**-23, 64: 2.0**-52}[wide(x.dtype).bits]

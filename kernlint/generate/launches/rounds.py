@@ -114,7 +114,7 @@ def after_rounds(lanes: Lanes, value: Value, place: Place) -> Any:
         return lanes.operand(lanes.values.operands(inside)[0], place)
     if not carried:
         with _inside(lanes, loop, lift(count - 1)):
-            return _without_carried(lanes.operand(inside, place), lanes)
+            return _without_carried(lanes.operand(inside, place))
     before, _ = lanes.values.operands(inside)
     start = lanes.operand(before, place)
     if isinstance(start, (Expr, Pointer)):
@@ -126,7 +126,7 @@ def after_rounds(lanes: Lanes, value: Value, place: Place) -> Any:
     return _accumulated(_Rounds(lanes, loop, at, count), inside, place)
 
 
-def _without_carried(made: Any, lanes: Lanes) -> Any:
+def _without_carried(made: Any) -> Any:
     if isinstance(made, View) and any(one.op == "carried" for one in made.value.walk()):
         raise CannotGenerate("the last round of a loop")
     return made

@@ -8,12 +8,10 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.values import Unknown
-from kernlint.records import replace
 from kernlint.syntax.testing import returns_answers
 from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Access
-from kernlint.workload.steps import map_steps
 
 
 def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escapes: bool) -> bool:
@@ -56,12 +54,7 @@ def of_tensors(workload: Workload, of_numbers: Callable[[TorchOp], bool]) -> Wor
     def kept(step: Step) -> Step | None:
         return None if id(step) in numbers else step
 
-    first = workload.first_steps
-    return replace(
-        workload,
-        steps=map_steps(workload.steps, kept),
-        first_steps=map_steps(first, kept) if first is not None else None,
-    )
+    return workload.mapped(kept, first=True)
 
 
 def _draws(step: Step) -> bool:
