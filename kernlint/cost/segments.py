@@ -29,7 +29,7 @@ from kernlint.workload import (
     concrete,
 )
 from kernlint.workload.expr import Atom, simplify
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 
 def likely_bounds(launch: Launch) -> dict[Atom, Expr]:

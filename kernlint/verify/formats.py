@@ -10,7 +10,8 @@ from kernlint.records import dataclass
 from kernlint.verify.significand import BITS, FP8_SUMS
 from kernlint.workload import Dtype, Launch, Tensor, Workload
 from kernlint.workload.kernel import Compute, Dot, Reduce, Store
-from kernlint.workload.steps import Storage, TorchOp
+from kernlint.workload.steps import TorchOp
+from kernlint.workload.tensor import Storage
 
 #: Of a computation: ``operands`` of its contractions, ``results`` of its other steps, ``sums`` while they are added up.
 KINDS = ("operands", "results", "sums")

@@ -27,12 +27,11 @@ from kernlint.workload.steps import (
     Launch,
     Repeat,
     Step,
-    Storage,
-    Tensor,
     TorchOp,
     Tuning,
     Workload,
 )
+from kernlint.workload.tensor import Storage, Tensor
 
 __all__ = [
     "Access", "Atomic", "Branch", "Call", "Cast", "Collected", "Compute", "Dot", "Dtype", "Expr", "Fault", "HostSync",

@@ -11,7 +11,8 @@ from kernlint.records import replace
 from kernlint.workload.expr import Atom, Expr, Size, Symbol, simplify
 from kernlint.workload.kernel import Access, Bounds, Dot, Kernel, Loop, Node, Operand
 from kernlint.workload.span import Span
-from kernlint.workload.steps import Launch, Tensor
+from kernlint.workload.steps import Launch
+from kernlint.workload.tensor import Tensor
 
 
 def launch_at(launch: Launch, sizes: Mapping[Symbol, Size]) -> Launch:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from math import prod
 from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
-from kernlint.workload.dtype import Dtype
-from kernlint.workload.expr import Expr, Size, Symbol, concrete, simplify
+from kernlint.workload.expr import Expr, Size, Symbol, concrete
 from kernlint.workload.fault import Fault
 from kernlint.workload.hints import NO_HINTS, Hints
 from kernlint.workload.kernel import Access, Bounds, Kernel, Kind, Loop, Node, rewrite
 from kernlint.workload.span import Span
+from kernlint.workload.tensor import Tensor
 
 _T = TypeVar("_T")
 _A = TypeVar("_A", bound=Access)
@@ -29,82 +28,6 @@ class Key(tuple[Any, ...]):
     @cached_property
     def _hash(self) -> int:
         return super().__hash__()
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What integers are in the mean: ``mean`` each, and ``step`` more than the one before it in memory. None where that is not known.
-    ``equal`` where all of them are the mean."""
-
-    mean: float | None = None
-    step: float | None = None
-    equal: bool = False
-
-
-@dataclass(frozen=True)
-class Storage:
-    """The memory behind a tensor. ``origin`` is input, parameter, empty, filled (zeros, ones, full), result,
-    constant; ``expected`` what it holds in the mean, of that which launches are given."""
-
-    id: int
-    origin: str
-    span: Span | None = None
-    expected: Expected = field(default=Expected(), compare=False)
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A view of a storage: dtype, shape and strides in elements; None where the source does not tell.
-
-    ``name`` is what the source calls it, for messages.
-    """
-
-    name: str
-    dtype: Dtype | None
-    shape: tuple[Size, ...] | None
-    strides: tuple[Size, ...] | None
-    storage: Storage
-    offset: Size = 0
-
-    @property
-    def elements(self) -> Size | None:
-        """How many elements it has, in symbols where sizes are; None while nothing is known of its shape."""
-        return None if self.shape is None else simplify(prod(self.shape, start=Expr.constant(1)))
-
-    @property
-    def numel(self) -> int | None:
-        """Elements, or None while a size is symbolic."""
-        if self.shape is None:
-            return None
-        count = 1
-        for extent in self.shape:
-            number = concrete(extent)
-            if number is None:
-                return None
-            count *= number
-        return count
-
-    @property
-    def nbytes(self) -> int | None:
-        """Bytes of the elements seen through this view."""
-        count = self.numel
-        return None if count is None or self.dtype is None else count * self.dtype.bytes
-
-    @property
-    def is_contiguous(self) -> bool | None:
-        """Row-major without gaps; None when strides or sizes are not known."""
-        if self.shape is None or self.strides is None:
-            return None
-        expected: Size = 1
-        for extent, stride in zip(reversed(self.shape), reversed(self.strides)):
-            if concrete(extent) != 1 and stride != expected:
-                return False
-            expected = expected * extent
-        return True
-
-    def __str__(self) -> str:
-        shape = "?" if self.shape is None else ", ".join(map(str, self.shape))
-        return f"{self.name}: {self.dtype or 'unknown'}[{shape}]"
 
 
 class Collected(tuple[Any, ...]):

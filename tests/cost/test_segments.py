@@ -9,7 +9,7 @@ from kernlint.records import replace
 from kernlint.workload import Branch, Expr, Launch, Loop, LoopIndex, ProgramId
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import ceildiv, lift, opaque
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 F32, I32 = dtypes.FLOAT32, dtypes.INT32
 START, END = opaque("load", key=0), opaque("load", key=1)

@@ -5,7 +5,7 @@ import pytest
 from kernlint.interpret.program import Program
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Tensor
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 PROGRAM = """
 import torch

@@ -22,7 +22,7 @@ from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share
 from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
 from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Opaque, Size, Store, Symbol, concrete
 from kernlint.workload.expr import Atom
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 
 def traffic(launch: Launch) -> Traffic:

@@ -16,7 +16,7 @@ from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.values import Instance
 from kernlint.workload import Call, Collected, Dtype, Expr, Fault, Span, Tensor
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 #: Parts of the arguments of a call, those of parts counted each time they stand there, up to which it is kept.
 _MOST_PARTS = 256

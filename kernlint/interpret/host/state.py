@@ -29,7 +29,7 @@ from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Size, Span, Storage, Symbol, Tensor, TorchOp
 from kernlint.workload import expr as ex
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 #: Functions of a number that a tensor in the memory of the host holds; but for its negative it is above zero.
 _OF_NUMBERS: Mapping[str, Callable[[float], float]] = {

@@ -16,7 +16,7 @@ from kernlint.syntax.names import origin_of
 from kernlint.workload import Dtype, Expr, Size, Tensor, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState

@@ -9,7 +9,7 @@ from typing import Any
 from kernlint.interpret.python.arguments import Args, Kwargs
 from kernlint.records import replace
 from kernlint.workload import Expr, Tensor, concrete
-from kernlint.workload.steps import Expected
+from kernlint.workload.tensor import Expected
 
 #: Operations that leave each element where it is among its neighbours; other copies keep the elements alone.
 _IN_PLACE = frozenset({"copy_", "setitem", "cat", "pad", "contiguous", "clone"})
