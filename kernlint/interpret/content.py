@@ -62,6 +62,10 @@ class _Writer(pickle.Pickler):
         return NotImplemented if parts is None else (kind, parts(value))
 
 
+#: What a kernel tells when somebody asks for it.
+_TOLD = {"read": "values", "tell_arbitrary": "arbitrary"}
+
+
 @cache
 def _parts(kind: type) -> Callable[[Any], Sequence[Any]] | None:
     """What gives the fields of a record of ``kind``; None for other things."""
@@ -69,7 +73,7 @@ def _parts(kind: type) -> Callable[[Any], Sequence[Any]] | None:
         return None
     if not kind.__module__.startswith("kernlint."):
         raise pickle.PicklingError(f"{kind.__qualname__}, which may be a part of a tree")
-    # What a kernel computes is read when somebody asks for it.
-    names = [field.name if (kind, field.name) != (Kernel, "read") else "values" for field in fields(kind)]
+    told = _TOLD if kind is Kernel else {}
+    names = [told.get(field.name, field.name) for field in fields(kind)]
     found = attrgetter(*names, "__class__")  # of one name alone it would be no tuple
     return lambda value: found(value)[:-1]

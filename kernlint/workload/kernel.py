@@ -366,14 +366,14 @@ BEHIND_ADDRESSES = "what loaded addresses point to"
 class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.
 
-    ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
-    constexprs that no source fixes, with the value taken for them, ``arbitrary`` those of which any other number would have done as
-    well. ``faults`` is what is wrong in it, in source order.
-    ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says
-    that a return stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it
-    asks how many programs there are. ``coarse`` are the divisions that leave quotients out, ``divisors`` the numbers, known when it is
-    compiled, that tiles are divided by. ``perhaps_pointers`` are parameters that may be pointers though no access names them: of which only
-    code speaks that is left out, or which another pointer may stand for. ``read`` tells what the source computes.
+    ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the constexprs that
+    no source fixes, with the value taken for them; ``tell_arbitrary`` says which of them are ``arbitrary``. ``faults`` is what is wrong
+    in it, in source order. ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are.
+    ``may_leave`` says that a return stands behind nested conditions, so that some programs may not get to what follows,
+    ``counts_programs`` that it asks how many programs there are. ``coarse`` are the divisions that leave quotients out, ``divisors`` the
+    numbers, known when it is compiled, that tiles are divided by. ``perhaps_pointers`` are parameters that may be pointers though no
+    access names them: of which only code speaks that is left out, or which another pointer may stand for. ``read`` tells what the
+    source computes.
     """
 
     name: str
@@ -384,7 +384,6 @@ class Kernel:
     complete: bool = True
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
-    arbitrary: tuple[str, ...] = ()
     dims: int = 3
     faults: tuple[Fault, ...] = ()
     random: tuple[Narrow, ...] = ()
@@ -395,6 +394,12 @@ class Kernel:
     divisors: frozenset[int] = frozenset()
     perhaps_pointers: frozenset[str] = frozenset()
     read: Callable[[], Values | None] | None = field(default=None, compare=False)
+    tell_arbitrary: Callable[[], tuple[str, ...]] | None = field(default=None, compare=False)
+
+    @cached_property
+    def arbitrary(self) -> tuple[str, ...]:
+        """The constexprs among those ``assumed`` of which any other number would have done as well, and have made another kernel."""
+        return self.tell_arbitrary() if self.tell_arbitrary is not None else ()
 
     @cached_property
     def values(self) -> Values | None:

@@ -12,7 +12,6 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import Literal
-from kernlint.records import replace
 from kernlint.workload import Expr, Kernel, Loop, Symbol
 from kernlint.workload.at_sizes import kernel_at
 
@@ -69,7 +68,7 @@ def _symbol(name: str) -> Symbol:
 def _at(kernel: Kernel, sizes: Sizes) -> Kernel | None:
     """``kernel``, read with open sizes, at these; None where that is not for sure what reading it gives: a loop goes no round or
     may be rolled out, or there are words about what was open."""
-    words = kernel.notes or kernel.faults or kernel.assumed or kernel.arbitrary
+    words = kernel.notes or kernel.faults or kernel.assumed
     if words or kernel.random or kernel.coarse or kernel.counts_programs:
         return None
     found = kernel_at(kernel, {_symbol(name): value for name, value in sizes.items()})
@@ -81,4 +80,4 @@ def _at(kernel: Kernel, sizes: Sizes) -> Kernel | None:
 
 
 def _same(one: Kernel | None, other: Kernel) -> bool:
-    return one is not None and one == replace(other, read=one.read)
+    return one is not None and one == other

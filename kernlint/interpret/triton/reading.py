@@ -43,7 +43,7 @@ def read_kernel(
     ``arguments`` maps run-time parameters to Tensor, int, Expr, float or None; ``constexprs`` the ``tl.constexpr``
     ones to Python values. Nothing raises: what cannot be followed is noted and ``complete`` is false.
     """
-    assumed, arbitrary = [], []
+    assumed, needed = [], []
     given = dict(constexprs)
     for name, value in constexprs.items():
         if isinstance(value, Unknown):
@@ -51,7 +51,7 @@ def read_kernel(
             if given[name] is None:
                 # A tile must have some extent to be followed at all; what depends on it is told as an assumption.
                 given[name] = ASSUMED_CONSTEXPR
-                arbitrary.append(name)
+                needed.append(name)
             assumed.append(f"{name} = {given[name]}")
     blocks = {name: argument_block(name, value) for name, value in arguments.items()}
     for name in _wide_parameters(jit.function):
@@ -75,7 +75,16 @@ def read_kernel(
         body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
     function = jit.function
     assert isinstance(function.node, cst.FunctionDef)
-    kernel = Kernel(
+
+    def arbitrary() -> tuple[str, ...]:
+        return tuple(name for name in needed if matters(name))
+
+    def matters(name: str) -> bool:
+        """Whether the kernel does other work with another number than was taken."""
+        other = {**given, name: 2 * ASSUMED_CONSTEXPR}
+        return stands_alone(function, name) or read_kernel(jit, arguments, other, grid, edits).body != body
+
+    return Kernel(
         name=function.name,
         body=body,
         span=function.module.span(function.node),
@@ -89,18 +98,12 @@ def read_kernel(
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
         read=evaluator.recorder.values,
+        tell_arbitrary=arbitrary if needed else None,
         coarse=tuple(evaluator.coarse.values()),
         divisors=frozenset(evaluator.divisors),
         perhaps_pointers=_unmet(function.node, evaluator.met) | evaluator.chosen,
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
-
-    def matters(name: str) -> bool:
-        """Whether the kernel does other work with another number than was taken."""
-        other = {**given, name: 2 * ASSUMED_CONSTEXPR}
-        return stands_alone(function, name) or read_kernel(jit, arguments, other, grid, edits).body != body
-
-    return replace(kernel, arbitrary=tuple(filter(matters, arbitrary)))
 
 
 def _evaluated(
