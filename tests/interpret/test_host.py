@@ -181,6 +181,17 @@ def test_a_loop_that_ends_somewhere_is_not_followed_for_ever() -> None:
     assert repeat.count is None and len(workload.steps) < 300
 
 
+def test_an_endless_loop_of_much_is_not_followed_for_long() -> None:
+    """A generator of batches at the top of a training script, whose files nobody knows."""
+    body = "".join(f"        a{i} = [pos + k for k in range(20)]\n" for i in range(20))
+    source = (
+        f"def batches():\n    pos = 0\n    while True:\n{body}        pos += 1\n        yield pos\n\ndata = batches()\n"
+    )
+    program = Program(parse_module(source, "k.py"))
+    list(program.workloads())
+    assert 400_000 - program._reading.host.budget < 20_000
+
+
 def test_an_endless_loop_goes_round_until_it_is_left() -> None:
     workload = read("""
         class ModelNew(nn.Module):
