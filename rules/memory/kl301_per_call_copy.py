@@ -116,7 +116,7 @@ def _change(context: Context, passes: list[Pass]) -> tuple[list[Pass], Change]:
         return gone, Change(
             variant,
             why,
-            f"{_instead(gone)}, so that {'these passes go' if len(gone) > 1 else 'the pass goes'}.",
+            f"{_instead(gone)}, so that {'these passes are' if len(gone) > 1 else 'this pass is'} not needed.",
             f"Remove {_listed(gone)}. {_instead(gone)}.",
         )
     rest = f" Do {_listed(others)} in registers." if others and gone is passes else ""

@@ -15,7 +15,7 @@ class ApiNotInTarget(RefusalRule):
     kinds = frozenset(["cache-modifier", "removed-name", "removed-parameter"])
     methods = (
         ("removed-name", "Use the name that the target release has for it."),
-        ("removed-parameter", "Ask for it as the message says; this release has no such parameter."),
+        ("removed-parameter", "Use what the message names; this release has no such parameter."),
     )
 
     def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:

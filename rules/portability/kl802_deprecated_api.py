@@ -12,7 +12,7 @@ class DeprecatedApi(FaultRule):
     if_certain = frozenset(["boolean-on-block", "where-condition"])
     methods = (
         ("deprecated-name", "Use the name that takes its place."),
-        ("deprecated-parameter", "Ask for it as the message says; the old parameter goes in a later release."),
+        ("deprecated-parameter", "Use what the message names; the old parameter will be removed."),
         ("boolean-on-block", "Use `&` and `|`, each operand in parentheses."),
         ("where-condition", "Compare the condition with 0."),
     )

@@ -79,7 +79,7 @@ class Int8UpcastBeforeDot(Rule):
                 upcast,
                 together,
                 f"The int8 operands are cast to {upcast.wide} in registers, so {_unit(context, upcast)} and each tile takes "
-                f"{upcast.wide.bits // 8} times the shared memory.",
+                f"{'twice' if upcast.wide.bits == 16 else f'{upcast.wide.bits // 8} times'} the shared memory.",
                 "the int8 tiles themselves and accumulate in int32",
             )
 
