@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.interpret.jit_source import awaits_generator
-from kernlint.interpret.project import is_left
+from kernlint.interpret.project import is_helper, is_left
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
 from kernlint.rules.proofs.compiled import interpreter_of, is_rewritten, never_compiled, run_otherwise
@@ -71,6 +71,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
         fails = "; it fails wherever it is launched" if rule.refused else ""
         if is_left(context.program.kernel, context.workload.entry):
             yield Doubt(f"the project never mentions `{finding.kernel}`{fails}")
+        elif rule.refused and is_helper(context.program.kernel, context.workload.entry):
+            yield Doubt(f"other files call `{finding.kernel}` in kernels of their own, with arguments that are not known here")
         elif rule.refused:
             yield Doubt(f"no launch is followed here of `{finding.kernel}`{fails}", "warning")
     if rule.category in NOT_ABOUT_SPEED and _rests_on_sizes(finding, launches) and not _is_called(finding, context):

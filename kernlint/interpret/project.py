@@ -130,6 +130,17 @@ def _is_left(module: Module, function: str) -> bool:
     return mentions <= defined and all(own.search(text) for text in others)
 
 
+def is_helper(module: Module, function: str) -> bool:
+    """Whether other files of the project that ``module`` is part of call its ``function`` as a part of their own and launch it nowhere."""
+    return _told(module, "helper", lambda: _is_helper(module, function), function)
+
+
+def _is_helper(module: Module, function: str) -> bool:
+    call, launch = (re.compile(rf"(?<!def )\b{function}\s*{bracket}") for bracket in (r"\(", r"\["))
+    others = [file.read_text("utf-8", "replace") for file in mentioning({module.path: [function]})]
+    return any(map(call.search, others)) and not any(map(launch.search, (module.text, *others)))
+
+
 def is_imported(module: Module) -> bool:
     """Whether a file of the project that ``module`` is part of imports it."""
     return _told(module, "imported", lambda: any(True for _ in _importers(module.path)))

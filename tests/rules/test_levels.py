@@ -112,6 +112,28 @@ def test_kernels_that_nothing_launches(tmp_path: Path) -> None:
     assert levels(tmp_path, kernel, "KL705") == ["info"]
 
 
+FILLED = """
+    @triton.jit
+    def write_zeros(out, rows, kind, M):
+        tl.store(out + rows * M + tl.arange(0, M), tl.zeros((M,), dtype=kind))
+"""
+USER = "from p.kernels import write_zeros\n\n@triton.jit\ndef k(out, M: tl.constexpr):\n    write_zeros"
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        ({"b": USER + "(out, 0, tl.float32, M)\n"}, {"info"}),
+        ({"b": USER + "[(1,)](out, 0, tl.float32, M)\n"}, {"warning"}),
+        ({"b": USER + "(out, 0, tl.float32, M)\n\ndef run(x):\n    write_zeros[(4,)](x, 1, 2, 3)\n"}, {"warning"}),
+    ],
+)
+def test_what_kernels_of_other_files_call_is_given_what_they_know(
+    tmp_path: Path, user: dict[str, str], expected: set[str]
+) -> None:
+    assert set(levels(tmp_path, FILLED, "KL706", **user)) == expected
+
+
 ROUNDED = """
     from p.ops import triton as ops
 
