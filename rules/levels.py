@@ -72,7 +72,9 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
         if is_left(context.program.kernel, context.workload.entry):
             yield Doubt(f"the project never mentions `{finding.kernel}`{fails}")
         elif rule.refused and is_helper(context.program.kernel, context.workload.entry):
-            yield Doubt(f"other files call `{finding.kernel}` in kernels of their own, with arguments that are not known here")
+            yield Doubt(
+                f"other files call `{finding.kernel}` in kernels of their own, with arguments that are not known here"
+            )
         elif rule.refused:
             yield Doubt(f"no launch is followed here of `{finding.kernel}`{fails}", "warning")
     if rule.category in NOT_ABOUT_SPEED and _rests_on_sizes(finding, launches) and not _is_called(finding, context):
