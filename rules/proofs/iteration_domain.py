@@ -216,10 +216,10 @@ class Space:
             yield {**rest, **corner}
 
     def _repaired(self, point: Point) -> Point | None:
-        """``point`` moved as little as possible until all bounds hold."""
+        """``point`` moved as little as possible until all bounds hold; None where that leads nowhere."""
         point = dict(point)
         for _ in range(_REPAIRS):
-            broken = False
+            before, broken = dict(point), False
             for bound in self.bounds:
                 slack = bound.expr.evaluate(point)
                 if slack is None:
@@ -229,6 +229,8 @@ class Space:
                     self._mend(point, bound, -int(slack))
             if not broken:
                 return point
+            if point == before:  # nor will it move in the next round
+                return None
         return None
 
     def _mend(self, point: Point, bound: _Bound, lack: int) -> None:

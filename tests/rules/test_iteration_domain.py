@@ -54,6 +54,19 @@ def test_a_mask_that_nothing_meets_has_no_point():
     assert extremes(LANE, ((LANE, Expr.constant(0)),)) == (None, None)
 
 
+def test_a_point_that_nothing_moves_is_given_up_at_once(monkeypatch):
+    """Bounds of quotients have no slope to follow (`(pid * 16 + lane) // 64 >= 1` from 0), so that a further round changes nothing."""
+    rounds = []
+    mend = Space._mend
+    monkeypatch.setattr(Space, "_mend", lambda *args: rounds.append(args) or mend(*args))
+    bound = floordiv(PID * 16 + LANE, Expr.constant(64))
+    site = Site(load(LANE, ((Expr.constant(0), bound),)), (), ())
+    space = Space(launch((8,)), site, {})
+    assert space._repaired({ProgramId(0): 0, Lane(0): 0}) is None
+    assert len(rounds) == 1
+    assert space.largest(LANE)[0] == 15  # another point to begin at is allowed
+
+
 def test_branch_guards_count():
     assert extremes(PID, guards=((PID, Expr.constant(2)),), shape=()) == (0, 1)
 
