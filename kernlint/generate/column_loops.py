@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kernlint.generate.axes import Output
 from kernlint.generate.kernel import RESERVED, product_of
 from kernlint.generate.printer import Printer
-from kernlint.generate.reductions import LEAST, Whole, worst
+from kernlint.generate.reductions import LEAST, PLACES, Whole, first_place, top_of, worst
 from kernlint.generate.spelling import extreme, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
 from kernlint.generate.values import CannotGenerate
@@ -33,6 +33,8 @@ class Loop:
         self.states: dict[tuple[int, str], str] = {}
         #: What is to be written down behind the loop that is being written.
         self.last: list[str] = []
+        #: What is done behind it when the reductions that it keeps are known.
+        self.ends: list[Callable[[], None]] = []
 
     def write(self, printer: Printer) -> None:
         tile, done = self.tile, set[int]()
@@ -132,11 +134,14 @@ class Loop:
         shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
         online = {term.operands for term in ready if term.kind == "expsum"}
         moments = {term.operands for term in ready if term.kind == "m2"}
+        tops = {id(top_of(tile.terms, term)) for term in ready if term.kind in PLACES}
         after: list[tuple[Term, str]] = []
         updates: list[Callable[[Printer], None]] = []
         for term in ready:
             if term.kind == "max" and term.operands in online and not tile.work.chunks:
                 continue  # which comes with the sum of exponentials
+            if id(term) in tops:
+                continue  # which comes with its place
             if tile.bins is not None and is_count(term, tile.bins):
                 updates.append(self._count(printer, term))
             elif term.kind == "sum" and term.operands in moments and term.dtype == dt.FLOAT32:
@@ -160,6 +165,8 @@ class Loop:
                 continue  # which comes with it too
             elif term.kind == "m2":
                 updates.append(self._moments(printer, term))
+            elif term.kind in PLACES:
+                updates.append(self._running(printer, term, shape))
             elif term.kind == "last":
                 updates.append(self._to_the_end(printer, term))
             else:
@@ -174,6 +181,9 @@ class Loop:
         self.last = []
         for term, text in after:
             printer.bind(term, text, term.name or ("total" if term.kind == "sum" else term.kind))
+        for end in self.ends:
+            end()
+        self.ends = []
 
     def _accumulation(self, term: Term, name: str) -> Callable[[Printer], None]:
         def update(inner: Printer) -> None:
@@ -183,6 +193,34 @@ class Loop:
                 text = self.whole.body(inner, term, worst(term))
                 inner.lines.append(f"{name} = {extreme(f'{term.kind}imum', name, text, term.dtype)}")
 
+        return update
+
+    def _running(self, printer: Printer, term: Term, shape: str) -> Callable[[Printer], None]:
+        """The extreme so far in each lane of the tile with its place, and the first of the places in the end."""
+        top = top_of(self.tile.terms, term)
+        best, place = self.tile.names.new(f"best_{top.kind}"), self.tile.names.new(term.name or "place")
+        printer.lines += [
+            f"{best} = tl.full({shape}, {worst(top)}, dtype=tl.{top.dtype})",
+            f"{place} = tl.zeros({shape}, dtype=tl.int32)",  # where nothing is beyond the worst, that is the first
+        ]
+
+        def update(inner: Printer) -> None:
+            new = inner.bind_text(self.whole.body(inner, top, worst(top)), "candidate")
+            better = f"{new} {'>' if top.kind == 'max' else '<'} {best}"
+            if top.dtype.is_float:
+                better = f"({better}) | (({new} != {new}) & ({best} == {best}))"
+            better = inner.bind_text(better, "better")
+            at = inner.spell(term.operands[1])[0]
+            inner.lines += [
+                f"{best} = tl.where({better}, {new}, {best})",
+                f"{place} = tl.where({better}, {at}, {place})",
+            ]
+
+        def finish() -> None:
+            whole = self.whole.best(printer, term, best)
+            printer.bind(term, self.whole.over_columns("min", first_place(best, whole, place)), term.name or term.kind)
+
+        self.ends.append(finish)
         return update
 
     def _count(self, printer: Printer, term: Term) -> Callable[[Printer], None]:

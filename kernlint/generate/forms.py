@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.column_loops import counted_of, is_count
+from kernlint.generate.reductions import PLACES
 from kernlint.generate.spelling import SIGNS
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
 from kernlint.generate.tiles import Form
@@ -30,6 +31,7 @@ def form_of(tile: TileWriter) -> Form:
         reduces=tile.reduces,
         online=any(t.kind in ("m2", "expsum") for t in tile.reductions if tile.region(t) == tile.main),
         again=_again(tile),
+        places=any(t.kind in PLACES for t in tile.reductions if tile.region(t) == tile.main),
         down=max(axes.contiguous(axes.rows).values(), default=0) > 0,
         along=max(axes.contiguous(last).values(), default=0) > 0,
         shared=len(loads) - len(whole) > 1,

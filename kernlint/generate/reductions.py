@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kernlint.generate.kernel import product_of
 from kernlint.generate.printer import Printer
 from kernlint.generate.spelling import wrapped
-from kernlint.generate.terms import CHUNK, COLUMNS, Term
+from kernlint.generate.terms import CHUNK, COLUMNS, Term, Terms
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
@@ -44,7 +44,7 @@ class Whole:
 
     def body(self, printer: Printer, term: Term, outside: str) -> str:
         """What is reduced, ``outside`` where there are no columns."""
-        (body,) = term.operands
+        body = term.operands[0]
         text = printer.spell(body)[0]
         if outside == "0.0" and zero_outside(body, self.tile.region(term)):
             return text
@@ -65,6 +65,12 @@ class Whole:
             printer.bind(term, self.over_columns("sum", self.body(printer, term, "0.0")), term.name or "total")
         elif kind in ("max", "min"):
             printer.bind(term, self.extreme(term, self.body(printer, term, worst(term))), term.name or kind)
+        elif kind in PLACES:
+            text = printer.spell(term.operands[0])[0]
+            best = self.best(printer, term, self.body(printer, term, worst(top_of(self.tile.terms, term))))
+            first = first_place(text, best, printer.spell(term.operands[1])[0])
+            text = f"tl.where({self.tile.column_masks[region]}, {first}, {NOWHERE})"
+            printer.bind(term, self.over_columns("min", text), term.name or kind)
         elif kind == "m2":
             total = self.beside(term, "sum")
             count = wrapped(printer.expression(lift(product_of(term.over))), 7)
@@ -79,27 +85,49 @@ class Whole:
             text = f"tl.where({self.tile.column_masks[region]}, {low}, 0.0)"
             printer.bind(term, self.over_columns("sum", text), term.name or "exponentials")
         elif kind == "below":
-            top = printer.spell(self.top_of(term))[0]
+            top = printer.spell(top_of(self.tile.terms, term))[0]
             text = printer.bind_text(f"{wrapped(printer.spell(body), 5)} - {top}", "below")
             text = f"tl.where({self.tile.column_masks[region]}, tl.exp({text}) * {text}, 0.0)"
             printer.bind(term, self.over_columns("sum", text), term.name or "weighted")
         elif kind == "weighted":
-            top = printer.spell(self.top_of(term))[0]
+            top = printer.spell(top_of(self.tile.terms, term))[0]
             score, weight = (wrapped(printer.spell(one), 6) for one in term.operands)
             text = f"tl.where({self.tile.column_masks[region]}, tl.exp({score} - {top}) * {weight}, 0.0)"
             printer.bind(term, self.over_columns("sum", text), term.name or "weighted")
         else:
             raise CannotGenerate(f"a reduction {kind}")
 
-    def top_of(self, term: Term) -> Term:
-        """The maximum that the exponentials of ``term`` lie below."""
-        return self.tile.terms.new(
-            "reduce", term.dtype, term.operands[:1], lanes=term.lanes, kind="max", over=term.over
-        )
+    def best(self, printer: Printer, term: Term, text: str) -> str:
+        """The extreme whose place ``term`` is, NaN where one is among ``text``."""
+        top = top_of(self.tile.terms, term)
+        if id(top) not in printer.known:
+            made = (
+                self._reduced(f"tl.reduce({text}, %d, {self.tile.helper(f'{top.kind}imum')})")
+                if top.dtype.is_float
+                else self.over_columns(top.kind, text)
+            )
+            printer.bind(top, made, top.kind)
+        return printer.known[id(top)][0]
 
     def beside(self, term: Term, kind: str) -> Term:
         """The plain reduction of the same body that ``term`` rests on; the one of the kernel where it has it."""
         return self.tile.terms.new("reduce", term.dtype, term.operands, lanes=term.lanes, kind=kind, over=term.over)
+
+
+#: Reductions to the place of an extreme, and what lies behind all places.
+PLACES = ("argmax", "argmin")
+NOWHERE = (1 << 31) - 1
+
+
+def top_of(terms: Terms, term: Term) -> Term:
+    """The extreme whose place ``term`` is, or the maximum that the exponentials of it lie below."""
+    body, kind = term.operands[0], term.kind.removeprefix("arg") if term.kind in PLACES else "max"
+    return terms.new("reduce", body.dtype, (body,), lanes=term.lanes, kind=kind, over=term.over)
+
+
+def first_place(text: str, best: str, place: str) -> str:
+    """The ``place`` of ``text`` where that is ``best``; where ``best`` is NaN, that of a NaN."""
+    return f"tl.where(({text} == {best}) | ({text} != {text}), {place}, {NOWHERE})"
 
 
 def worst(term: Term) -> str:

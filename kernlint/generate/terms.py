@@ -196,14 +196,14 @@ class Terms:
         columns = [Expr.atom(Lane(first + i)) for i in range(len(over))]
         # A guard that depends on the columns is about who uses the result, not about what it is made of.
         bounds = tuple(bound for bound in bounds if not any(dim >= COLUMNS for dim in self.lanes_of(*_known(bound))))
-        body = self.view(value.operands[0], [*index, *columns], bounds)
+        body, *beside = (self.view(operand, [*index, *columns], bounds) for operand in value.operands)
         lanes = frozenset(lane for lane in body.lanes if lane < COLUMNS)
         dtype = register_type(value.dtype)
-        if dtype.bits > body.dtype.bits and (dtype.is_float or body.dtype.is_integer):
+        if not beside and dtype.bits > body.dtype.bits and (dtype.is_float or body.dtype.is_integer):
             # Sums of int32 are int64 in torch, and wrap around in registers of 32 bits.
             body = self.new("cast", dtype, (body,))
         return self.new(
-            "reduce", dtype, (body,), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name
+            "reduce", dtype, (body, *beside), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name
         )
 
     def _scan(self, value: Value, index: tuple[Expr, ...]) -> Term:

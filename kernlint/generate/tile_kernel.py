@@ -37,6 +37,8 @@ from kernlint.workload.expr import Atom, lift
 
 #: Operations that a last bit decides the outcome of.
 _ROUNDING = frozenset({"round", "floor", "ceil", "trunc", "sign", "lt", "le", "gt", "ge", "eq", "ne"})
+#: Columns up to which they are stored beside what is reduced over more.
+_BESIDE = 8
 #: How elements get to memory, by how they are scattered.
 _STORES = {"": "store", "put": "store", "sum": "atomic_add", "max": "atomic_max"}
 #: Which program this is, in a type that addresses do not overflow.
@@ -113,10 +115,10 @@ class TileWriter:
         axes = self.axes
         regions = [first for first, lanes in axes.columns.items() if lanes]
         widths = {first: self.count(axes.total(first)) for first in regions}
-        #: The region that is looped over or dealt out to programs; the others are whole in each program.
-        self.main = max(
-            regions, key=lambda first: (first == COLUMNS and bool(self.work.columns), widths[first]), default=0
-        )
+        #: The region that is looped over or dealt out to programs; the others are whole in each program, as are a few columns that
+        #: are stored beside longer reductions.
+        stored = bool(self.work.columns) and (bool(self.recurrences.all) or widths.get(COLUMNS, 0) > _BESIDE)
+        self.main = max(regions, key=lambda first: (first == COLUMNS and stored, widths[first]), default=0)
         self.row_count = self.count(product_of(extent for _, extent in axes.rows))
         self.column_count = widths.get(self.main, 1.0)
         self.reduces = bool(self.recurrences.all) or any(self.region(term) == self.main for term in self.reductions)

@@ -27,8 +27,8 @@ _STEPS = 4
 #: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts; and elements where the rows alone
 #: give each multiprocessor a program.
 _LONG, _MUCH, _VAST = 1024, 1 << 18, 1 << 23
-#: Rows of a program that goes through a recurrence place by place.
-_IN_TURN = 128
+#: Rows of a program that goes through a recurrence place by place, or through columns of which each thread compares so many.
+_IN_TURN, _IN_THREAD = 128, 4
 #: Elements of a tile whose neighbouring rows add up a few columns.
 _FEW_COLUMNS = 8192
 #: Neighbouring bytes of a tile in two dimensions.
@@ -38,11 +38,11 @@ _ACROSS = 256
 @dataclass(frozen=True)
 class Form:
     """What a tile is chosen by: ``rows`` and ``columns`` to be covered, ``reach`` of the rows that a tile may hold together; ``tiles``
-    that are loaded over both; whether the columns are reduced (``reduces``), so that one loop takes more than a sum (``online``),
-    and needed ``again`` behind that; whether neighbouring rows (``down``) or columns (``along``) lie side by side; whether loads
-    would be done again by each row (``shared``); whether the columns are gone through by recurrences (``scans``), place by place
-    (``in_turn``); whether the rows are ``bins`` that elements of the columns are dealt out to, and do nothing but count them
-    (``counts``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory."""
+    that are loaded over both; whether the columns are reduced (``reduces``), so that one loop takes more than a sum (``online``), and
+    needed ``again`` behind that; whether ``places`` of extremes are looked for; whether neighbouring rows (``down``) or columns
+    (``along``) lie side by side; whether loads would be done again by each row (``shared``); whether the columns are gone through by
+    recurrences (``scans``), place by place (``in_turn``); whether the rows are ``bins`` that elements of the columns are dealt out to,
+    and do nothing but count them (``counts``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory."""
 
     rows: float
     columns: float
@@ -51,6 +51,7 @@ class Form:
     reduces: bool
     online: bool
     again: bool
+    places: bool
     down: bool
     along: bool
     shared: bool
@@ -84,9 +85,12 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
     if not form.reduces:
         return _stream(form, width, high)
     if form.down and width > 1:
+        if form.places and not in_parts and width > _IN_THREAD and form.rows / _IN_TURN >= 2 * _BUSY:
+            # Each thread has rows of its own, so that nothing is exchanged.
+            return Extents(min(_IN_TURN, high), _IN_THREAD, True, 4)
         held = (
             0
-            if in_parts or not (form.again or form.online)
+            if in_parts or not (form.again or form.online or form.places)
             else min(high, 64 if width <= 256 else 32, _STRIP // width // tiles)
         )
         if held >= min(high, 16):

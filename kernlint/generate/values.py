@@ -73,7 +73,8 @@ class Value:
 
     ``op`` is ``input``, ``number``, ``place`` (``attributes["at"]``, an expression over lanes), ``reduce`` (of operand 0, by
     ``attributes["kind"]``: sum, max, min, m2: the sum of squared deviations from the mean, expsum: the sum of exponentials of what lies
-    below the maximum, last: of a scan; over the extents ``attributes["over"]``), ``scan`` (state ``attributes["state"]`` of a recurrence
+    below the maximum, last: of a scan, argmax, argmin: the first of the places, operand 1, of the extreme of operand 0; over the extents
+    ``attributes["over"]``), ``scan`` (state ``attributes["state"]`` of a recurrence
     along the last axis, after the update at each place: the first half of the operands are what the states begin with, over the other
     axes, the second half what they become; ``attributes["carried"]`` stand for them before that), ``carried``,
     ``product`` (operands 0 and 1 multiplied and summed over ``attributes["over"]``), ``attention``

@@ -387,9 +387,29 @@ CASES = {
     "place": ({"forward": "return x.round().argmax(-1), x.round().argmin(0), x.round().half().argmax(1, keepdim=True)"}, 2),
     "place of all": ({"forward": "return torch.argmin(torch.floor(x))"}, 1),
     "place of NaN": ({"forward": "return torch.where(x > 2.5, x / 0.0 * 0.0, x.round()).argmin(1)", "constants": "B = 48\nT = 64"}, 1),
+    "places of integers in many rows": (
+        {
+            "forward": "m = x.min(-1)\nreturn m.values, m.indices, y.argmax(-1)",
+            "inputs": "torch.randint(-9, 9, (T, 2500)).int(), torch.randint(0, 9, (T, 6)).to(torch.uint8)",
+            "arguments": "x, y",
+            "constants": "T = 2048",
+        },
+        1,
+    ),
     "extremes with places": (
         {"forward": "v, i = x.round().max(-1)\nm = x.half().min(0, keepdim=True)\nreturn v, i, m.values, m.indices, i.max(0)[0]"},
         3,
+    ),
+    "places along an axis of few": (
+        {
+            "forward": (
+                "x = torch.where(x > 2.5, x / 0.0 * 0.0, x.round())\nv, i = x.max(1)\n"
+                "return v, i, x.half().argmin(1), torch.where(x < 9.0, float('-inf'), x).argmax(1), torch.stack([x[:, 0], x[:, 1]], -1)"
+            ),
+            "inputs": "torch.randn(B, 9, T)",
+            "constants": "B = 600\nT = 70\n",
+        },
+        1,
     ),
     "largest few": (
         {

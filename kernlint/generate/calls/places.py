@@ -1,7 +1,8 @@
 """Where along an axis an extreme lies, and the few largest elements of it.
 
-The element and its place are one integer of 64 bits, in its upper half a number that is ordered as the elements are and in its lower
-half the place: the extreme of those is found in one loop, and in parts, and says the first of the places that torch's rule leaves.
+Along an axis that a program goes through alone the place is kept beside the extreme. What is long, and compared in parts, or looked for
+several elements, is one integer of 64 bits for an element and its place, in its upper half a number that is ordered as the elements are
+and in its lower half the place: the extreme of those says the first of the places that torch's rule leaves.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _MOST, _LEAST = (1 << 31) - 1, -(1 << 31)
 _HALF = 1 << 32
 
 
+#: Elements from which on they are compared in parts where there are fewer rows than this.
+_LONG, _MANY_ROWS = 1024, 2048
 #: Elements of a row that are found one after the other.
 _MOST_PLACES = 8
 
@@ -38,9 +41,27 @@ def _place_of(kind: str) -> Callable[[Writer], Value]:
 
 def _among(w: Writer, x: Tensor, kind: str, axes: Sequence[int], keep: bool) -> Value:
     """Where along ``axes`` the extreme of ``x`` lies."""
-    made = _place(w, w.reduce(kind, _keys(w, x, kind, axes), axes, keep, dt.INT64), kind)
+    value, at = _rounded(w, x), _at(w, x, axes)
     plain = w.reduce(f"arg{kind}", x, axes, keep, dt.INT64)
+    if _in_parts(w, x, axes):
+        made = _place(w, w.reduce(kind, _keys(w, value, at, kind), axes, keep, dt.INT64), kind)
+    else:
+        (body,) = w.reduce(f"arg{kind}", value, axes, keep, dt.INT32).operands
+        (place,) = w.reduce(f"arg{kind}", at, axes, keep, dt.INT32).operands
+        found = Value("reduce", plain.shape, dt.INT32, (body, place), plain.attributes)
+        made = w.map("cast", found, shape=plain.shape, dtype=dt.INT64)
     return Value(made.op, made.shape, made.dtype, made.operands, {**made.attributes, "plain": plain})
+
+
+def _in_parts(w: Writer, x: Tensor, axes: Sequence[int]) -> bool:
+    """Whether several programs may share what is compared: it is long, and there is not much else to share out."""
+    shape = x.shape or ()
+    over, rows = (
+        lift(product(tuple(n for d, n in enumerate(shape) if (d in axes) == own))).evaluate(w.sizes)
+        for own in (True, False)
+    )
+    long = over is None or over >= _LONG
+    return long and (rows is None or rows < _MANY_ROWS or [*axes] != [len(shape) - 1])
 
 
 def extremes(w: Writer) -> tuple[Value, Value | None]:
@@ -61,7 +82,7 @@ def largest(w: Writer) -> tuple[Value, Value]:
     if not isinstance(count, int) or not 0 < count <= _MOST_PLACES:
         raise CannotGenerate("the largest of a row, which are many")
     kind = "max" if fixed(w.argument(3, "largest", True)) else "min"
-    keys = _keys(w, x, kind, [axis], first=False)  # unlike the least of them, as torch has it
+    keys = _keys(w, _rounded(w, x), _at(w, x, [axis]), kind, first=False)  # unlike the least of them, as torch has it
     found = [w.reduce(kind, keys, [axis], True, dt.INT64)]
     nothing = -(1 << 63) if kind == "max" else (1 << 63) - 1
     while len(found) < count:
@@ -82,17 +103,22 @@ def largest(w: Writer) -> tuple[Value, Value]:
     return together([_element(w, one, x) for one in found]), together([_place(w, one, kind) for one in found])
 
 
-def _keys(w: Writer, x: Tensor, kind: str, axes: Sequence[int], first: bool = True) -> Value:
-    """For each element of ``x`` the integer that it and its place along ``axes`` are; NaN is the ``first`` extreme, or the largest."""
+def _at(w: Writer, x: Tensor, axes: Sequence[int]) -> Value:
+    """The place of each element of ``x`` along ``axes``."""
     shape = x.shape or ()
-    extent = product(tuple(shape[d] for d in axes))
-    if is_large(lift(extent).evaluate(w.sizes) or 0):
+    if is_large(lift(product(tuple(shape[d] for d in axes))).evaluate(w.sizes) or 0):
         raise CannotGenerate("the place of an extreme among more elements than an int32 counts")
     at = lift(0)
     for d in axes:
         at = at * shape[d] + (lane(d) if lift(shape[d]).value != 1 else lift(0))
-    place = w.map("cast", Value("place", shape, dt.INT32, attributes={"at": at}), shape=shape, dtype=dt.INT64)
-    order = w.map("cast", _ordered(w, x, kind if first else "max"), shape=shape, dtype=dt.INT64)
+    return Value("place", shape, dt.INT32, attributes={"at": at})
+
+
+def _keys(w: Writer, value: Value, at: Value, kind: str, first: bool = True) -> Value:
+    """For each element the integer that it and its place are; NaN is the ``first`` extreme, or the largest."""
+    shape = value.shape
+    place = w.map("cast", at, shape=shape, dtype=dt.INT64)
+    order = w.map("cast", _ordered(w, value, kind if first else "max"), shape=shape, dtype=dt.INT64)
     # Of equal elements the first: the largest of what is left behind it, or the least place.
     low = w.map("sub", _HALF - 1, place, shape=shape, dtype=dt.INT64) if kind == "max" else place
     upper = w.map("mul", order, _HALF, shape=shape, dtype=dt.INT64)
@@ -120,18 +146,26 @@ def _element(w: Writer, key: Value, x: Tensor) -> Value:
     return w.map("cast", w.map("of_bits", bits, shape=shape, dtype=dt.FLOAT32), shape=shape, dtype=dtype)
 
 
-def _ordered(w: Writer, x: Tensor, kind: str) -> Value:
-    """An int32 for each element of ``x``, ordered as torch orders them: both zeros are one, and NaN lies beyond all others on the side of
-    ``kind``."""
+def _rounded(w: Writer, x: Tensor) -> Value:
+    """``x`` in a type of 32 bits, rounded as torch keeps it: what is equal then is decided by its place."""
     shape, dtype = x.shape or (), x.dtype or dt.FLOAT32
     if dtype.kind == "bool" or dtype.bits > 32:
         raise CannotGenerate(f"the place of an extreme of {dtype}")
     if dtype.is_integer:
         return w.map("cast", x, shape=shape, dtype=dt.INT32)
     value = w.map("cast", x, shape=shape, dtype=dt.FLOAT32)
-    if dtype.bits < 32:  # rounded as torch keeps it: what is equal then is decided by its place
+    if dtype.bits < 32:
         rounded = Value("cast", shape, dtype, (View(value, identity(shape)),))
         value = w.map("cast", rounded, shape=shape, dtype=dt.FLOAT32)
+    return value
+
+
+def _ordered(w: Writer, value: Value, kind: str) -> Value:
+    """An int32 for each element of ``value``, ordered as torch orders them: both zeros are one, and NaN lies beyond all others on the
+    side of ``kind``."""
+    shape = value.shape
+    if value.dtype.is_integer:
+        return value
 
     def integer(op: str, *operands: object) -> Value:
         return w.map(op, *operands, shape=shape, dtype=dt.INT32)
