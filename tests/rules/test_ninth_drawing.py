@@ -166,3 +166,36 @@ CHOSEN = """
 @pytest.mark.parametrize(("last", "count"), [("b", 0), ("5", 1), ("a + 4", 0)])
 def test_what_code_that_is_left_out_or_a_choice_points_into_is_no_number(last: str, count: int) -> None:
     assert len(told("KL711", CHOSEN.format(last=last))) == count
+
+
+DECIDED = """
+    @triton.jit
+    def k(x, o, SKIP: tl.constexpr):
+        first = tl.program_id(0) == 0
+        if not SKIP:
+            z = tl.load(x)
+        if {test}:
+            tl.store(o, z)
+
+    def run(x: torch.Tensor):
+        o = torch.zeros(4, device="cuda")
+        k[(4,)](x, o, SKIP={skip})
+        return o
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "skip", "count"),
+    [
+        ("first and not SKIP", True, 0),
+        ("first and not SKIP", False, 0),
+        ("not SKIP and first", True, 0),
+        ("first or not SKIP", True, 1),
+        ("first", True, 1),
+    ],
+)
+def test_a_constant_decides_a_condition_wherever_it_stands(test: str, skip: bool, count: int) -> None:
+    assert (
+        len(told("KL711", DECIDED.format(test=test, skip=skip)) + told("KL702", DECIDED.format(test=test, skip=skip)))
+        == count
+    )

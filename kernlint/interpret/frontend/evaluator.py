@@ -168,7 +168,12 @@ class FrontEnd(FrontEndArithmetic):
             with self.doubt():
                 right = self.eval(node.right, scope)
             return right if truth == is_and else left
-        return self.boolean("and" if is_and else "or", left, self.eval(node.right, scope), node)
+        right = self.eval(node.right, scope)
+        decided = self.truth(right)
+        if decided is not None and isinstance(left, Typed) and self.target.speaks("chained boolean"):
+            # A constant decides, or changes nothing, wherever it stands.
+            return left if decided == is_and else right
+        return self.boolean("and" if is_and else "or", left, right, node)
 
     def eval_Comparison(self, node: cst.Comparison, scope: Scope) -> Any:
         if len(node.comparisons) > 1 and not self.target.speaks("chained comparison"):

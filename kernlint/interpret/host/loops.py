@@ -37,8 +37,8 @@ VIEWS_IN_TURN = 9
 #: Steps that a loop over a list, of a model's layers say, or an endless one may make before the rest of it is taken to be
 #: like the next time round; the latter may not go round more often, either.
 _UNROLLED = 256
-#: Nodes that the rounds of an endless loop may take before that: a generator of batches ends with its files, which nobody knows.
-_OF_ENDLESS = 10_000
+#: Nodes that the rounds of a `while` may take before that: a generator of batches ends with its files, which nobody knows.
+_OF_ROUNDS = 20_000
 
 
 def follow_for(h: HostEvaluator, node: cst.For, iterable: Any, scope: Scope) -> bool:
@@ -95,13 +95,13 @@ def follow_while(h: HostEvaluator, node: cst.While, scope: Scope) -> bool:
     if _counted(h, node, scope):
         return True
     endless = isinstance(node.test, cst.Integer) or (isinstance(node.test, cst.Name) and node.test.value == "True")
-    before, least = _recorded(h), h.budget - _OF_ENDLESS
+    before, least = _recorded(h), h.budget - _OF_ROUNDS
     for number in range(MAX_UNROLL):
         test = h.eval(node.test, scope)
         truth = h.truth(test)
         if truth is False:
             return True
-        if endless and (number == _UNROLLED or _recorded(h) - before > _UNROLLED or h.budget < least):
+        if h.budget < least or (endless and (number == _UNROLLED or _recorded(h) - before > _UNROLLED)):
             truth = None  # what ends it depends on what is not known
         if truth is None:
             entry = dict(scope.vars)

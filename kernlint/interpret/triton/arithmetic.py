@@ -259,6 +259,8 @@ class KernelArithmetic(KernelRecording):
         left, right = self.lift(a), self.lift(b)
         if left is None or right is None:
             return Unknown(name)
+        if isinstance(b, bool) and isinstance(a, Block):
+            return a if b == (name == "and") else b
         sign = "&" if name == "and" else "|"
         return self.noted(sign, (a, b), self.elementwise(sign, left, right, node), node)
 
