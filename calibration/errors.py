@@ -31,6 +31,7 @@ FILES = {
     "h100-micro-2.csv": ("rows", "columns", "elementwise", "fma", "matvec", "attention", "recurrent"),
     "h100-spilling.csv": ("spilling",),
     "h200-lanes.csv": ("lanes",),
+    "h200-banks.csv": ("banks",),
     "h100-scatter.csv": ("scatter",),
     "h100-arithmetic.csv": ("arithmetic",),
     "h200-grids.csv": ("grids",),

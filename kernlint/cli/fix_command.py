@@ -117,7 +117,8 @@ def _made(applied: Applied, diff: bool) -> str:
     from kernlint.verdict.speedup import format_speedup, format_us
 
     lines = ", ".join(map(str, applied.lines))
-    what = f"{applied.code} {applied.name}" if applied.code else f"{applied.name} with kernels written anew"
+    anew = " with kernels written anew" if applied.anew and not applied.code else ""
+    what = f"{applied.code} {applied.name}".strip() + anew
     done, changed = ("would fix", "to change") if diff else ("fixed", "changed")
     text = f"{done} {what} at line {applied.line} (line{'s' * (len(applied.lines) > 1)} {lines} {changed})"
     gain = applied.gain

@@ -26,7 +26,7 @@ from kernlint.workload.steps import walk_steps
 _CATEGORY = {
     kernels.UNIT: "precision", kernels.WORK: "algorithm", kernels.REPEATED: "algorithm", kernels.SECTORS: "memory",
     kernels.ATOMICS: "memory", kernels.IDLE: "tiling", kernels.FEW: "tiling", kernels.MANY: "tiling",
-    kernels.SERIAL: "algorithm", kernels.LATENCY: "tiling", kernels.TILE: "tiling", kernels.SPILLS: "tiling",
+    kernels.SERIAL: "algorithm", kernels.EXCHANGE: "tiling", kernels.LATENCY: "tiling", kernels.TILE: "tiling", kernels.SPILLS: "tiling",
 }  # fmt: skip
 
 
@@ -346,7 +346,7 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             category = _CATEGORY[facet]
             if facet == kernels.IDLE and launch.kernel.dots():
                 category = "algorithm"  # whole blocks are left out, not lanes
-            same_work = facet == kernels.UNIT and not launch.kernel.dots()
+            same_work = facet == kernels.EXCHANGE or (facet == kernels.UNIT and not launch.kernel.dots())
             said = kernels.evidence(launch, facet, device)
             if facet == kernels.WORK:
                 said = f"{kernels.operations(launch) * largest.count:.3g} operations, where {needed or 0.0:.3g} do"

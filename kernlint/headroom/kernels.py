@@ -21,7 +21,7 @@ from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic,
 from kernlint.headroom.blocks import kept_share
 from kernlint.headroom.serial import chunks_us, is_serial
 from kernlint.records import replace
-from kernlint.workload import Access, Compute, Dot, Launch, Loop, ProgramId, Reduce
+from kernlint.workload import Access, Compute, Dot, Launch, Loop, ProgramId, Reduce, Scan
 from kernlint.workload import dtype as dt
 
 UNIT = "unit"
@@ -33,12 +33,13 @@ IDLE = "idle lanes"
 FEW = "few programs"
 MANY = "many programs"
 SERIAL = "serial steps"
+EXCHANGE = "exchange"
 LATENCY = "latency"
 TILE = "tile"
 SPILLS = "spills"
 
 #: The order in which facets are removed, so that their times add up: what changes the work before what changes its shape.
-ORDER = (UNIT, WORK, REPEATED, SECTORS, ATOMICS, IDLE, SPILLS, FEW, MANY, SERIAL, LATENCY, TILE)
+ORDER = (UNIT, WORK, REPEATED, SECTORS, ATOMICS, IDLE, SPILLS, FEW, MANY, SERIAL, EXCHANGE, LATENCY, TILE)
 
 #: Programs a well-filled card has, for each SM.
 _PROGRAMS_PER_SM = 4
@@ -52,6 +53,7 @@ def facets(launch: Launch, device: Device) -> tuple[str, ...]:
     left_out = {TILE, FEW if filled >= _PROGRAMS_PER_SM else MANY}
     # Steps that go on from one another are not shared out: more programs take as long.
     left_out |= {LATENCY, FEW} if is_serial(launch) else {SERIAL}
+    left_out |= {EXCHANGE} if fewer_warps(launch, device) == launch.num_warps else set()
     return tuple(facet for facet in ORDER if facet not in left_out)
 
 
@@ -73,6 +75,8 @@ def without(
         moved = _coalesced(launch, moved, runs or {})
     if launch.kernel.dots():
         return _dots_without(launch, device, removed, moved)
+    if EXCHANGE in removed:
+        launch = replace(launch, num_warps=fewer_warps(launch, device))
     held = replace(constants(), spill_traffic=0.0, collapse_traffic=0.0) if SPILLS in removed else None
     found = program_time(_cheaper(launch, removed), device, held, moved=moved, reuse_bytes=reuse)
     terms = dict(found.terms)
@@ -100,11 +104,19 @@ def without(
     if IDLE in removed:
         terms["issue"] = terms.get("issue", 0.0) * _active(moved)
     if LATENCY in removed:
-        terms["latency"] = terms["shared"] = 0.0
+        terms["latency"] = 0.0
     if SERIAL in removed:
         terms["latency"], terms["shared"] = min(terms.get("latency", 0.0), chunks_us(launch)), 0.0
         terms["issue"] = terms.get("issue", 0.0) * 0.5
     return float(floor + sum(value**found.norm for value in terms.values()) ** (1 / found.norm))
+
+
+def fewer_warps(launch: Launch, device: Device) -> int:
+    """The warps, no more than it has, with which ``launch`` is fastest where its warps share out what is summed or scanned."""
+    if not launch.kernel.has((Reduce, Scan)):
+        return launch.num_warps
+    halves = [launch.num_warps >> halvings for halvings in range(launch.num_warps.bit_length())]
+    return min(halves, key=lambda warps: program_time(replace(launch, num_warps=warps), device).us)
 
 
 def _cheaper(launch: Launch, removed: frozenset[str]) -> Launch:
@@ -360,6 +372,8 @@ def evidence(launch: Launch, facet: str, device: Device) -> str:
     if facet in (SERIAL, LATENCY):
         trips = max(moved.trips.values(), default=1.0)
         return f"{trips:,.0f} steps one after another in each of {moved.programs:,} programs"
+    if facet == EXCHANGE:
+        return f"{launch.num_warps} warps share what is reduced, {fewer_warps(launch, device)} would be enough"
     if facet == SPILLS:
         return "its tiles do not fit the registers"
     if facet == IDLE and launch.kernel.dots():

@@ -25,6 +25,7 @@ SAID = {
     "few programs": "too few programs keep the GPU busy",
     "many programs": "programs do too little for what starting them costs",
     "serial steps": "a program walks through its data step by step",
+    "exchange": "the warps of a program exchange parts of results through shared memory",
     "latency": "programs wait for memory with too little in flight",
     "tile": "the tile, its warps or its pipeline do not suit the product",
 }
@@ -49,6 +50,7 @@ METHOD = {
     "few programs": "Split the work over more programs.",
     "many programs": "Give each program more to do: larger blocks, fewer programs, none that return at once.",
     "serial steps": "Work on whole blocks of steps at a time, with a scan where results carry on.",
+    "exchange": "Launch fewer warps a program: each thread then sums up more by itself.",
     "latency": "Keep more loads in flight: larger blocks, pipelined loops, more programs.",
     "tile": "Choose the tile, warps and stages for this shape, or let the autotuner do it.",
 }

@@ -113,3 +113,30 @@ def test_what_is_not_followed_is_not_known(made: str) -> None:
 @pytest.mark.parametrize("drawn", ["", "(N,)", "0, some_limit(), (N,)", "0, torch.tensor(3), (N,)", "None, None, (N,)"])
 def test_hostile_draws_tell_nothing(drawn: str) -> None:
     assert expected("lens if torch.is_tensor(lens) else torch.ones(N)", drawn=drawn).mean is None
+
+
+GRID = "torch.meshgrid(torch.arange(N), torch.arange(N), indexing='ij')"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.arange(N)", "torch.arange(N).int()", "(torch.arange(N) + 1).contiguous()",
+        "torch.arange(N)[:, None] * N + torch.arange(N)[None, :]",
+        "torch.stack([torch.arange(N), torch.arange(N) + 1], dim=1).reshape(-1)",
+        f"(lambda g: g[0] * N + g[1])({GRID})",
+    ],
+)  # fmt: skip
+def test_what_is_counted_names_neighbours(made: str) -> None:
+    assert expected(made).counted
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "lens", "torch.arange(N) + lens", "torch.arange(N)[torch.randperm(N)]", "torch.arange(N) * 64", "torch.arange(0, 6400, 64)",
+        "(torch.arange(N) * 7919) % N", "torch.arange(N * N).view(N, N).t().contiguous()", "torch.randperm(N)",
+    ],
+)  # fmt: skip
+def test_what_is_drawn_or_lies_apart_does_not(made: str) -> None:
+    assert not expected(made).counted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 from kernlint.cost.programs.resources import Resources
 from kernlint.cost.programs.scale import ramp
@@ -61,16 +62,19 @@ class Caches(Resources):
             reread_miss = min(cold, live_miss)
             moved = access.moved_bytes
             if access.kind == "load":
-                near = min(moved, access.near_bytes * self.programs)
+                near = min(moved, access.near_bytes * self.programs) if access.base not in self._rewritten else moved
                 # What all programs read they come back to so much sooner.
                 sooner = min(1.0, access.footprint_bytes / max(1.0, on_an_sm * access.window_bytes))
                 moved = near + ramp(window * sooner, c.l1_keeps * l1, c.l1_drops * l1) * (moved - near)
             first = 0.0 if again else min(moved, access.program_bytes * self.programs)
+            if access.base in self._rewritten:
+                first = moved
             later = l1_miss * max(0.0, moved - first)
             if access.kind == "load" and access.known and access.program_bytes:
                 # A small operand that every program reads (a bias, a norm's weights) stays in each SM's L1 where
                 # little passes between two programs that read the same part of it.
-                period = max(1.0, access.footprint_bytes / access.program_bytes)
+                parts = max(1.0, access.footprint_bytes / access.program_bytes)
+                period = min(parts, self._programs_between(access)) if access.shared_axes else parts
                 kept = 1.0 - ramp(period * sm_live, c.l1_keeps * l1, c.l1_drops * l1)
                 once = min(first, access.footprint_bytes * self.device.sm_count)
                 first = kept * once + (1.0 - kept) * first
@@ -78,7 +82,7 @@ class Caches(Resources):
                     # Neighbours on an SM walk the same memory at about the same time (``stairs``).
                     first *= max(c.lockstep, 1 / max(1.0, on_an_sm)) if kept < 1.0 else 1.0
             reach_l2 = first + later
-            if access.kind == "atomic":
+            if access.kind == "atomic" or access.base in self._rewritten:
                 reach_l2 = moved
             part = 1.0
             if shares.get(key[:2]):
@@ -97,6 +101,13 @@ class Caches(Resources):
             self.dram_bytes += dram
             self.l2_bytes[id(access.access)] = reach_l2
             self._set_shares(access, reach_l2, dram)
+
+    @cached_property
+    def _rewritten(self) -> frozenset[str]:
+        """What a loop both reads and writes sector by sector: L1 hands on what is written and keeps no copy of it."""
+        again = [a for a in self.moved.accesses if a.moved_bytes > 2 * a.program_bytes * self.programs]
+        loaded, stored = ({a.base for a in again if a.kind == kind} for kind in ("load", "store"))
+        return frozenset(loaded & stored)
 
     def _set_shares(self, access: AccessTraffic, reach_l2: float, dram: float) -> None:
         """How much of what ``access`` asks for comes from L2 and from DRAM."""
@@ -147,14 +158,17 @@ class Caches(Resources):
         size = float(whole.nbytes) if whole is not None and whole.nbytes else math.inf
         return min(size, table * access.line_share) if math.isfinite(size) else table
 
+    def _programs_between(self, access: AccessTraffic) -> float:
+        """Programs from one to the next that reads the same as ``access``, itself included: neighbours along the first axis follow each
+        other."""
+        extents = self.launch.grid[: min(access.shared_axes)]
+        return float(math.prod(max(1, extent) if isinstance(extent, int) else 1 for extent in extents))
+
     def _shared_miss(self, access: AccessTraffic, cold: float) -> float:
         """Share of re-reads by other programs that miss L2: those that come back after a sweep larger than L2."""
         if not cold or not access.shared_axes or not access.known:
             return 0.0 if access.known else cold
-        grid = [max(1, int(extent)) if isinstance(extent, int) else 1 for extent in self.launch.grid]
-        between = self.program_footprint
-        for axis in range(min(access.shared_axes)):
-            between *= grid[axis]
+        between = self.program_footprint * self._programs_between(access)
         cache = self.scale.cache_bytes
         return min(cold, ramp(between, self.c.l2_keeps * cache, self.c.l2_drops * cache))
 

@@ -25,8 +25,8 @@ class Constants:
     norm: float = 4.0
     program_interval_ns: float = 0.604
     program_start_ns: float = 300.0
-    lines_per_cycle: float = 1.0
-    scattered_lines_per_cycle: float = 2.0
+    words_of_a_bank_per_cycle: float = 1.0
+    lines_per_cycle: float = 4.0
     dram_efficiency: float = 0.90
     scattered_dram: float = 1.2
     scattered_store: float = 2.2

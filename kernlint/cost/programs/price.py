@@ -12,9 +12,8 @@ l2       sectors x 32 bytes / L2 bandwidth, slower when a row is shorter than tw
 latency  the dependent path of one program x the waves of resident programs. A load costs a round trip; a streaming
          loop keeps a few loads a thread in flight (ptxas unrolls), ``tl.range(num_stages)`` a stage each; a reduction
          inside the loop exposes the round trip and adds a barrier (``row_loop*``)
-lines    128-byte lines that the requests of warps touch: L1 looks up one of them a cycle, so that lanes apart from each
-         other take a cycle each (``walk_rows``: 32 lanes in 32 rows, whatever the element); lines at random lie in
-         different sets more often (``gather_elements``)
+lines    what the requests of warps ask of L1: it looks up about three lines of 128 bytes a cycle (``gather_elements``) and reads a word
+         from each of its 32 banks, so that lanes a multiple of 128 bytes apart take a cycle each (``walk_rows``, ``strided``)
 issue    warp instructions / issue slots, the masked lanes' included (they still occupy their slots); a load that cannot
          be vectorised takes one for each element (``layout.py``)
 shared   partial sums that warps exchange through shared memory, element by element (``upcast_product``, axis 1)
@@ -45,8 +44,8 @@ from kernlint.cost.programs.atomics import Atomics
 from kernlint.cost.programs.constants import INTERVAL_80, Constants, fitted_data, regime_sigma
 from kernlint.cost.programs.scale import widen
 from kernlint.cost.result import KernelTime
-from kernlint.cost.traffic.accesses import traffic
-from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
+from kernlint.cost.traffic.accesses import in_order, traffic
+from kernlint.cost.traffic.model import AccessTraffic, Traffic
 from kernlint.workload import Atomic, Launch
 
 #: More sigma where loaded indices decide how many atomics meet: ``sorted``, ``near`` and ``few`` of ``h100-scatter.csv``.
@@ -200,7 +199,7 @@ class _Price(Atomics):
     def _locality_sigma(self, us: float) -> float:
         """Sigma for indices that are taken to be random and may be in order: the lower end of the interval is the time of
         those (``near`` and ``sorted`` rows of ``h100-scatter.csv``: up to five times less)."""
-        accesses = tuple(_local(a) if _unordered(a) else a for a in self.moved.accesses)
+        accesses = tuple(in_order(a) if _unordered(a) else a for a in self.moved.accesses)
         if accesses == self.moved.accesses:
             return 0.0
         moved = replace(self.moved, accesses=accesses, by_node={id(access.access): access for access in accesses})
@@ -211,15 +210,3 @@ class _Price(Atomics):
 def _unordered(access: AccessTraffic) -> bool:
     """A load or store whose time depends on the order of loaded indices."""
     return access.gather and not access.known and access.kind != "atomic"
-
-
-def _local(access: AccessTraffic) -> AccessTraffic:
-    """``access`` through loaded indices as it is where these are in order: neighbouring lanes name neighbouring elements."""
-    asked = access.asked_bytes
-    share = asked / (access.sectors * SECTOR_BYTES) if access.sectors else 1.0
-    return replace(
-        access, known=True, sectors=asked / SECTOR_BYTES, program_bytes=access.program_bytes * share,
-        footprint_bytes=min(access.footprint_bytes, access.moved_bytes * share), moved_bytes=access.moved_bytes * share,
-        near_bytes=access.near_bytes * share, window_bytes=access.window_bytes * share,
-        contiguous_bytes=max(float(LINE_BYTES), access.contiguous_bytes),
-    )  # fmt: skip

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kernlint.cost.arithmetic import Operations
 from kernlint.cost.device import Device
@@ -163,11 +165,15 @@ class Resources(TileSizes):
         return self._on_an_sm(1.0)
 
     def _on_an_sm(self, programs: float) -> float:
-        """Distinct bytes that so many programs touch: what they all read is there once."""
+        """Distinct bytes that so many programs touch: what they all read is there once, and what neighbours along the first axis read
+        once for as many of these as there are."""
         seen: dict[tuple[object, ...], float] = {}
+        first = self.launch.grid[0] if self.launch.grid else 1
+        rows = programs * self.device.sm_count / max(1, first if isinstance(first, int) else 1)
         for access in self.moved.accesses:
             key = (access.base, access.signature)
-            together = min(programs * access.program_bytes, max(access.program_bytes, access.footprint_bytes))
+            apart = min(programs, max(1.0, rows)) if 0 in access.shared_axes else programs
+            together = min(apart * access.program_bytes, max(access.program_bytes, access.footprint_bytes))
             seen[key] = max(seen.get(key, 0.0), together)
         return sum(seen.values())
 
@@ -176,10 +182,9 @@ class Resources(TileSizes):
         return node.bytes if access is None else min(node.bytes, access.asked_bytes)
 
     def _line_cycles(self, access: AccessTraffic) -> float:
-        """Cycles of L1 that one execution takes."""
-        return self._request_lines(access) / (
-            self.c.lines_per_cycle if access.known else self.c.scattered_lines_per_cycle
-        )
+        """Cycles of L1 that one execution takes: those of its requests' lines, or of the banks in which words meet."""
+        requests, lines, words = self._requests_of(access)
+        return requests * max(lines / self.c.lines_per_cycle, words / self.c.words_of_a_bank_per_cycle)
 
     def _lookups_ns(self, node: Load | Store) -> float:
         """Time that a warp's own request takes L1 beyond that of its bytes, where its lanes lie apart: other warps go on meanwhile."""
@@ -189,39 +194,32 @@ class Resources(TileSizes):
         cycles = self._line_cycles(access) - access.asked_bytes / LINE_BYTES - self.warps
         return max(0.0, cycles) / self.warps / self.scale.clock_ghz
 
-    def _request_lines(self, access: AccessTraffic) -> float:
-        """Lines of 128 bytes that the requests of one execution touch, those of each warp for itself.
+    def _requests_of(self, access: AccessTraffic) -> tuple[float, float, float]:
+        """Requests of warps for one execution, the 128-byte lines that one touches, and the words of it that lie in one bank of L1.
 
         A load that cannot be vectorised still has its elements dealt out as the widest access of its shape: its lanes are
-        as far apart as the vectors of that one.
+        as far apart as the vectors of that one. Of lanes in no order only the lines are told.
         """
         node, vector = access.access, access.vector_bytes
         active = access.active_elements / node.elements if node.elements else 0.0
-        requests = self.warps * max(1.0, node.elements / self.threads * node.dtype.bytes / vector)
+        requests = active * self.warps * max(1.0, node.elements / self.threads * node.dtype.bytes / vector)
         if node.elements <= 1:
-            return active * requests
-        if access.strides is None:
-            lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))
-            run = max(vector, min(LINE_BYTES, access.contiguous_bytes))
-            lines = lanes * vector / run
-            if access.known:
-                # Lanes that share addresses or follow each other closely (``i // 2``) meet in lines all the same.
-                held = math.prod(self._dealt(access).vector)
-                touched = access.sectors * SECTOR_BYTES * access.line_share / node.elements * held * lanes
-                lines = min(lines, touched / LINE_BYTES)
-            return active * requests * max(1.0, lines)
-        dealt = self._dealt(access)
-        steps = sorted(
-            (abs(stride) * held, min(lanes, extent))
-            for stride, held, lanes, extent in zip(access.strides, dealt.vector, dealt.lanes, node.shape)
-        )
-        span, apart = float(vector), 1.0
-        for step, lanes in steps:
-            if apart == 1.0 and step <= max(span, LINE_BYTES):
-                span += (lanes - 1) * step
-            elif step:
-                apart *= lanes
-        return active * requests * apart * max(1.0, span / LINE_BYTES)
+            return requests, 1.0, 1.0
+        lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))
+        if access.strides is not None:
+            dealt = self._dealt(access)
+            steps = tuple(int(abs(stride)) * held for stride, held in zip(access.strides, dealt.vector))
+            fetched = min(vector, math.prod(dealt.vector) * node.dtype.bytes)
+            return requests, *_lines_and_banks(steps, dealt.lanes, node.shape, fetched)
+        run = max(vector, min(LINE_BYTES, access.contiguous_bytes))
+        lines = lanes * vector / run
+        if not access.known:
+            return requests, max(1.0, lines), 1.0
+        # Lanes that share addresses or follow each other closely (``i // 2``) meet in lines all the same.
+        held = math.prod(self._dealt(access).vector)
+        touched = access.sectors * SECTOR_BYTES * access.line_share / node.elements * held * lanes
+        lines = max(1.0, min(lines, touched / LINE_BYTES))
+        return requests, lines, lines
 
     def _dealt(self, access: AccessTraffic) -> Layout:
         """How the lanes of a load are dealt out. In two dimensions one without neighbours in memory goes by another order of the axes
@@ -231,6 +229,25 @@ class Resources(TileSizes):
         if len(shape) > 1 and steps and size not in steps:
             return blocked(shape, len(shape) - 1, 1, self.warps)
         return self.layout(shape)
+
+
+#: Words of L1 that are read at a time, each from a bank of its own.
+_BANKS, _WORD_BYTES = 32, 4
+
+
+@lru_cache(maxsize=4096)
+def _lines_and_banks(
+    steps: tuple[int, ...], lanes: tuple[int, ...], shape: tuple[int, ...], vector: int
+) -> tuple[float, float]:
+    """The lines that a warp's request touches, its lanes ``steps`` bytes apart along each axis with ``vector`` bytes each, and the most
+    words in one bank: lanes 16 bytes apart meet in eight of the banks, such three words apart in none (``strided`` of
+    ``h200-banks.csv``)."""
+    places = {0}
+    for step, count, extent in zip(steps, lanes, shape):
+        places = {place + lane * step for place in places for lane in range(min(count, extent))}
+    words = {(place + byte) // _WORD_BYTES for place in places for byte in range(0, vector, _WORD_BYTES)}
+    lines = {word * _WORD_BYTES // LINE_BYTES for word in words}
+    return float(len(lines)), float(max(Counter(word % _BANKS for word in words).values()))
 
 
 def _pipelined(loop: Loop) -> bool:

@@ -25,12 +25,13 @@ class Terms(Loops):
         drawn = 0.0
         for access in self.moved.accesses:
             moved = self.l2_bytes.get(id(access.access), 0.0)
+            written = access.program_bytes * self.programs
             short = access.contiguous_bytes < 2 * SECTOR_BYTES
             if access.kind == "load":
                 rate = c.l2_short_row_gb_per_s if short else c.l2_read_gb_per_s
-            elif access.kind == "store" and access.known and access.moved_bytes > 16 * access.footprint_bytes:
+            elif access.kind == "store" and access.known and written > 16 * access.footprint_bytes:
                 rate = c.l2_write_gb_per_s * c.hot_store
-            elif access.kind == "store" and access.wanted < 0.6:
+            elif access.kind == "store" and access.wanted < 0.6 and moved <= 2 * written:
                 rate = c.l2_partial_write_gb_per_s
             else:
                 rate = c.l2_short_row_gb_per_s if short else c.l2_write_gb_per_s

@@ -152,7 +152,8 @@ def _access(
     if offset is None or start is None:
         if offset is None and shifted(access, launch):
             return _somewhere_near(access, executions, active, whole, programs)
-        return _anywhere(access, offset, executions, active, whole, launch, probe)
+        found = _anywhere(access, offset, executions, active, whole, launch, probe)
+        return in_order(found) if _is_counted(access, launch) else found
     tile = tile_of(access, offset, start, probe)
     sectors = tile.sectors * fraction
     if active and sectors < 1.0:
@@ -210,6 +211,24 @@ def _anywhere(
         (float(access.id), float(id(access) % 2**31)), frozenset(),
         1.0, program_bytes, sectors * SECTOR_BYTES, vector_bytes(access),
     )  # fmt: skip
+
+
+def in_order(access: AccessTraffic) -> AccessTraffic:
+    """``access`` through loaded indices as it is where these are in order: neighbouring lanes name neighbouring elements."""
+    asked = access.asked_bytes
+    share = asked / (access.sectors * SECTOR_BYTES) if access.sectors else 1.0
+    return replace(
+        access, known=True, sectors=asked / SECTOR_BYTES, program_bytes=access.program_bytes * share,
+        footprint_bytes=min(access.footprint_bytes, access.moved_bytes * share), moved_bytes=access.moved_bytes * share,
+        near_bytes=access.near_bytes * share, window_bytes=access.window_bytes * share,
+        contiguous_bytes=max(float(LINE_BYTES), access.contiguous_bytes),
+    )  # fmt: skip
+
+
+def _is_counted(access: Load | Store | Atomic, launch: Launch) -> bool:
+    """Whether all that says where ``access`` goes was made by counting."""
+    loads = [launch.kernel.load(number) for number in access.through]
+    return bool(loads) and all(expected_of(launch, load).counted for load in loads)
 
 
 #: Elements between the places that neighbouring loaded indices name: none is near another one, and none is aligned.

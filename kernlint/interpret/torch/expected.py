@@ -40,18 +40,33 @@ def listed(numbers: Any) -> Expected:
     return Expected(sum(numbers) / len(numbers), apart, equal=len(set(numbers)) == 1)
 
 
+#: Kinds of operations whose results are counted where all that they read is, and those among them that put neighbours apart.
+_COUNTING = frozenset({"elementwise", "cast", "copy", "transpose", "cat", "gather"})
+_SCATTERING = frozenset({"remainder", "fmod", "bitwise_xor", "bitwise_not", "pow"})
+
+
+def _is_counted(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...]) -> bool:
+    """Whether the neighbours of a result are still near each other: those of multiples along a single axis are not, nor those
+    of a view whose axes have changed places."""
+    name = name.strip("_")
+    apart = name in _SCATTERING or (name == "mul" and any(len(x.shape or ()) == 1 for x in reads))
+    counted = all(known.get(x.storage.id, Expected()).counted and _step(x) in (0, 1) for x in reads)
+    return counted and not apart and (kind in _COUNTING or name in _IN_PLACE)
+
+
 def follow(
     known: dict[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]
 ) -> None:
     """Add what the torch operation ``name`` makes of tensors that are ``known``, by storage, to these."""
     made = _made(known, name, kind, reads) if reads else Expected()
+    made = replace(made, counted=bool(reads) and _is_counted(known, name, kind, reads))
     for target in writes:
         if made == Expected():
             known.pop(target.storage.id, None)
         elif made.equal or target.strides == (1,):
             known[target.storage.id] = made
         else:
-            known[target.storage.id] = Expected(made.mean)
+            known[target.storage.id] = replace(made, step=None)
 
 
 def _made(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...]) -> Expected:
@@ -70,6 +85,13 @@ def _made(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tens
     if kind in ("copy", "transpose", "gather") and source is reads[0]:
         return seen if seen.equal else Expected(seen.mean)
     return Expected()
+
+
+def _step(view: Tensor) -> int | None:
+    """Elements from one to the next along the last axis of more than one."""
+    extents = [concrete(extent) for extent in view.shape or ()]
+    steps = [concrete(stride) for stride in view.strides or ()]
+    return next((step for extent, step in zip(reversed(extents), reversed(steps)) if extent != 1), 0)
 
 
 def _through(view: Tensor, behind: Expected) -> Expected:
