@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
-from kernlint import seen
+from kernlint import verdict_cache
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.estimate import MODEL_VERSION, SCOPES, estimate
 from kernlint.cost.open_sizes import open_symbols
@@ -138,13 +138,13 @@ def answer(request: Request) -> Verdict:
     if request.recording is not None or request.project:
         with _keeping_garbage():
             return analysis(request).verdict
-    question = seen.question(request)
-    verdict = seen.verdict(question)
+    question = verdict_cache.question(request)
+    verdict = verdict_cache.verdict(question)
     if verdict is None:
         with _keeping_garbage():
             found = analysis(request)
             verdict = found.verdict
-            seen.remember(question, verdict, found.program)
+            verdict_cache.remember(question, verdict, found.program)
             found.program.close()
             del found  # before garbage is looked for among all that it holds
     return verdict

@@ -30,9 +30,9 @@ class Question:
 
 
 def run_in_worker(call: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float) -> Any:
-    """``call(**arguments)``, computed in a child process. Raises as :func:`asked` does."""
+    """``call(**arguments)``, computed in a child process. Raises as :func:`answer_of` does."""
     with Crew(trade(_imported_already), 1) as crew:
-        return asked(crew, Question(call, arguments, timeout_s))
+        return answer_of(crew, Question(call, arguments, timeout_s))
 
 
 def trade(prepare: Callable[[], None], template: str = "") -> Trade:
@@ -40,7 +40,7 @@ def trade(prepare: Callable[[], None], template: str = "") -> Trade:
     return Trade(prepare, _answer, _limit_s, template)
 
 
-def asked(crew: Crew, question: Question) -> Any:
+def answer_of(crew: Crew, question: Question) -> Any:
     """What ``crew`` answers. Raises what the call raises where that is a ``KernlintError``, and ``AnalysisError`` where it fails
     otherwise, dies, or takes too long."""
     ((_, answer),) = crew.run([question])

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kernlint.cli.completion import complete_device
-from kernlint.cli.options import jobs_option, list_devices
+from kernlint.cli.options import device_option, jobs_option, list_devices, scope_option, timeout_option
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -27,28 +26,10 @@ if TYPE_CHECKING:
     type=click.Path(),
     help="Where to write the results: .jsonl or .parquet; - for standard output.",
 )
-@click.option(
-    "--device",
-    metavar="NAME",
-    help="GPU for rows that name none; `list` shows all.  [default: h100-sxm]",
-    shell_complete=complete_device,
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["gpu", "call"]),
-    default="gpu",
-    show_default=True,
-    help="Which time the verdicts are about: device time, or wall time per call.",
-)
+@device_option("GPU for rows that name none; `list` shows all.  [default: h100-sxm]")
+@scope_option("the verdicts are")
 @jobs_option
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True, max=1_000_000),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit for one row.",
-)
+@timeout_option(60, "one row")
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),

@@ -23,8 +23,17 @@ from kernlint.cli.check_options import (
     split_names,
 )
 from kernlint.cli.check_report import FOR_PEOPLE, print_report, print_settings, report_of, tell_of_run
-from kernlint.cli.completion import complete_device, complete_folder, complete_rule
-from kernlint.cli.options import jobs_option, list_devices
+from kernlint.cli.completion import complete_folder, complete_rule
+from kernlint.cli.options import (
+    config_option,
+    device_option,
+    exclude_option,
+    isolated_option,
+    jobs_option,
+    list_devices,
+    reference_option,
+    set_option,
+)
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -73,31 +82,19 @@ _STDIN_NAME = "<stdin>"
     "--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Do not run these rules on these files."
 )
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
-@click.option(
-    "--device",
-    metavar="NAME",
-    help="GPU that gains are predicted for; `list` shows all.  [default: h100-sxm]",
-    shell_complete=complete_device,
-)
-@click.option(
-    "--reference",
-    metavar="FILE",
-    type=click.Path(),
-    help="Python file with the PyTorch reference (Model, get_inputs).",
-)
-@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
+@device_option("GPU that gains are predicted for; `list` shows all.  [default: h100-sxm]")
+@reference_option
+@set_option
 @click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as for `kernlint PATH`.")
 @click.option(
     "--project/--no-project", default=None, help="Use facts from calls in other files of the project.  [default: no]"
 )
 @click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for, such as 3.4.")
-@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out these files and folders too.")
+@exclude_option
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files even if they are named.")
-@click.option(
-    "--config", metavar="FILE", type=click.Path(), help="Use this pyproject.toml or kernlint.toml for all files."
-)
-@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@config_option
+@isolated_option
 @click.option("--stdin-filename", metavar="NAME", help="The file that standard input (PATH -) stands for.")
 @click.option("--output-format", type=click.Choice(_FORMATS), help="How to print the findings.  [default: text]")
 @click.option(

@@ -38,7 +38,7 @@ def completion(shell: str) -> None:
         raise UsageError(str(error)) from None
 
 
-def asked(cli: click.Command) -> int | None:
+def answer_shell(cli: click.Command) -> int | None:
     """Answer the question of a shell, where there is one; the status then."""
     instruction = os.environ.get(_ASKED)
     return None if not instruction else shell_complete(cli, {}, _PROGRAM, _ASKED, instruction)

@@ -187,9 +187,9 @@ def _completed() -> int | None:
     """The status where a shell asks for completion, which it does through the environment."""
     if "_KERNLINT_COMPLETE" not in os.environ:
         return None
-    from kernlint.cli.completion import asked
+    from kernlint.cli.completion import answer_shell
 
-    return asked(cli)
+    return answer_shell(cli)
 
 
 def _say(note: str | None) -> None:

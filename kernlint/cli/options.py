@@ -24,15 +24,43 @@ NOTE = "kernlint.note"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+
+def device_option(text: str) -> Callable[[_Function], _Function]:
+    """``--device``, which is for what ``text`` says."""
+    return click.option("--device", metavar="NAME", help=text, shell_complete=complete_device)
+
+
+def scope_option(subject: str) -> Callable[[_Function], _Function]:
+    """``--scope`` of what ``subject`` names, device time where it is not given."""
+    text = f"Which time {subject} about: device time, or wall time per call."
+    return click.option("--scope", type=click.Choice(["gpu", "call"]), default="gpu", show_default=True, help=text)
+
+
+def timeout_option(seconds: int, what: str) -> Callable[[_Function], _Function]:
+    """``--timeout`` for ``what``."""
+    kind = click.FloatRange(min=0, min_open=True, max=1_000_000)
+    text = f"Time limit for {what}."
+    return click.option("--timeout", type=kind, default=seconds, show_default=True, metavar="SECONDS", help=text)
+
+
+reference_option = click.option(
+    "--reference", metavar="FILE", type=click.Path(), help="Python file with the PyTorch reference (Model, get_inputs)."
+)
+set_option = click.option(
+    "--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant."
+)
+exclude_option = click.option(
+    "--exclude", metavar="PATTERN", multiple=True, help="Leave out these files and folders too."
+)
+config_option = click.option(
+    "--config", metavar="FILE", type=click.Path(), help="Use this pyproject.toml or kernlint.toml for all files."
+)
+isolated_option = click.option("--isolated", is_flag=True, help="Read no configuration file.")
+
 _OPTIONS = (
     click.argument("path", metavar="PATH", type=click.Path(), required=False),
-    click.option(
-        "--reference",
-        metavar="FILE",
-        type=click.Path(),
-        help="Python file with the PyTorch reference (Model, get_inputs).",
-    ),
-    click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant."),
+    reference_option,
+    set_option,
     click.option(
         "--assume",
         "assumptions",
@@ -46,12 +74,7 @@ _OPTIONS = (
         type=click.Path(),
         help="Measured times: latencies, Nsight Compute, torch or Proton profile.",
     ),
-    click.option(
-        "--device",
-        metavar="NAME",
-        help=f"GPU that times are predicted for; `list` shows all.  [default: {DEFAULT_DEVICE}]",
-        shell_complete=complete_device,
-    ),
+    device_option(f"GPU that times are predicted for; `list` shows all.  [default: {DEFAULT_DEVICE}]"),
     click.option(
         "--scope",
         type=click.Choice(["gpu", "call"]),

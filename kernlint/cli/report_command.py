@@ -8,8 +8,17 @@ from typing import Any
 
 import click
 
-from kernlint.cli.completion import complete_device
-from kernlint.cli.options import DEFAULT_DEVICE, jobs_option, list_devices
+from kernlint.cli.options import (
+    DEFAULT_DEVICE,
+    config_option,
+    device_option,
+    exclude_option,
+    isolated_option,
+    jobs_option,
+    list_devices,
+    scope_option,
+    timeout_option,
+)
 from kernlint.errors import UsageError
 
 _STDOUT = "-"
@@ -20,19 +29,8 @@ _STDOUT = "-"
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the page; - for standard output."
 )
-@click.option(
-    "--device",
-    metavar="NAME",
-    help=f"GPU that times are predicted for; `list` shows all.  [default: as configured, else {DEFAULT_DEVICE}]",
-    shell_complete=complete_device,
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["gpu", "call"]),
-    default="gpu",
-    show_default=True,
-    help="Which time the page is about: device time, or wall time per call.",
-)
+@device_option(f"GPU that times are predicted for; `list` shows all.  [default: as configured, else {DEFAULT_DEVICE}]")
+@scope_option("the page is")
 @click.option(
     "--reference",
     metavar="FILE",
@@ -47,20 +45,11 @@ _STDOUT = "-"
     metavar="NUMBER",
     help="How many programs to show in full.",
 )
-@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out these files and folders too.")
-@click.option(
-    "--config", metavar="FILE", type=click.Path(), help="Use this pyproject.toml or kernlint.toml for all files."
-)
-@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@exclude_option
+@config_option
+@isolated_option
 @jobs_option
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True, max=1_000_000),
-    default=180,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit for one file.",
-)
+@timeout_option(180, "one file")
 def report(
     paths: tuple[str, ...],
     output: str | None,

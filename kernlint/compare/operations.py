@@ -41,7 +41,7 @@ def applied(lanes: Lanes, value: Value, points: Points) -> Any:
     operands = [lanes.operand(one, points) for one in given]
     if not _NUMBERS.issuperset(map(type, operands)):
         if any(isinstance(one, Pointer) for one in operands):
-            return _moved(value.op, operands)
+            return _stepped(value.op, operands)
         if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
             raise NotCompared(f"`{value.op}`")
     try:
@@ -297,7 +297,7 @@ def _of_part(op: str, part: list[Any]) -> Any:
     return part.index(best) if best == best else math.nan
 
 
-def _moved(op: str, operands: list[Any]) -> Pointer:
+def _stepped(op: str, operands: list[Any]) -> Pointer:
     """A pointer and a distance."""
     pointers = [one for one in operands if isinstance(one, Pointer)]
     others = [one for one in operands if not isinstance(one, Pointer)]

@@ -21,7 +21,7 @@ def unknown_attribute(module: ast.Module, owner: str, known: Iterable[Path]) -> 
     for family in _families(module, owner):
         own = {name for node in family for name in _stated(node)}
         held = family[0].name != owner
-        for path in (path for node in family for path in _asked(node) if path[0] not in own):
+        for path in (path for node in family for path in _read_paths(node) if path[0] not in own):
             starts = range(1, max(map(len, values), default=1)) if held else (0,)
             if not any(_agree(path, value[start:]) for value in values for start in starts if start < len(value)):
                 return ".".join(path).replace(".*", "[...]")
@@ -30,7 +30,7 @@ def unknown_attribute(module: ast.Module, owner: str, known: Iterable[Path]) -> 
 
 def asked_for(module: ast.Module, owner: str) -> set[str]:
     """The attributes that the methods of ``owner`` and of its bases ask ``self`` for."""
-    return {path[0] for node in next(_families(module, owner), []) for path in _asked(node)}
+    return {path[0] for node in next(_families(module, owner), []) for path in _read_paths(node)}
 
 
 def configured(module: ast.Module, owner: str) -> set[str]:
@@ -89,7 +89,7 @@ def _stated(node: ast.ClassDef) -> Iterator[str]:
             yield one.name
 
 
-def _asked(node: ast.ClassDef) -> Iterator[Path]:
+def _read_paths(node: ast.ClassDef) -> Iterator[Path]:
     for method in node.body:
         if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) or method.name == "__init__":
             continue

@@ -38,7 +38,7 @@ def chunked(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]
     new, scan_of = dict[int, Value](), dict[int, int]()
     every = list(walk_all(values))
     for one in every:
-        asked = _asked(one) if one.op == "product" or is_sum(one) else None
+        asked = _state_sum(one) if one.op == "product" or is_sum(one) else None
         if asked is None:
             continue
         if id(asked.scan) not in scans:
@@ -67,7 +67,7 @@ def chunked(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _StateSum:
     """A sum over ``extents``, those of its result first, of states of ``scan`` that it looks at by ``index``, times ``others``, multiplied
     by ``scales``; ``before``: of the states before their update."""
 
@@ -79,7 +79,7 @@ class _Asked:
     scales: Sequence[tuple[str, View]]
 
 
-def _asked(value: Value) -> _Asked | None:
+def _state_sum(value: Value) -> _StateSum | None:
     """``value``, a sum, as one over states of a recurrence that it looks at straight; None where it is none."""
     extents, leaves, scales = taken_apart(value)
     lags = [bool(view.value.attributes.get("before")) for view in leaves]
@@ -96,7 +96,7 @@ def _asked(value: Value) -> _Asked | None:
     if len(lanes_of(long)) != len(long) or not times or min(times) >= len(value.shape) or scan.attributes["backwards"]:
         return None
     others = [view for at, view in enumerate(leaves) if at != number]
-    return _Asked(scan, index, lags[number], extents, others, scales)
+    return _StateSum(scan, index, lags[number], extents, others, scales)
 
 
 def _in_chunks(scan: Value, sizes: Mapping[Atom, float]) -> _Chunks | None:
@@ -207,7 +207,7 @@ class _Chunks:
         index = [lift(0)] * (self.time + 1)
         for number, axis in enumerate((*self.own, self.time)):
             index[axis] = lane(number)
-        first, *others = (View(view.value, looked_through(view.index, index)) for view in factors)
+        first, *others = (view.at(index) for view in factors)
         made = Value("cast", shape, dt.FLOAT32, (first,), name=first.value.name)
         for view in others:
             made = Value("mul", shape, dt.FLOAT32, (View(made, identity(shape)), view))
@@ -261,7 +261,7 @@ class _Chunks:
         chunk, first = identity(shape)[-1], identity(turned)[0]
         j, end = lane(len(turned)), lift(self.length - 1)
         own, own_turned = (tuple(some[axis] for axis in self.own) for some in (axes, axes_turned))
-        views = [View(self.added.value, looked_through(self.added.index, (*axes_turned, self._place(first, j))))]
+        views = [self.added.at((*axes_turned, self._place(first, j)))]
         if self.decays is not None:
             views.append(View(self.decays, (*own_turned, first, j, end)))
         total = View(self._cheapest(views, (*turned, self.length), len(turned)), (chunk, *axes))
@@ -280,10 +280,10 @@ class _Chunks:
     def _begun(self, axes: Sequence[Expr], chunk: Expr) -> View:
         """The state with which a chunk begins."""
         if self.count == 1:
-            return View(self.first.value, looked_through(self.first.index, axes))
+            return self.first.at(axes)
         shape = self.kept.shape
         own, at = identity(shape)[1:], lane(0)
-        views = View(self.kept, (at - 1, *own)), View(self.first.value, looked_through(self.first.index, own))
+        views = View(self.kept, (at - 1, *own)), self.first.at(own)
         made = Value("choose", shape, dt.FLOAT32, views, {"cases": (((lift(1), at, None),), ())}, self.scan.name)
         return View(made, (chunk, *axes))
 
@@ -306,7 +306,7 @@ class _Chunks:
         shape = self.scan.shape[:-1]
         return Value("cast", shape, dt.FLOAT32, (View(self.ends, (*identity(shape), lift(0))),), name=self.scan.name)
 
-    def sum(self, value: Value, asked: _Asked) -> Value | None:
+    def sum(self, value: Value, asked: _StateSum) -> Value | None:
         """``value``, which is ``asked`` for, by chunks; None where that is no matrix product."""
         rank, time = len(value.shape), min(lanes_of(asked.index[-1:]))
         held, decayed = sorted(lanes_of(asked.index[:-1])), lanes_of([asked.index[axis] for axis in self.own])
@@ -322,11 +322,11 @@ class _Chunks:
         places[time] = self._place(chunk, i)
         axes = looked_through(asked.index[:-1], places)
         own = [axes[axis] for axis in self.own]
-        inner = [View(view.value, looked_through(view.index, places)) for view in asked.others]
+        inner = [view.at(places) for view in asked.others]
         shape = tuple(self.count if d == time else n for d, n in enumerate(value.shape))
         extents = (*shape, self.length, *asked.extents[rank:])
         within = self._within(asked.before)
-        added = View(self.added.value, looked_through(self.added.index, (*axes, self._place(chunk, j))))
+        added = self.added.at((*axes, self._place(chunk, j)))
         weights = View(within, (j, i) if self.decays is None else (*own, chunk, j, i))
         parts = [self._cheapest([*inner, weights, added], (*extents, self.length), rank + 1)]
         if self._is_dear(parts[0], summed, left, asked.extents):

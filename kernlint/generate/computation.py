@@ -10,7 +10,7 @@ from kernlint.generate.calls.reader import Reader
 from kernlint.generate.calls.shares import attended, gated, narrowed
 from kernlint.generate.chunks import chunked
 from kernlint.generate.host import values_of
-from kernlint.generate.lifted import lifted, seen, with_known_arguments
+from kernlint.generate.lifted import lifted, shown, with_known_arguments
 from kernlint.generate.reassociated import reassociated
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, walk_all
 from kernlint.interpret.edits import NO_EDITS
@@ -99,7 +99,7 @@ class Computation:
             self._check_followed(self.reference)
             reader = Reader(self.reference, self.sizes)
             self.updates = reader.updates()
-            values = [seen(reader, tensor) for tensor in values_of(self.reference.result)]
+            values = [shown(reader, tensor) for tensor in values_of(self.reference.result)]
             self.within = list(reader.within)
             changed = [name for name, one in workload.arguments.items() if _is_changed(workload, one)]
             if len(changed) > len(self.updates):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kernlint.generate.scans import is_held, is_lag
-from kernlint.generate.values import CannotGenerate, Unbound, Value, View, lane, lanes_of, looked_through
+from kernlint.generate.values import CannotGenerate, Unbound, Value, View, lane, lanes_of
 from kernlint.workload import Expr, Symbol
 from kernlint.workload.expr import lift
 from kernlint.workload.synthesis import power_of_two
@@ -66,7 +66,7 @@ def rounds_of(value: Value, known: Callable[[Value], bool]) -> int | None:
             continue
         # Lanes of what is summed are no axes of the value.
         summed = [lane(_FAR + len(seen) * 8 + i) for i in range(len(inner.attributes.get("over", ())))]
-        waiting += [View(view.value, looked_through(view.index, [*one.index, *summed])) for view in inner.operands]
+        waiting += [view.at([*one.index, *summed]) for view in inner.operands]
     if len(found) != 1:
         raise CannotGenerate("a recurrence that is looked at in two ways")
     (place,) = found

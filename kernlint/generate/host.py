@@ -28,7 +28,7 @@ class Host:
         #: How the sizes that are needed are called here, in the order in which they were asked for.
         self.sizes: dict[Symbol, str] = {}
         self.lines: list[str] = []
-        self._asked: set[Symbol] = set()
+        self._in_progress: set[Symbol] = set()
         #: What holds where sizes are parts of others.
         self.divisions: dict[str, None] = {}
 
@@ -37,12 +37,12 @@ class Host:
 
     def size(self, symbol: Symbol) -> str:
         """A variable with the size. Raises :class:`Unbound` where nothing in view has it."""
-        if symbol in self._asked:
+        if symbol in self._in_progress:
             raise Unbound(symbol.name)  # only a product with it stands anywhere, and the rest asks for it
         if symbol not in self.sizes:
-            self._asked.add(symbol)
+            self._in_progress.add(symbol)
             source = self._source(symbol)
-            self._asked.discard(symbol)
+            self._in_progress.discard(symbol)
             self.sizes[symbol] = source if source.isidentifier() else self.new(symbol.name)
         return self.sizes[symbol]
 

@@ -89,9 +89,9 @@ def _same_round(earlier: Sequence[Step], body: Sequence[Step], places: Mapping[A
     """Whether two rounds of a loop launch the same on the same, but for the number of the round; ``places`` are what stands in the
     later one for the numbers of the rounds of loops in the earlier one."""
 
-    def told(argument: Any) -> Any:
+    def comparable(argument: Any) -> Any:
         if isinstance(argument, Tensor):
-            return argument.storage.id, argument.dtype, argument.shape, argument.strides, told(argument.offset)
+            return argument.storage.id, argument.dtype, argument.shape, argument.strides, comparable(argument.offset)
         return lift(argument).substitute(places) if isinstance(argument, (int, Expr)) else argument
 
     for one, other in zip(earlier, body):
@@ -107,7 +107,9 @@ def _same_round(earlier: Sequence[Step], body: Sequence[Step], places: Mapping[A
                 dict(other.constexprs),
             ):
                 return False
-            if {n: told(v) for n, v in one.arguments.items()} != {n: told(v) for n, v in other.arguments.items()}:
+            if {n: comparable(v) for n, v in one.arguments.items()} != {
+                n: comparable(v) for n, v in other.arguments.items()
+            }:
                 return False
         else:
             return False
@@ -122,10 +124,10 @@ def lifted(workload: Workload) -> list[Value]:
     reader = ProgramReader(workload)
     if reader.updates():
         raise CannotGenerate(f"`{workload.entry}` changes an argument in place")
-    return [seen(reader, tensor) for tensor in values_of(workload.result)]
+    return [shown(reader, tensor) for tensor in values_of(workload.result)]
 
 
-def seen(reader: Reader, tensor: Tensor) -> Value:
+def shown(reader: Reader, tensor: Tensor) -> Value:
     """What ``tensor`` shows, over its own axes."""
     return view_value(reader.view(tensor), tensor.shape or ())
 
@@ -137,13 +139,15 @@ def with_known_arguments(workload: Workload) -> Workload:
         if tensor.shape is not None and tensor.strides is not None and tensor.dtype is not None and tensor.offset == 0:
             known.setdefault(tensor.storage.id, tensor)
 
-    def told(given: Any) -> Any:
+    def completed(given: Any) -> Any:
         if not isinstance(given, Tensor) or (given.shape is not None and given.dtype is not None):
             return given
         return replace(known.get(given.storage.id, given), name=given.name)
 
-    arguments = {name: told(given) for name, given in workload.arguments.items()}
-    return replace(workload, arguments=arguments, held={name: told(given) for name, given in workload.held.items()})
+    arguments = {name: completed(given) for name, given in workload.arguments.items()}
+    return replace(
+        workload, arguments=arguments, held={name: completed(given) for name, given in workload.held.items()}
+    )
 
 
 def _tensors(steps: Sequence[Step]) -> list[Tensor]:

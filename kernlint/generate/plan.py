@@ -92,9 +92,7 @@ def _parts(target: Value) -> list[tuple[Value, int, Expr]]:
         shape = tuple(extent if d == own else n for d, n in enumerate(target.shape))
         at = lane(own) + start if lift(extent).value != 1 else lift(start)
         places = [p.substitute({Lane(own): at}) for p in index]
-        value = Value(
-            "cast", shape, dtype, (View(view.value, looked_through(view.index, places)),), name=view.value.name
-        )
+        value = Value("cast", shape, dtype, (view.at(places),), name=view.value.name)
         parts.append((value, own, lift(start)))
     return parts
 

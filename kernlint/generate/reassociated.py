@@ -88,7 +88,7 @@ def taken_apart(value: Value) -> tuple[list[Size], list[View], list[tuple[str, V
         if inner.op == "product" or is_sum(inner):
             own = [lane(len(extents) + i) for i in range(len(inner.attributes["over"]))]
             extents += inner.attributes["over"]
-            waiting += [View(one.value, looked_through(one.index, [*view.index, *own])) for one in inner.operands]
+            waiting += [one.at([*view.index, *own]) for one in inner.operands]
         elif _opens(inner):
             parts = [through(view, one) for one in inner.operands]
             if inner.op == "div":

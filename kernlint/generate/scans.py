@@ -85,7 +85,7 @@ def _aside(view: View, space: tuple[Size, ...], made: dict[int, tuple[Value, Val
     moved: dict[Atom, Size] = {Lane(d): lane(number) for number, d in enumerate(used)}
     lanes = [place.substitute(moved) for place in view.index]
     lanes += [lane(len(used) + number) for number in range(len(inner.attributes.get("over", ())))]
-    views = tuple(View(one.value, looked_through(one.index, lanes)) for one in inner.operands)
+    views = tuple(one.at(lanes) for one in inner.operands)
     places: dict[Atom, Size] = {Lane(d): place for d, place in enumerate(lanes)}
     attributes = {key: _substituted(one, places) for key, one in inner.attributes.items()}
     new = Value(inner.op, tuple(space[d] for d in used), inner.dtype, views, attributes, inner.name)

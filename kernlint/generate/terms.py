@@ -271,16 +271,16 @@ class Terms:
 
     def _pick(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         table, *others = value.operands
-        values = self._told(others, index, bounds, value.attributes["wraps"])
+        values = self._picks(others, index, bounds, value.attributes["wraps"])
         places = [place.substitute(values) for place in looked_through(table.index, index)]
         return self.at(table.value, places, bounds)
 
-    def told(self, at: tuple[Expr, ...], target: Value, index: Sequence[Expr]) -> list[Expr]:
+    def picked_places(self, at: tuple[Expr, ...], target: Value, index: Sequence[Expr]) -> list[Expr]:
         """The places ``at`` of ``target``, which elements of its last operands tell, as they are looked at from ``index``."""
-        values = self._told(target.operands[2:], index, (), target.attributes["wraps"])
+        values = self._picks(target.operands[2:], index, (), target.attributes["wraps"])
         return [place.substitute(values) for place in looked_through(at, index)]
 
-    def _told(
+    def _picks(
         self, views: Sequence[View], index: Sequence[Expr], bounds: Bounds, extents: Sequence[Size]
     ) -> dict[Atom, Size]:
         """What the elements of ``views`` are called in places; those below zero count from the end of axes of ``extents``, where there

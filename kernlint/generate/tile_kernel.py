@@ -60,7 +60,7 @@ class TileWriter:
             assert buffer is not None
             places = [place + shift for place, shift in zip(root.index, root.shift)]
             if root.at:
-                places = self.terms.told(root.at, root.target, root.index)
+                places = self.terms.picked_places(root.at, root.target, root.index)
             scattered = root.target.attributes["kind"] if root.at else ""
             self.outputs.append(
                 Output(self.terms.at(root.value, root.index), buffer, buffer.address(places), scattered)

@@ -66,6 +66,10 @@ class View:
         """Whether it looks where the asking value has its lanes."""
         return all(expr == Expr.atom(Lane(d)) for d, expr in enumerate(self.index))
 
+    def at(self, places: Sequence[Expr]) -> View:
+        """What is seen where the lanes that this looks from are at ``places``."""
+        return View(self.value, looked_through(self.index, places))
+
 
 @dataclass(frozen=True, eq=False)
 class Value:

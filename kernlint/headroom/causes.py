@@ -152,10 +152,12 @@ def _round_trips(workload: Workload, now: Estimate, device: Device) -> Iterator[
         elif _repeats(members):
             name, category = "launches step by step", "launch"
         steps = tuple(member.step for member in members)
-        yield Cause(name, category, spent - fused, node.step.span, symbol, evidence=_told(graph, members), steps=steps)
+        yield Cause(
+            name, category, spent - fused, node.step.span, symbol, evidence=_flow_text(graph, members), steps=steps
+        )
 
 
-def _told(graph: Graph, members: list[Node]) -> str:
+def _flow_text(graph: Graph, members: list[Node]) -> str:
     """Which steps hang together, and through how much memory."""
     group = group_of(graph, members)
     outside = {use.value for use in group.writes}

@@ -166,7 +166,7 @@ class _Builder:
         written = tuple(writes)
         amounts = footprints(step) if isinstance(step, Launch) else {}
         doubtful = conditional(step) if isinstance(step, Launch) else set()
-        sure = told(step) if isinstance(step, Launch) else {}
+        sure = bytes_at_known_places(step) if isinstance(step, Launch) else {}
         chosen = doubtful if isinstance(step, Launch) else picked(step)
         used = []
         for tensor in reads:
@@ -283,7 +283,7 @@ def picked(step: TorchOp) -> set[int]:
     return {tensor.storage.id for tensor in step.reads if not _is_index(step, tensor)}
 
 
-def told(launch: Launch) -> dict[int, float]:
+def bytes_at_known_places(launch: Launch) -> dict[int, float]:
     """Distinct bytes per storage that ``launch`` reads at places that the source tells: others may all be one."""
     reads = [access for access in traffic(launch).accesses if access.kind != "store" and not access.gather]
     reads = [one for one in reads if one.access.offset is not None and one.access.offset.is_followed]

@@ -28,7 +28,7 @@ def call_form(module: Module, workload: Workload) -> object | None:
     if text is None or not all(name in functions for name in own):
         return None
     storages: dict[int, int] = {}
-    steps = [_told(part, storages) for part in (workload.steps, workload.first_steps or ())]
+    steps = [_step_keys(part, storages) for part in (workload.steps, workload.first_steps or ())]
     tensors = alike([workload.inputs, workload.outputs, workload.arguments, workload.result], storages)
     sizes = workload.symbols, tuple(workload.sizes.items()), workload.bounds, workload.zeros, _hints(workload.hints)
     notes = workload.assumptions, len(workload.unknowns), workload.open_choices, workload.traced
@@ -64,7 +64,7 @@ def _hints(hints: Hints) -> tuple[Any, ...]:
     return (*told, hints.alike, hints.annotated, hints.ways)
 
 
-def _told(steps: Iterable[Step], storages: dict[int, int]) -> tuple[Any, ...]:
+def _step_keys(steps: Iterable[Step], storages: dict[int, int]) -> tuple[Any, ...]:
     """What ``steps`` are but for where they stand."""
     return tuple(_of_step(step, storages) for step in steps)
 
@@ -78,5 +78,5 @@ def _of_step(step: Step, storages: dict[int, int]) -> Any:
     if isinstance(step, TorchOp):
         return step.name, step.kind, tuple(step.dims.items()), alike((step.reads, step.writes), storages)
     if isinstance(step, Repeat):
-        return step.count, step.backwards, _told(step.body, storages), _told(step.earlier, storages)
+        return step.count, step.backwards, _step_keys(step.body, storages), _step_keys(step.earlier, storages)
     return type(step), step.what

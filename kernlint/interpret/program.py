@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from kernlint.interpret.dependencies import Dependencies
 from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.host.open_kernels import KernelsRead
 from kernlint.interpret.question import Fact, Question
 from kernlint.interpret.reading.entries import Followed, Reading
@@ -98,9 +98,9 @@ class Program:
         around = files_around(self.kernel.path) if self._asked_vendor else ()
         return [*self._imported, *around]
 
-    def elsewhere(self) -> Elsewhere:
+    def dependencies(self) -> Dependencies:
         """What was read of other files so far, by this program and its variants."""
-        return Elsewhere(dict(self._found), self.kernel.path if self._asked_vendor else "")
+        return Dependencies(dict(self._found), self.kernel.path if self._asked_vendor else "")
 
     @property
     def without_reference(self) -> str:

@@ -108,7 +108,7 @@ def answers(module: Module) -> dict[tuple[str, str], bool]:
     return {}
 
 
-def _told(module: Module, question: str, ask: Callable[[], bool], function: str = "") -> bool:
+def _answered_once(module: Module, question: str, ask: Callable[[], bool], function: str = "") -> bool:
     known = module.once(answers)
     if (question, function) not in known:
         known[question, function] = ask()
@@ -119,7 +119,7 @@ def is_left(module: Module, function: str) -> bool:
     """Whether nothing of the project that ``module`` is part of mentions its ``function``; false where no project is in view."""
     if project_root(module.path) is None:
         return False
-    return _told(module, "left", lambda: _is_left(module, function), function)
+    return _answered_once(module, "left", lambda: _is_left(module, function), function)
 
 
 def _is_left(module: Module, function: str) -> bool:
@@ -143,7 +143,7 @@ def _is_helper(module: Module, function: str) -> bool:
 
 def is_imported(module: Module) -> bool:
     """Whether a file of the project that ``module`` is part of imports it."""
-    return _told(module, "imported", lambda: any(True for _ in _importers(module.path)))
+    return _answered_once(module, "imported", lambda: any(True for _ in _importers(module.path)))
 
 
 def is_optional(module: Module) -> bool:
@@ -153,7 +153,7 @@ def is_optional(module: Module) -> bool:
         caught = list(_importers(module.path))
         return bool(caught) and all(caught)
 
-    return _told(module, "optional", ask)
+    return _answered_once(module, "optional", ask)
 
 
 def _importers(path: str) -> Iterator[bool]:

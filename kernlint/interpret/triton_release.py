@@ -49,7 +49,7 @@ def pinned(path: str, target: Target) -> Target:
     """``target`` of the newest release that the project of the module at ``path`` allows. Of one that is older than all that are
     known, ``asked`` says so."""
     for file in requirement_files(path):
-        wanted = min(_releases(_asked(file)), default=None)
+        wanted = min(_releases(_requirements(file)), default=None)
         if wanted is None:
             continue
         release, text = wanted
@@ -74,7 +74,7 @@ def _releases(asked: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[int, i
 def fork_asked_for(path: str) -> str:
     """The fork of Triton that the project of the module at ``path`` needs in the place of Triton itself; empty where there is none."""
     for file in requirement_files(path):
-        asked = _asked(file)
+        asked = _requirements(file)
         if asked:
             forks = asked.get("fork", ())
             return forks[0] if forks and "triton" not in asked else ""
@@ -100,16 +100,16 @@ def _files_in(folder: Path, mtime_ns: int) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _asked(file: Path) -> Mapping[str, Sequence[str]]:
+def _requirements(file: Path) -> Mapping[str, Sequence[str]]:
     try:
         status = file.stat()
-        return _asked_at(str(file), status.st_mtime_ns, status.st_size) if status.st_size <= _LONGEST else {}
+        return _requirements_at(str(file), status.st_mtime_ns, status.st_size) if status.st_size <= _LONGEST else {}
     except OSError:
         return {}
 
 
 @lru_cache(maxsize=256)
-def _asked_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]]:
+def _requirements_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]]:
     """The requirements on Triton, on torch and on a ``fork`` of Triton in a file, one a line; time and size tell apart what is not the
     same file any more."""
     found: dict[str, list[str]] = {}

@@ -54,9 +54,13 @@ class _Check(Asking):
 
     def so_far(self) -> Result:
         """The findings that there are already."""
-        told = self.told
+        reported = self.reported
         best = list(self.best.items())
-        found = (pair for (_, span), (finding, _) in best for pair in told(finding, span)) if told is not None else ()
+        found = (
+            (pair for (_, span), (finding, _) in best for pair in reported(finding, span))
+            if reported is not None
+            else ()
+        )
         return self._result_of(found)
 
     def _result_of(self, found: Iterable[tuple[Finding, str]]) -> Result:
@@ -96,7 +100,7 @@ class _Check(Asking):
         suppressions = read_suppressions(module)
         self.named = {code for comment in suppressions.comments for _, code in comment.rules}
 
-        def told(finding: Finding, span: Span, candidate: Candidate | None = None) -> Iterator[tuple[Finding, str]]:
+        def reported(finding: Finding, span: Span, candidate: Candidate | None = None) -> Iterator[tuple[Finding, str]]:
             suppressed = finding.category != "diagnostic" and suppressions.suppress(
                 finding.code, span.line, finding.kernel
             )
@@ -105,9 +109,9 @@ class _Check(Asking):
                     finding = replace(finding, fix=self._fix(candidate, finding.gain))
                 yield self._finished(finding, span, module)
 
-        self.told = told
+        self.reported = reported
         for found in self._kernel_findings(module, reference):
-            yield from told(*found)
+            yield from reported(*found)
         if self.unfixed:
             head = head_of(module)
             short = self.cut_short(f"not all fixes of {listed(self.unfixed)} were worked out", place_of(head))

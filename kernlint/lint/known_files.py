@@ -54,7 +54,7 @@ class KnownFiles:
     def __init__(self, records: Iterable[Any] = ()) -> None:
         self.changed = False
         self._known: dict[str, tuple[_Stamp, Content]] = {}
-        self._asked: set[str] = set()
+        self._looked_at: set[str] = set()
         for record in records:
             if isinstance(record, list) and [type(item) for item in record] == _KINDS:  # else not written by us
                 path, *stamp, digest, ours = record
@@ -64,12 +64,12 @@ class KnownFiles:
         """What the next run is to know."""
         known = self._known.items()
         if len(known) > _MOST:
-            known = {path: self._known[path] for path in self._asked if path in self._known}.items()
+            known = {path: self._known[path] for path in self._looked_at if path in self._known}.items()
         return [[path, *stamp, content.digest, content.ours] for path, (stamp, content) in known]
 
     def look(self, path: str, read: Callable[[], bytes]) -> Content:
         """What the file at ``path`` holds, which :func:`read` tells where it is not known. Raises what that raises."""
-        self._asked.add(path)
+        self._looked_at.add(path)
         stamp = _stamp(path)
         known = self._known.get(path)
         if known is not None and known[0] == stamp:

@@ -71,7 +71,7 @@ class Settings:
         return selected_codes(self.choices)
 
     @cached_property
-    def _asked(self) -> frozenset[str]:
+    def _chosen_rules(self) -> frozenset[str]:
         return asked_for(self.choices)
 
     @cached_property
@@ -144,7 +144,7 @@ class Settings:
             self.target_triton,
             self.timeout_s,
             self.reference or reference,
-            self._asked,
+            self._chosen_rules,
             self.assumptions,
             self.constants,
             self.project,

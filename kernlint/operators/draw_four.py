@@ -140,7 +140,7 @@ class _Written:
 
     def __init__(self, source: Source, call: cst.Call) -> None:
         self.source, self.call = source, call
-        self.function = FunctionSource(source.module, enclosing_function(source, call), {})
+        self.function = FunctionSource(source, enclosing_function(source, call), {})
 
     def edits(self, taken: set[str]) -> list[TextEdit]:
         """The four tiles of words in front of the statement, and the row that they make in the place of the call."""
@@ -183,7 +183,7 @@ class _Written:
     def _defined_before(self, written: cst.BaseExpression, line: cst.CSTNode) -> None:
         """Raise unless what ``written`` computes still is what its names stand for at ``line``."""
         definition = self.function.line(written)
-        block = self.function.parents[definition]
+        block = self.function.parent(definition)
         if block not in (self.function.node, *self.function.around(line)):
             raise CannotRewrite("the offsets are computed in another branch")
         for node in walk(written):

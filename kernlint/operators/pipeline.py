@@ -84,7 +84,7 @@ def count(site: Site, transform: Counted) -> list[TextEdit]:
     """``k = 0``, ``while k < K:`` and ``k += BK`` at its end become ``for k in range(0, K, BK):``."""
     kernel, source = LaunchSource(site, transform.launch).kernel, site.source
     loop = source.at(transform.loop, cst.While)
-    if loop not in kernel.parents:
+    if loop not in kernel:
         raise CannotRewrite("the loop stands in a helper function")
     found = counter(loop, _PURE)
     step = loop.body.body[-1]
@@ -111,7 +111,7 @@ _PURE = frozenset({"cdiv", "minimum", "maximum"})
 
 def _start(kernel: FunctionSource, loop: cst.While, counter: str) -> cst.Assign:
     """The assignment in front of the loop that the counter starts with, and that nothing else reads."""
-    block = kernel.parents[loop]
+    block = kernel.parent(loop)
     lines = list(block.body) if isinstance(block, cst.IndentedBlock) else []
     before = lines[: next((i for i, line in enumerate(lines) if line is loop), 0)]
     for position, line in reversed(list(enumerate(before))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kernlint.report.look import PLAIN, Look, printable
-from kernlint.report.text_findings import headline, told
+from kernlint.report.text_findings import body_of, headline
 from kernlint.verdict.model import EstimateReport, FindingReport, Verdict
 from kernlint.verdict.speedup import faster, format_speedup
 
@@ -36,7 +36,7 @@ def _finding(finding: FindingReport, source: Sequence[str], look: Look) -> Itera
     yield from headline(where, finding.severity, rule.code, rule.name, _gain(finding.estimate), look)
     marked = source[place.line - 1 : place.end_line] if place.line >= 1 else ()
     begin, end = (place.line, place.column), (place.end_line, place.end_column)
-    yield from told(finding.message, look.excerpt(marked, begin, end, _EXCERPT_LINES), finding.evidence, look)
+    yield from body_of(finding.message, look.excerpt(marked, begin, end, _EXCERPT_LINES), finding.evidence, look)
 
 
 def _gain(estimate: EstimateReport | None) -> str:

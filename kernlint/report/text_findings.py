@@ -60,7 +60,7 @@ def headline(place: str, severity: str, code: str, name: str, gain: str, look: L
     return [f"{head} [{gain}]"] if fits else [head, f"  [{gain}]"]
 
 
-def told(message: str, excerpt: list[str], evidence: Sequence[str], look: Look) -> list[str]:
+def body_of(message: str, excerpt: list[str], evidence: Sequence[str], look: Look) -> list[str]:
     """What stands below the head of a finding."""
     facts = [line for fact in evidence for line in look.wrapped(f"= {printable(fact)}", "  ", "    ")]
     return [*look.wrapped(printable(message), "  "), *excerpt, *(look.styled(line, "dim") for line in facts)]
@@ -74,7 +74,7 @@ def _lines(finding: Finding, look: Look) -> list[str]:
     place = finding.place
     begin, end = (place.line, place.column), (place.end_line, place.end_column)
     excerpt = look.excerpt(finding.lines, begin, end, len(finding.lines))
-    lines = [*_head(finding, look), *told(finding.message, excerpt, finding.evidence, look)]
+    lines = [*_head(finding, look), *body_of(finding.message, excerpt, finding.evidence, look)]
     for label, text in (("help", finding.advice), ("fix", finding.fix.message if finding.fix is not None else "")):
         if text:
             first, *others = look.wrapped(f"{label}: {printable(text)}", "  ", "    ")

@@ -235,7 +235,7 @@ class _Rewrite:
         return self.source.code(node) in self.constants
 
     def _is_variable(self, node: cst.Name) -> bool:
-        return node in self.host.parents and self.host.is_variable(node)
+        return node in self.host and self.host.is_variable(node)
 
     def _is_parameter(self, name: str) -> bool:
         return any(param.name.value == name for param in parameters(self.host.node))

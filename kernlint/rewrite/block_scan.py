@@ -49,7 +49,7 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit] | Rewriting:
     place.check_only_launch()
     found = next((scan for scan in scalar_scans(place.launch) if scan.loop.span == transform.loop), None)
     loop = site.source.at(transform.loop, cst.For)
-    if found is None or loop not in place.kernel.parents:
+    if found is None or loop not in place.kernel:
         raise CannotRewrite("the loop stands in a helper function")
     if found.rows != 1 or any(access.shape for access in (*found.loads, *found.stores)):
         raise CannotRewrite("a program handles several rows at a time")

@@ -15,7 +15,7 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import children, parameters, walk
+from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Atomic, Launch, Load, Span, Store
 
 #: What gives a variable its value.
@@ -25,30 +25,29 @@ Line = Union[cst.SimpleStatementLine, cst.BaseCompoundStatement]
 
 
 class FunctionSource:
-    """``node`` of ``module`` and what its expressions stand for (``values``)."""
+    """``node`` of a module and what its expressions stand for (``values``)."""
 
-    def __init__(self, module: Module, node: cst.FunctionDef, values: Values) -> None:
-        self.module = module
+    def __init__(self, source: Source, node: cst.FunctionDef, values: Values) -> None:
+        self.source = source
         self.node = node
         self.values = values
 
-    @cached_property
-    def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
-        """What each node of the function stands in."""
-        found: dict[cst.CSTNode, cst.CSTNode] = {}
-        stack: list[cst.CSTNode] = [self.node]
-        while stack:
-            node = stack.pop()
-            for child in children(node):
-                found[child] = node
-                stack.append(child)
+    def __contains__(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` stands in the function."""
+        return any(outer is self.node for outer in self.source.above(node))
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode:
+        """What ``node``, which stands in the function, stands in there."""
+        found = self.source.parent(node)
+        assert found is not None
         return found
 
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """What ``node`` stands in, innermost first."""
-        while node in self.parents:
-            node = self.parents[node]
-            yield node
+        """What ``node`` stands in, innermost first, up to the function."""
+        for outer in self.source.above(node):
+            yield outer
+            if outer is self.node:
+                return
 
     def line(self, node: cst.CSTNode) -> Line:
         """The innermost statement line (or compound statement) that ``node`` belongs to."""
@@ -79,14 +78,14 @@ class FunctionSource:
 
     def is_variable(self, node: cst.Name) -> bool:
         """Whether ``node`` names a variable, rather than an attribute or a keyword argument."""
-        parent = self.parents[node]
+        parent = self.parent(node)
         if isinstance(parent, cst.Attribute):
             return parent.attr is not node
         return not (isinstance(parent, cst.Arg) and parent.keyword is node)
 
     def is_bound(self, node: cst.Name) -> bool:
         """Whether ``node`` is the name of a variable that is given a value there."""
-        return node in self.parents and self.is_variable(node) and self.binding(node) is not None
+        return node in self and self.is_variable(node) and self.binding(node) is not None
 
     def binding(self, node: cst.Name) -> Binding | None:
         """What binds the name that ``node`` stands for there; None where it is only read."""
@@ -131,7 +130,7 @@ class FunctionSource:
 
     def free_name(self, wish: str) -> str:
         """``wish``, with a number behind it where the function (or its module) uses the name already."""
-        return fresh_name(wish, names_in_use(self.module))
+        return fresh_name(wish, names_in_use(self.source.module))
 
 
 class LaunchSource:
@@ -155,8 +154,8 @@ class LaunchSource:
         if call is None or kernel is None or span not in trace.kernels:
             raise CannotRewrite("the launch is not written as a call of the kernel")
         self.call = call
-        self.kernel = FunctionSource(module, kernel, trace.kernels[span])
-        self.host = FunctionSource(module, enclosing_function(site.source, call), trace.host)
+        self.kernel = FunctionSource(site.source, kernel, trace.kernels[span])
+        self.host = FunctionSource(site.source, enclosing_function(site.source, call), trace.host)
 
     @cached_property
     def tl(self) -> str:

@@ -136,7 +136,7 @@ class _Rewrite:
             for index in indices:
                 line = self.kernel.line(index.node)
                 alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-                if index.name == name and alone and isinstance(self.kernel.parents[index.node], cst.Assign):
+                if index.name == name and alone and isinstance(self.kernel.parent(index.node), cst.Assign):
                     self.editor.delete(line, heading=False)
                 else:
                     self.editor.replace_whole(index.node, name)

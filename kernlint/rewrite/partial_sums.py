@@ -46,7 +46,7 @@ class _Rewrite:
         self.editor = Editor(place.source)
         nodes = [n for n in place.launch.kernel.nodes(Atomic) if n.span == transform.atomic]
         call = self.source.module.at(transform.atomic, cst.Call)
-        if len(nodes) != 1 or call is None or call not in self.kernel.parents:
+        if len(nodes) != 1 or call is None or call not in self.kernel:
             raise CannotRewrite("the atomic is not written in the kernel itself")
         self.atomic, self.call = nodes[0], call
         if self.atomic.op != "add":
@@ -167,9 +167,7 @@ class _Rewrite:
 
     def _reads(self, node: cst.CSTNode) -> set[str]:
         return {
-            n.value
-            for n in walk(node)
-            if isinstance(n, cst.Name) and n in self.kernel.parents and self.kernel.is_variable(n)
+            n.value for n in walk(node) if isinstance(n, cst.Name) and n in self.kernel and self.kernel.is_variable(n)
         }
 
     def _loop_variable(self, inside: Sequence[Line]) -> tuple[str, Line | None]:
@@ -271,7 +269,7 @@ class _Rewrite:
 
     def _check_known(self, extent: cst.BaseExpression, limit: int) -> None:
         for node in walk(extent):
-            variable = isinstance(node, cst.Name) and node in self.host.parents and self.host.is_variable(node)
+            variable = isinstance(node, cst.Name) and node in self.host and self.host.is_variable(node)
             bound = self.host.bindings(node.value) if variable and isinstance(node, cst.Name) else []
             if any(self.host.top_level(one) >= limit for one in bound):
                 raise CannotRewrite(f"`{self.source.code(node)}` is not known yet where the output is allocated")

@@ -56,13 +56,13 @@ class ProgramIndices:
 
     def assigned_name(self, node: cst.BaseExpression) -> str:
         """The variable that ``node`` alone gives its value to, in an assignment of its own or in one of tuples."""
-        parent = self.kernel.parents[node]
+        parent = self.kernel.parent(node)
         target: cst.CSTNode | None = None
         if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
             target = parent.targets[0].target
         elif isinstance(parent, cst.Element):
-            values = self.kernel.parents[parent]
-            assign = self.kernel.parents.get(values)
+            values = self.kernel.parent(parent)
+            assign = self.kernel.source.parent(values)
             if isinstance(assign, cst.Assign) and isinstance(values, cst.Tuple) and len(assign.targets) == 1:
                 targets = assign.targets[0].target
                 if isinstance(targets, cst.Tuple) and len(targets.elements) == len(values.elements):

@@ -28,7 +28,7 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
     source = site.source
     place = LaunchSource(site, transform.launch)
     loop = source.at(transform.loop, cst.For)
-    if loop not in place.kernel.parents:
+    if loop not in place.kernel:
         raise CannotRewrite("the loop stands in a helper function")
     reductions = [
         node
@@ -68,7 +68,7 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
         edits.append(source.replace(start, tile))
     else:
         edits.append(source.insert_before(loop, tile))
-    if place.kernel.parents[call] is not statement and isinstance(place.kernel.parents[call], cst.Assign):
+    if place.kernel.parent(call) is not statement and isinstance(place.kernel.parent(call), cst.Assign):
         edits += source.delete_statements([call])
     return edits
 
@@ -107,7 +107,7 @@ def _start(place: LaunchSource, total: str, loop: cst.For) -> cst.Assign | None:
     if len(bound) != 1 or not isinstance(bound[0].targets[0].target, cst.Name):
         return None
     reads = [r for r in place.kernel.reads(total) if place.module.span(bound[0]) < place.module.span(r) < begin]
-    same = place.kernel.parents[place.kernel.line(bound[0])] is place.kernel.parents[loop]
+    same = place.kernel.parent(place.kernel.line(bound[0])) is place.kernel.parent(loop)
     return bound[0] if same and not reads else None
 
 

@@ -23,7 +23,7 @@ def scale_behind_loop(site: Site, transform: ScaleBehindLoop) -> list[TextEdit]:
     found = next(
         (scaled_product(site.module, dot, loops[-1]) for dot, loops in place.launch.kernel.walk(Dot)
          if dot.span == transform.dot and loops), None)  # fmt: skip
-    if found is None or found.loop not in kernel.parents:
+    if found is None or found.loop not in kernel:
         raise CannotRewrite("the product is scaled in a helper function")
     editor = Editor(source)
     start, end = source.range_of(found.dot)

@@ -47,4 +47,4 @@ def needed_for(function: FunctionSource, statements: Sequence[Line], names: Iter
 
 
 def _variables(function: FunctionSource, node: cst.CSTNode) -> list[cst.Name]:
-    return [n for n in walk(node) if isinstance(n, cst.Name) and n in function.parents and function.is_variable(n)]
+    return [n for n in walk(node) if isinstance(n, cst.Name) and n in function and function.is_variable(n)]

@@ -75,9 +75,7 @@ class _Rewrite:
         for line in addressing:
             if not isinstance(line, cst.SimpleStatementLine):
                 raise CannotRewrite("the address of the output is computed in a branch")
-        typed = [
-            read for line in addressing for read in walk(line) if read in self.kernel.parents and read is not self.base
-        ]
+        typed = [read for line in addressing for read in walk(line) if read in self.kernel and read is not self.base]
         if any(isinstance(read, cst.Name) and read.value == self.output for read in typed):
             raise CannotRewrite("the address of the output depends on its type")
         if any(self.accumulator in names_read(self.kernel, line) for line in addressing):
@@ -219,7 +217,7 @@ class _Rewrite:
         if len(nodes) != 1 or not isinstance(nodes[0], Store):
             raise CannotRewrite("the kernel does not end in one store")
         call = self.place.module.at(nodes[0].span, cst.Call)
-        if call is None or call not in self.kernel.parents or callee(call) != "store":
+        if call is None or call not in self.kernel or callee(call) != "store":
             raise CannotRewrite("the store stands in a helper function")
         if not any(self.kernel.line(call) is line for line in self.after):
             raise CannotRewrite("the store does not stand behind the K loop, in the kernel's own block")
@@ -368,7 +366,7 @@ class _Rewrite:
         dtype = self._accumulator_dtype()
         extents, _ = self.place.grid()
         grid = ", ".join(self.editor.code(extent) for extent in extents)
-        first = min(host.top_level(node) for node in (extents[0], call) if node in host.parents)
+        first = min(host.top_level(node) for node in (extents[0], call) if node in host)
         self.editor.insert_before(host.body[first], [
             f"# each tile's K is split over {split} programs, whose partial sums a second kernel adds",
             f"{split} = {self.split}",
@@ -472,5 +470,5 @@ class _Rewrite:
 
 
 def _asks_for_type(kernel: FunctionSource, read: cst.Name) -> bool:
-    above = kernel.parents.get(read)
+    above = kernel.source.parent(read)
     return isinstance(above, cst.Attribute) and above.value is read and above.attr.value == "dtype"

@@ -92,7 +92,7 @@ class Server(LanguageServer):
         #: Counts the changes of configuration files.
         self.generation = 0
         self.pulls = False
-        self._told = ""
+        self._last_note = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -133,7 +133,7 @@ class Server(LanguageServer):
     def reconfigured(self) -> None:
         """Ask everything again, under settings that may be others now."""
         self.generation += 1
-        self._told = ""
+        self._last_note = ""
         self._again(list(self.documents.values()))
 
     def saved(self, paths: Iterable[str]) -> None:
@@ -179,8 +179,8 @@ class Server(LanguageServer):
     def tell(self, error: UsageError) -> None:
         """Show what is wrong with the configuration, once."""
         text = f"kernlint: {error}"
-        if text != self._told:
-            self._told = text
+        if text != self._last_note:
+            self._last_note = text
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
 
     # -- answers ---------------------------------------------------------------------------------------------------

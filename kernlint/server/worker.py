@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from kernlint.child import Question, asked, trade
+from kernlint.child import Question, answer_of, trade
 from kernlint.crew import Crew
 
 #: How long a question that nobody waits for any more may take to its end before its worker is ended.
@@ -38,7 +38,7 @@ class Lane:
         self._current: object = None
 
     async def ask(self, call: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float) -> Any:
-        """``call(**arguments)``, computed by the worker. Raises as :func:`kernlint.child.asked` does."""
+        """``call(**arguments)``, computed by the worker. Raises as :func:`kernlint.child.answer_of` does."""
         token = object()
         question = Question(call, dict(arguments), timeout_s, self._folder)
         answer = self._threads.submit(self._ask, token, question)
@@ -59,7 +59,7 @@ class Lane:
         with self._guard:
             self._current = token
         try:
-            return asked(self._crew, question)
+            return answer_of(self._crew, question)
         finally:
             with self._guard:
                 self._current = None

@@ -39,7 +39,7 @@ def is_check(node: cst.FunctionDef | cst.Module, module: Module) -> bool:
     test, or prints or asserts whether tensors agree or how large their difference is, and does nothing else with the answer."""
     if isinstance(node, cst.FunctionDef) and (is_test(node, module) or not returns_answers(node, module)):
         return is_test(node, module)
-    told = _told(node, module)
+    told = _reported_calls(node, module)
     return any(id(call) in told and _is_agreement(call) for call in module.own(node, cst.Call))
 
 
@@ -47,11 +47,11 @@ def is_read_by_check(span: Span, node: cst.FunctionDef, module: Module) -> bool:
     """Whether what stands at ``span`` in the function is read for nothing but what a check says (:func:`is_check`)."""
     if not is_check(node, module):
         return False
-    told = _told(node, module)
+    told = _reported_calls(node, module)
     return any(id(name) in told and span.contains(module.span(name)) for name in module.own(node, cst.Name))
 
 
-def _told(node: cst.FunctionDef | cst.Module, module: Module) -> set[int]:
+def _reported_calls(node: cst.FunctionDef | cst.Module, module: Module) -> set[int]:
     """The calls in ``node``, by identity, whose values are used for nothing but to be printed, asserted, or returned as answers, and to
     choose what else is."""
     told: set[int] = set()

@@ -177,7 +177,7 @@ class _Run:
         notes = [*([note] if note else []), *(f"not compiled: {why}" for why in plan.uncompiled)]
         job = {**self._job("compile"), "launches": plan.launches, "target": plan.target, "overrides": plan.overrides}
         self._say(f"compiling for {plan.architecture}")
-        ended = run_child(job, files_of(self.plan), self.limits, f"{_CHILD}.compiling:main", self._told)
+        ended = run_child(job, files_of(self.plan), self.limits, f"{_CHILD}.compiling:main", self._on_event)
         kernels = [_binary(event) for event in ended.events if event.get("event") == "kernel"]
         failed = [event for event in ended.events if event.get("event") == "failed"]
         if failed:
@@ -207,7 +207,7 @@ class _Run:
 
     # -- the child's job --
 
-    def _told(self, event: Mapping[str, Any]) -> None:
+    def _on_event(self, event: Mapping[str, Any]) -> None:
         """Say what the child has begun where that takes long, and how each size ended."""
         kind = event.get("event")
         if kind == "begin":
@@ -241,7 +241,7 @@ class _Run:
             job = self._job(backend)
             job["cases"] = [case_of(self.plan, case) for case in left]
             self._say(f"{len(left)} sizes to run on {'a GPU' if backend == 'gpu' else 'the CPU, interpreted'}")
-            ended = run_child(job, files_of(self.plan), limits, f"{_CHILD}.run:main", self._told)
+            ended = run_child(job, files_of(self.plan), limits, f"{_CHILD}.run:main", self._on_event)
             first = first or ended
             events = [event for event in ended.events if event.get("event") == "case"]
             results += [judge_case(event, self.plan.change.numerics, backend == "interpreter") for event in events]

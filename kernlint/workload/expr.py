@@ -285,10 +285,10 @@ class Expr:
     def __str__(self) -> str:
         # Kept: terms are ordered by their texts as well, so that the work would double with each level of nesting.
         if not self._text:
-            self._text = self._told()
+            self._text = self._spelled()
         return self._text
 
-    def _told(self) -> str:
+    def _spelled(self) -> str:
         if not self.terms:
             return "0"
         parts = []

@@ -14,6 +14,7 @@ from kernlint.workload import (
     Compute,
     Dot,
     Launch,
+    Load,
     Reduce,
     Size,
     Span,
@@ -207,12 +208,7 @@ def _attention(step: Step, source: _Scores, v: Tensor, out: Tensor) -> Attention
 
 
 def _loads_of(step: Launch, source: _Scores) -> frozenset[int]:
-    found = set()
-    for load in step.kernel.loads():
-        tensor = step.tensor(load.base)
-        if tensor is not None and tensor.storage.id == source.tensor.storage.id:
-            found.add(load.id)
-    return frozenset(found)
+    return frozenset(load.id for load in step.accesses(source.tensor.storage.id, Load))
 
 
 def _unread_elsewhere(workload: Workload, found: Attention) -> bool:

@@ -185,7 +185,7 @@ def _of_stores(launch: Launch, stores: list[Site]) -> _Collision | None:
             element = min(one.elements & other.elements)
             first, second = stores[one.store_of(element)], stores[other.store_of(element)]
             if _differ(launch, (first, one.point), (second, other.point)):
-                here, there = _asked(launch, one.point), _asked(launch, other.point)
+                here, there = _on_grid(launch, one.point), _on_grid(launch, other.point)
                 return _Collision(first.access.base, element, here, there, first, second)
     return None
 
@@ -203,7 +203,7 @@ class _Program:
         return next(number for number, reached in enumerate(self._by_store) if element in reached)
 
 
-def _asked(launch: Launch, point: Mapping[Atom, int]) -> dict[Atom, int]:
+def _on_grid(launch: Launch, point: Mapping[Atom, int]) -> dict[Atom, int]:
     """``point`` along the axes that the grid has."""
     return {a: n for a, n in point.items() if isinstance(a, ProgramId) and a.axis < len(launch.grid)}
 

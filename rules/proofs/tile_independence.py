@@ -231,7 +231,7 @@ def _of_access(old: _Placed, new: _Placed, where: str) -> Iterator[Difference]:
                 digits.append(reach)
         if any(digits in known[1] for digits in known[0]):
             return
-    numbers = [next((d for d in digits if _told(d)), None) for digits in known]
+    numbers = [next((d for d in digits if _is_concrete(d)), None) for digits in known]
     if numbers[0] is not None and numbers[1] is not None:
         yield Difference(f"{what} touches other elements with another tile", True)
     else:
@@ -273,7 +273,7 @@ class _Reach:
 _NOTHING = _Reach((), frozenset())
 
 
-def _told(reach: _Reach) -> bool:
+def _is_concrete(reach: _Reach) -> bool:
     return all(concrete(number) is not None for digit in reach.digits for number in digit)
 
 

@@ -6,6 +6,7 @@ import libcst as cst
 import pytest
 
 from kernlint.rewrite.function import FunctionSource
+from kernlint.rewrite.source import Source
 from kernlint.syntax.tree import parse_module
 
 SOURCE = """
@@ -28,12 +29,12 @@ def launch(x, path):
 )
 def test_counts_what_binds_and_what_reads_a_variable(name: str, bound: int, read: int) -> None:
     module = parse_module(SOURCE, "launch.py")
-    function = FunctionSource(module, module.of(cst.FunctionDef)[0], {})
+    function = FunctionSource(Source(module), module.of(cst.FunctionDef)[0], {})
     assert (len(function.bindings(name)), len(function.reads(name))) == (bound, read)
 
 
 def test_a_variable_bound_inside_an_expression_has_no_one_value() -> None:
     module = parse_module(SOURCE, "launch.py")
-    function = FunctionSource(module, module.of(cst.FunctionDef)[0], {})
+    function = FunctionSource(Source(module), module.of(cst.FunctionDef)[0], {})
     assert function.definition("m") is None
     assert function.definition("c") is None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.calls.products import multiplied
 from kernlint.generate.calls.writer import Writer
-from kernlint.generate.values import CannotGenerate, Unbound, Value, View, identity, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Unbound, Value, View, identity, lane
 from kernlint.workload import Expr, Size, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -29,7 +29,7 @@ def _attention(w: Writer) -> Value:
     inner.shape, inner.dtype = (*w.shape[:-2], q.shape[-2], k.shape[-2]), dt.FLOAT32
     rank = len(inner.shape)
     row, column, summed = lane(rank - 2), lane(rank - 1), lane(rank)
-    views = _seen(w, q, [row, summed]), _seen(w, k, [column, summed])
+    views = _broadcast(w, q, [row, summed]), _broadcast(w, k, [column, summed])
     scores = inner.map(
         "mul", multiplied(inner, views, (q.shape[-1],)), 1.0 / math.sqrt(depth) if scale is None else float(scale)
     )
@@ -47,10 +47,10 @@ def _attention(w: Writer) -> Value:
         shares = inner.map("where", inner.map("gt", top, -math.inf), shares, 0.0)
     fed = inner.cast(View(shares, identity(shares.shape)), v.dtype or dt.FLOAT32)
     at = [*(lane(d) for d in range(rank - 1)), summed]
-    return multiplied(w, (View(fed, tuple(at)), _seen(w, v, [summed, column])), (k.shape[-2],))
+    return multiplied(w, (View(fed, tuple(at)), _broadcast(w, v, [summed, column])), (k.shape[-2],))
 
 
-def _seen(w: Writer, tensor: Tensor, last: Sequence[Expr]) -> View:
+def _broadcast(w: Writer, tensor: Tensor, last: Sequence[Expr]) -> View:
     """``tensor`` as it is looked at from batches and heads, of which it may have fewer, with ``last`` along its last axes."""
     shape, batch = tensor.shape or (), w.shape[:-2]
     places: list[Expr] = []
@@ -66,7 +66,7 @@ def _seen(w: Writer, tensor: Tensor, last: Sequence[Expr]) -> View:
             _alike(w, lift(extent), lift(batch[d]))
             raise CannotGenerate("attention over batches of several sizes")
     view = w.operand(tensor)
-    return View(view.value, looked_through(view.index, [*places, *last]))
+    return view.at([*places, *last])
 
 
 def _alike(w: Writer, extent: Expr, other: Expr) -> None:

@@ -8,7 +8,6 @@ from kernlint.generate.values import (
     Value,
     View,
     lane,
-    looked_through,
 )
 from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Size
@@ -45,7 +44,7 @@ def _kind(made: Value, kind: str, body: View) -> Value:
 
 def through(outer: View, inner: View) -> View:
     """``inner``, an operand of the value of ``outer``, as it is looked at from where ``outer`` is."""
-    return View(inner.value, looked_through(inner.index, outer.index))
+    return inner.at(outer.index)
 
 
 def without_casts(view: View) -> View:
@@ -88,5 +87,5 @@ def reduces(view: View, kind: str, x: View, over: Sequence[Size], rank: int) -> 
         return False
     # The lanes of its result are where it is looked at, those that it reduces over the ones of the body here.
     lanes = [*view.index, *(lane(rank + i) for i in range(len(over)))]
-    body = without_casts(View(value.operands[0].value, looked_through(value.operands[0].index, lanes)))
+    body = without_casts(value.operands[0].at(lanes))
     return body.value is x.value and body.index == x.index

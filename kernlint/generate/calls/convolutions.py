@@ -80,9 +80,9 @@ def _over_taps(w: Writer, x: Tensor, weight: Tensor, geometry: _Geometry) -> Val
         places = [lane(2 + d) * geometry.stride[d] + at[d] * geometry.dilation[d] - pads[d] for d in range(rank)]
         bounds = tuple((lift(pads[d]), places[d] + pads[d], lift(shape[2 + d]) + pads[d]) for d in range(rank)
                        if pads[d] != 0 or at[d] > 0)  # fmt: skip
-        look = View(image.value, looked_through(image.index, [lane(0), lane(1), *places]))
+        look = image.at([lane(0), lane(1), *places])
         tap = Value("choose", w.shape, x.dtype or dt.FLOAT32, (look, _nothing()), {"cases": (bounds, ())})
-        factor = View(kernel.value, looked_through(kernel.index, [lane(1), lift(0), *map(lift, at)]))
+        factor = kernel.at([lane(1), lift(0), *map(lift, at)])
         product = Value("mul", w.shape, w.dtype, (View(tap, identity(w.shape)), factor))
         total = product if total is None else w.map("add", total, product)
     assert isinstance(total, Value)
@@ -93,17 +93,17 @@ def _factors(w: Writer, weight: Tensor, rank: int) -> list[View] | None:
     """For each axis what the taps along it are, where a filter is their outer product: views from the channel and the tap."""
     channel, taps = lane(0), [lane(1 + d) for d in range(rank)]
     view = w.operand(weight)
-    waiting = [View(view.value, looked_through(view.index, [channel, lift(0), *taps]))]
+    waiting = [view.at([channel, lift(0), *taps])]
     found: dict[int, View] = {}
     while waiting:
         one = waiting.pop()
         axes = [d for d in range(rank) if 1 + d in lanes_of(one.index)]
         if len(axes) > 1 and (one.value.op == "mul" or is_widening(one.value)):
-            waiting += [View(part.value, looked_through(part.index, one.index)) for part in one.value.operands]
+            waiting += [part.at(one.index) for part in one.value.operands]
         elif len(axes) == 1 and axes[0] not in found:
             (axis,) = axes
             places = [lane(1) if d == 1 + axis else lane(d) for d in range(1 + rank)]
-            found[axis] = View(one.value, looked_through(one.index, places))
+            found[axis] = one.at(places)
         else:
             return None
     return [found[d] for d in range(rank)] if rank > 1 and len(found) == rank else None
@@ -121,9 +121,9 @@ def _axis_by_axis(w: Writer, x: Tensor, factors: Sequence[View], geometry: _Geom
             place = lane(2 + d) * stride + tap * gap - pad
             bounds = ((lift(pad), place + pad, lift(shape[2 + d]) + pad),)
             places = [place if e == 2 + d else at for e, at in enumerate(identity(space))]
-            look = View(image.value, looked_through(image.index, places))
+            look = image.at(places)
             seen = Value("choose", space, image.value.dtype, (look, _nothing()), {"cases": (bounds, ())})
-            factor = View(factors[d].value, looked_through(factors[d].index, [lane(1), lift(tap)]))
+            factor = factors[d].at([lane(1), lift(tap)])
             one = Value("mul", space, wide(w.dtype), (View(seen, identity(space)), factor))
             both = () if total is None else (View(total, identity(space)), View(one, identity(space)))
             total = one if total is None else Value("add", space, wide(w.dtype), both)
@@ -243,7 +243,7 @@ def _in_groups(
 def _guarded(w: Writer, tensor: Tensor, places: Sequence[Expr], bounds: Bounds, space: tuple[Size, ...]) -> View:
     """``tensor`` at ``places``, zero where ``bounds`` do not hold, looked at from ``space``."""
     view = w.operand(tensor)
-    look = View(view.value, looked_through(view.index, places))
+    look = view.at(places)
     if not bounds:
         return look
     # Of the axes of the product only those that decide: by them it is known what the operand's rows and columns are.
@@ -253,7 +253,7 @@ def _guarded(w: Writer, tensor: Tensor, places: Sequence[Expr], bounds: Bounds, 
         (*looked_through((low, place), own), None if high is None else looked_through((high,), own)[0])
         for low, place, high in bounds
     )
-    inside = View(look.value, looked_through(look.index, own))
+    inside = look.at(own)
     shape = tuple(space[d] for d in used)
     padded = Value("choose", shape, view.value.dtype, (inside, _nothing()), {"cases": (cases, ())})
     return View(padded, tuple(map(lane, used)))

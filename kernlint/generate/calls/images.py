@@ -9,7 +9,7 @@ from typing import Any
 
 from kernlint.generate.calls.convolutions import per_axis
 from kernlint.generate.calls.writer import Writer, fixed, wide
-from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane
 from kernlint.workload import Expr, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -103,7 +103,7 @@ def _picked(w: Writer, view: View, at: list[Any], dtype: Any) -> Value:
     numbers = iter(range(1, len(told) + 1))
     own = [*(lane(d) if lift(w.shape[d]).value != 1 else lift(0) for d in range(2)),
            *(element(next(numbers)) if isinstance(one, Value) else one for one in at)]  # fmt: skip
-    table = View(view.value, looked_through(view.index, own))
+    table = view.at(own)
     if not told:
         return w.cast(table, dtype)
     views = (View(one, identity(w.shape)) for one in told)
@@ -130,7 +130,7 @@ def _columns(w: Writer) -> Value:
     view = w.operand(x)
     channel = lift(ex.floordiv(lane(1), taps[0] * taps[1]))
     at = [lane(0), channel, *(places[d] - pads[d] for d in range(2))]
-    look = View(view.value, looked_through(view.index, at))
+    look = view.at(at)
     return Value("choose", w.shape, w.dtype, (look, w.operand(0.0)) if bounds else (look,), {"cases": (bounds, ())})
 
 

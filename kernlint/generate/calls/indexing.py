@@ -37,7 +37,7 @@ def _embedding(w: Writer) -> Value:
     w.of_no_matter(padding_idx=2, norm_type=4, scale_grad_by_freq=5, sparse=6)
     rank = len(ids.shape or ())
     view = w.operand(ids)
-    index = View(view.value, looked_through(view.index, [lane(d) for d in range(rank)]))
+    index = view.at([lane(d) for d in range(rank)])
     return _picked(w, table, [element(1), lane(rank)], [index])
 
 
@@ -47,7 +47,7 @@ def _index_select(w: Writer) -> Value:
     places = list(identity(x.shape or ()))
     places[axis] = element(1)
     view = w.operand(ids)
-    return _picked(w, x, places, [View(view.value, looked_through(view.index, [lane(axis)]))])
+    return _picked(w, x, places, [view.at([lane(axis)])])
 
 
 def _gather(w: Writer) -> Value:
@@ -97,7 +97,7 @@ def _indexed(w: Writer) -> Value:
     for axis in range(len(shape)):
         if axis in at:
             spread = w.spread(parts[axis], rank)
-            told = View(spread.value, looked_through(spread.index, [lane(first + d) for d in range(rank)]))
+            told = spread.at([lane(first + d) for d in range(rank)])
             place = as_place(told)
             if place is not None and is_below(range_of(told, w.shape), shape[axis]):
                 places.append(place)
@@ -124,12 +124,12 @@ def _bag(w: Writer) -> Value:
         raise CannotGenerate("bags that are no rows, or with a padding")
     places, length = (lane(0), lane(2)), (ids.shape or (0, 0))[1]
     space, at, own = (*w.shape, length), w.operand(ids), w.operand(table)
-    told = View(at.value, looked_through(at.index, places))
-    body = Value("pick", space, own.value.dtype, (View(own.value, looked_through(own.index, (element(1), lane(1)))), told),
+    told = at.at(places)
+    body = Value("pick", space, own.value.dtype, (own.at((element(1), lane(1))), told),
                  {"wraps": ()})  # fmt: skip
     if isinstance(weights, Tensor):
         view = w.operand(weights)
-        factor = View(view.value, looked_through(view.index, places))
+        factor = view.at(places)
         body = Value("mul", space, w.dtype, (View(body, identity(space)), factor))
     made = w.reduce("max" if mode == "max" else "sum", body, [2], False)
     return w.map("div", made, length) if mode == "mean" else made
@@ -144,8 +144,8 @@ def _place_among(w: Writer) -> Value:
         raise CannotGenerate("places among numbers that are no single row")
     (count,) = numbers.shape or (0,)
     space, view, rank = (*w.shape, count), w.operand(x), len(w.shape)
-    own = View(view.value, looked_through(view.index, identity(w.shape)))
-    other = View(w.operand(numbers).value, looked_through(w.operand(numbers).index, [lane(rank)]))
+    own = view.at(identity(w.shape))
+    other = w.operand(numbers).at([lane(rank)])
     beyond = Value("gt" if right else "ge", space, dt.BOOL, (other, own))
     before = Value("logical_not", space, dt.BOOL, (View(beyond, identity(space)),))  # what is no number lies behind all
     return w.reduce("sum", Value("cast", space, dt.INT64, (View(before, identity(space)),)), [rank], False)

@@ -194,9 +194,7 @@ class LoopReader:
         """What ``base`` is in the first round, ``first``, as it is looked at from its axes."""
         if isinstance(first, Tensor):
             view = self.reader.view(first)
-            return View(
-                view.value, looked_through(view.index, broadcast_index(first.shape or (), len(base.shape or ())))
-            )
+            return view.at(broadcast_index(first.shape or (), len(base.shape or ())))
         if isinstance(first, (int, float)) and not isinstance(first, bool):
             return View(Value("number", (), base.dtype or dt.FLOAT32, attributes={"value": first}), ())
         raise CannotGenerate("a Python loop that begins with what is not known")
@@ -458,7 +456,7 @@ def stacked(reader: Reader, parts: Collected, out: Tensor, axis: int, new_axis: 
     cases: list[Any] = [((lift(len(others)), element, None),) if others else ()]
     for number, one in reversed(list(enumerate(others))):
         view = reader.view(one)
-        views.insert(0, View(view.value, looked_through(view.index, at)))
+        views.insert(0, view.at(at))
         cases.insert(0, ((lift(number), element, lift(number + 1)),))
     if not others:
         return Value("cast", out.shape, out.dtype, tuple(views), name=out.name)

@@ -11,7 +11,6 @@ from kernlint.generate.values import (
     Value,
     View,
     lane,
-    looked_through,
 )
 from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Expr, Size, Tensor
@@ -87,7 +86,7 @@ def _group_norm(w: Writer) -> Value:
     inner = (shape[0], groups, width, *shape[2:])
     view = w.operand(x)
     split = [lane(0), lane(1) * width + lane(2), *(lane(d + 1) for d in range(2, len(shape)))]
-    grouped = Value("cast", inner, wide(x.dtype), (View(view.value, looked_through(view.index, split)),))
+    grouped = Value("cast", inner, wide(x.dtype), (view.at(split),))
     axes = list(range(2, len(inner)))
     result = standardised(w, grouped, axes, w.argument(4, "eps", 1e-5))
     back = (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.calls.convolutions import MOST_TAPS, per_axis
 from kernlint.generate.calls.writer import Writer
-from kernlint.generate.values import CannotGenerate, Value, View, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Value, View, lane
 from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Size
 from kernlint.workload import expr as ex
@@ -44,7 +44,7 @@ def _pool(rank: int, largest: bool) -> Callable[[Writer], Value]:
                 (lift(pads[d]), places[d] + pads[d], lift(shape[lead + d]) + pads[d]) for d in range(rank) if pads[d]
             )
             view = w.operand(x)
-            look = View(view.value, looked_through(view.index, [*(lane(d) for d in range(lead)), *places]))
+            look = view.at([*(lane(d) for d in range(lead)), *places])
             return Value("choose", space, w.dtype, (look, filler) if bounds else (look,), {"cases": (bounds, ())})
 
         kind = "max" if largest else "sum"
@@ -73,7 +73,7 @@ def _adaptive(rank: int, largest: bool) -> Callable[[Writer], Value]:
             for d, window in enumerate(windows)
         ]
         view = w.operand(x)
-        body = View(view.value, looked_through(view.index, [*(lane(d) for d in range(lead)), *places]))
+        body = view.at([*(lane(d) for d in range(lead)), *places])
         over = tuple(map(ex.simplify, windows))
         made = Value("reduce", w.shape, w.dtype, (body,), {"kind": "max" if largest else "sum", "over": over})
         return made if largest else w.map("div", made, product(over))

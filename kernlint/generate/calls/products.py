@@ -15,7 +15,6 @@ from kernlint.generate.values import (
     identity,
     lane,
     lanes_of,
-    looked_through,
 )
 from kernlint.interpret.torch.products import einsum_letters
 from kernlint.workload import Dtype, Expr, Size, Tensor
@@ -42,7 +41,7 @@ def _contracted(w: Writer, a: Tensor, b: Tensor) -> Value:
     of_a = [*first, *([lane(batch)] if rows else []), k]
     of_b = [*second, k, lane(rank - 1)] if columns else [k]
     x, y = w.operand(a), w.operand(b)
-    views = View(x.value, looked_through(x.index, of_a)), View(y.value, looked_through(y.index, of_b))
+    views = x.at(of_a), y.at(of_b)
     return multiplied(w, views, (left[-1],))
 
 
@@ -74,7 +73,7 @@ def summed(
             at.insert(0, lift(rest % (extent or 1)))
             rest //= extent or 1
         places = [*(lane(d) for d in range(rank)), *at]
-        pair = tuple(View(view.value, looked_through(view.index, places)) for view in views)
+        pair = tuple(view.at(places) for view in views)
         one = Value("mul", shape, dtype, pair)
         both = () if total is None else (View(total, identity(shape)), View(one, identity(shape)))
         total = one if total is None else Value("add", shape, dtype, both)
@@ -105,8 +104,8 @@ def _linear(w: Writer) -> Value:
     a, b = w.operand(x), w.operand(weight)
     of_x = [*(lane(d) for d in range(len(w.shape) - 1)), k]
     views = (
-        View(a.value, looked_through(a.index, of_x)),
-        View(b.value, looked_through(b.index, [lane(len(w.shape) - 1), k])),
+        a.at(of_x),
+        b.at([lane(len(w.shape) - 1), k]),
     )
     made = multiplied(w, views, ((x.shape or ())[-1],))
     bias = w.argument(2, "bias")
@@ -145,7 +144,7 @@ def _cdist(w: Writer) -> Value:
             lead = rank - len(shape)
             batch = [lane(lead + d) if lift(n).value != 1 else lift(0) for d, n in enumerate(shape[:-2])]
             point = lane(own) if lift(shape[-2]).value != 1 else lift(0)
-            views.append(View(view.value, looked_through(view.index, [*batch, point, coordinate])))
+            views.append(view.at([*batch, point, coordinate]))
         apart = Value("sub", space, wide(w.dtype), tuple(views))
         return w.map("square" if p == 2 else "abs", apart, shape=space, dtype=wide(w.dtype))
 
@@ -208,7 +207,7 @@ def _lettered(w: Writer, operand: Tensor, term: list[str], sizes: Mapping[str, S
     """``operand`` with its letters; an axis of one that is broadcast is looked at from nowhere."""
     view, shape = w.operand(operand), operand.shape or ()
     places = [lane(d) if lift(n).value != 1 else lift(0) for d, n in enumerate(shape)]
-    return View(view.value, looked_through(view.index, places)), term
+    return view.at(places), term
 
 
 Letter = TypeVar("Letter")
@@ -228,7 +227,7 @@ def met(
     views = []
     for view, term in pair:
         places = [lane(letters.index(c)) if lift(extents[c]).value != 1 else lift(0) for c in term]
-        views.append(View(view.value, looked_through(view.index, places)))
+        views.append(view.at(places))
     if len(views) == 2 and summed_over and all(c in term for _, term in pair for c in summed_over):
         return summed((views[0], views[1]), shape, dtype, over, sizes)
     op, inner = ("mul", wide(dtype)) if len(views) == 2 and over else ("mul" if len(views) == 2 else "cast", dtype)
@@ -243,7 +242,7 @@ def _outer(w: Writer) -> Value:
     views = []
     for d, tensor in enumerate(w.args[:2]):
         view = w.operand(tensor)
-        views.append(View(view.value, looked_through(view.index, [lane(d)])))
+        views.append(view.at([lane(d)]))
     return Value("mul", w.shape, w.dtype, tuple(views))
 
 

@@ -28,7 +28,7 @@ def as_place(view: View) -> Expr | None:
         return looked_through((value.attributes["at"],), view.index)[0]
     if value.op not in ("cast", "add", "sub", "mul"):
         return None
-    parts = [as_place(View(one.value, looked_through(one.index, view.index))) for one in value.operands]
+    parts = [as_place(one.at(view.index)) for one in value.operands]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
@@ -48,9 +48,7 @@ def range_of(view: View, extents: Sequence[Size]) -> Range | None:
         return None
     if value.dtype.bits < _WIDE:
         return _range_of_type(value.dtype)  # what is computed in so few bits is cut off
-    return _combined(
-        value.op, [range_of(View(one.value, looked_through(one.index, view.index)), extents) for one in value.operands]
-    )
+    return _combined(value.op, [range_of(one.at(view.index), extents) for one in value.operands])
 
 
 def _range_of_type(dtype: Dtype) -> Range:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.scans import State, carried, last_of, scanned
-from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Value, View, identity, lane
 from kernlint.workload import Size
 from kernlint.workload import dtype as dt
 
@@ -56,7 +56,7 @@ def _scanned(w: Writer, name: str, shape: tuple[Size, ...], axis: int) -> Value:
     x = w.tensor(0, "input")
     # What is asked for in a wider type is added up in it.
     view = w.spread(x if x.dtype == w.dtype else w.map("cast", x, shape=shape), len(shape))
-    own = View(view.value, looked_through(view.index, [to[d] for d in range(len(shape))]))
+    own = view.at([to[d] for d in range(len(shape))])
     before = carried(space, w.dtype)
     first = w.operand(start if w.dtype.is_float else int(start))
     (made,) = scanned([State(before, first, update(w, before, own, space))], False)

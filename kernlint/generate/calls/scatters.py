@@ -46,8 +46,8 @@ def _beside(w: Writer) -> tuple[int, View, View, Size]:
     places = [lane(d) for d in range(len(shape))]
     places[axis] = lane(len(shape))
     at, of = w.operand(index), w.operand(source)
-    of = View(of.value, looked_through(of.index, places)) if isinstance(source, Tensor) else of
-    return axis, View(at.value, looked_through(at.index, places)), of, shape[axis]
+    of = of.at(places) if isinstance(source, Tensor) else of
+    return axis, at.at(places), of, shape[axis]
 
 
 def _index_add(w: Writer) -> Value:
@@ -58,8 +58,8 @@ def _index_add(w: Writer) -> Value:
         raise CannotGenerate("an index_add with a factor, or of a number")
     places, at, of = [lane(d) for d in range(len(w.shape))], w.operand(index), w.operand(source)
     places[axis] = last = lane(len(w.shape))
-    to = View(at.value, looked_through(at.index, [last]))
-    of = View(of.value, looked_through(of.index, places))
+    to = at.at([last])
+    of = of.at(places)
     return _joined(w, "sum", w.operand(w.tensor(0, "input")), axis, (index.shape or ())[0], to, of)
 
 
@@ -84,7 +84,7 @@ def _one_by_one(
     space = tuple(count if d == axis else n for d, n in enumerate(w.shape))
     # The lane behind the axes of the result goes through what is scattered.
     at = [lift(0) if d == axis else lane(d) for d in range(len(space))] + [lane(axis)]
-    of, to = (View(one.value, looked_through(one.index, at)) for one in (of, to))
+    of, to = (one.at(at) for one in (of, to))
     places = tuple(element(1) if d == axis else place for d, place in enumerate(identity(space)))
     if kind == "max" and w.dtype.is_float:
         # Of what is no number the sign decides in integers what is larger.
@@ -152,7 +152,7 @@ def _bincount(w: Writer) -> Value:
     width = row.coefficient(Lane(0)) or lift(0)
     by_row = row == lane(0) * width and is_below(range_of(keys, space), width) and lift(space[0]) * width == lift(bins)
     if by_row and (width.value or 0) <= _FEW_COUNTS:
-        to = View(keys.value, looked_through(keys.index, [lane(0), *(lane(d + 1) for d in range(1, len(space)))]))
+        to = keys.at([lane(0), *(lane(d + 1) for d in range(1, len(space)))])
         return _dealt_out(w, "sum", (space[0], ex.simplify(width)), 1, space[1:], to, one)
     if not is_below(range_of(view, space), bins):
         raise CannotGenerate("a bincount of numbers that may lie beyond its length")
@@ -161,7 +161,7 @@ def _bincount(w: Writer) -> Value:
         to = View(view.value, looked_through(identity(space), [lane(d + 1) for d in range(len(space))]))
         return _dealt_out(w, "sum", w.shape, 0, space, to, one)
     own = w.operand(x)
-    return _one_by_one(w, "sum", w.operand(0), 0, count, View(own.value, looked_through(own.index, [lane(1)])), one)
+    return _one_by_one(w, "sum", w.operand(0), 0, count, own.at([lane(1)]), one)
 
 
 def _flat(w: Writer, space: tuple[Size, ...], count: Size) -> tuple[Expr, ...] | None:
@@ -177,10 +177,10 @@ def _apart(view: View) -> tuple[View, Expr]:
     """``view``, integers, as what its elements tell and what their place adds."""
     value = view.value
     while value.op == "cast" and value.operands[0].value.dtype.is_integer and value.dtype.bits >= 32:
-        view = View(value.operands[0].value, looked_through(value.operands[0].index, view.index))
+        view = value.operands[0].at(view.index)
         value = view.value
     if value.op == "add" and value.dtype.bits >= 32:
-        parts = [View(one.value, looked_through(one.index, view.index)) for one in value.operands]
+        parts = [one.at(view.index) for one in value.operands]
         for told, other in (parts, parts[::-1]):
             place = as_place(other)
             if place is not None:
@@ -209,7 +209,7 @@ def _scatter(w: Writer) -> Value:
     last = w.reduce("max", met, [rank], False, dt.INT32)
     told = w.map("maximum", last, 0, dtype=dt.INT32)
     at = [element(1) if d == rank else lane(d) for d in range(rank + 1)]
-    table = View(of.value, looked_through(of.index, at))
+    table = of.at(at)
     new = Value("pick", w.shape, w.dtype, (table, View(told, identity(w.shape))), {"wraps": ()})
     return w.map("where", w.map("ge", last, 0, dtype=dt.BOOL), new, given)
 
@@ -254,7 +254,7 @@ def _index_put(w: Writer) -> Value:
     told = []
     for d in at:
         spread = w.spread(parts[d], rank)
-        told.append(View(spread.value, looked_through(spread.index, [lane(first + k) for k in range(rank)])))
+        told.append(spread.at([lane(first + k) for k in range(rank)]))
     of = w.spread(value, len(space))
     of = View(Value("cast", space, w.dtype, (of,)), identity(space))
     old = w.operand(w.tensor(0, "input"))
@@ -266,11 +266,11 @@ def _index_put(w: Writer) -> Value:
         row = lane(next(d for d in at if d != axis))
         seen = [row if d == first else lane(next(k for k, to in beside.items() if to == d)) for d in range(len(space))]
         to = told[at.index(axis)]
-        to = View(to.value, looked_through(to.index, seen))
+        to = to.at(seen)
         end = w.operand(lift(w.shape[axis]))
         below = w.map("lt", to, 0, dtype=dt.BOOL)
         to = w.operand(w.map("where", below, w.map("add", to, end, dtype=to.value.dtype), to, dtype=to.value.dtype))
-        return w.map("where", _hit(w.shape, axis, to), View(of.value, looked_through(of.index, seen)), old)
+        return w.map("where", _hit(w.shape, axis, to), of.at(seen), old)
     if kind != "put" and w.dtype not in (dt.FLOAT32, dt.INT32, dt.INT64):
         raise CannotGenerate(f"a scatter of {w.dtype} to many places")
     places = tuple(element(1 + at.index(d)) if d in at else identity(space)[beside[d]] for d in range(len(w.shape)))
@@ -287,8 +287,8 @@ def _index_copy(w: Writer) -> Value:
     rank = len(w.shape)
     places = [lane(rank) if d == axis else lane(d) for d in range(rank)]
     at, of = w.operand(index), w.spread(source, rank)
-    of = View(of.value, looked_through(of.index, places))
-    to = View(at.value, looked_through(at.index, [lane(rank)]))
+    of = of.at(places)
+    to = at.at([lane(rank)])
     wraps = w.call.function.startswith("index_fill")
     return _one_by_one(w, "put", given, axis, shape[0], to, of, wraps)
 

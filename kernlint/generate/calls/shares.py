@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
 from kernlint.generate.ingredients import PRODUCTS, is_lane
-from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through, walk_all
+from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, walk_all
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -123,7 +123,7 @@ def _attention(
     product = _as_product(whole)
     if product is None:
         return None
-    inner = [View(one.value, looked_through(one.index, (*at, lane(rank + 1)))) for one in product.operands]
+    inner = [one.at((*at, lane(rank + 1))) for one in product.operands]
     inner.sort(key=lambda one: rank in lanes_of(one.index))
     query, keys = inner
     if rank in lanes_of(query.index) or rank not in lanes_of(keys.index) or rank not in lanes_of(values.index):

@@ -72,7 +72,7 @@ def _cat(w: Writer) -> Value:
         else:
             places[axis] = lane(axis) - start if lift(extent).value != 1 else lift(0)
         view = w.operand(part)
-        views.append(View(view.value, looked_through(view.index, places)))
+        views.append(view.at(places))
         cases.append(((lift(start), lane(axis), lift(end) if part is not parts[-1] else None),))
         extents.append((start, extent))
         start = end
@@ -142,10 +142,9 @@ def _pad(w: Writer) -> Value:
             continue
         bounds.append((lift(before), lane(axis), lift(before) + shape[axis]))
     if mode != "constant":
-        view = w.operand(x)
-        return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+        return w.cast(w.operand(x).at(places), w.dtype)
     view, filler = w.operand(x), w.spread(0.0 if value is None else value, len(w.shape))
-    inside = View(view.value, looked_through(view.index, places))
+    inside = view.at(places)
     return Value("choose", w.shape, w.dtype, (inside, filler), {"cases": (tuple(bounds), ())})
 
 
@@ -167,8 +166,7 @@ def _flip(w: Writer) -> Value:
     dims = dims if isinstance(dims, tuple) else w.args[1:]
     axes = [w.axis(d, len(w.shape)) for d in dims]
     places = [lift(w.shape[d]) - 1 - lane(d) if d in axes else p for d, p in enumerate(identity(w.shape))]
-    view = w.operand(x)
-    return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+    return w.cast(w.operand(x).at(places), w.dtype)
 
 
 def _roll(w: Writer) -> Value:
@@ -191,8 +189,7 @@ def _roll(w: Writer) -> Value:
             back = lift(extent) - ex.mod(turn, extent)
         if lift(extent).value != 1:
             places[axis] = lift(ex.mod(places[axis] + back, extent))
-    view = w.operand(x)
-    return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+    return w.cast(w.operand(x).at(places), w.dtype)
 
 
 def _pixels(up: bool) -> Callable[[Writer], Value]:
@@ -213,8 +210,7 @@ def _pixels(up: bool) -> Callable[[Writer], Value]:
                 row * r + ex.floordiv(at, r),
                 column * r + ex.mod(at, r),
             ]
-        view = w.operand(x)
-        return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+        return w.cast(w.operand(x).at(places), w.dtype)
 
     return make
 
@@ -222,7 +218,7 @@ def _pixels(up: bool) -> Callable[[Writer], Value]:
 def _one_hot(w: Writer) -> Value:
     ids = w.tensor(0, "tensor")
     view, rank = w.operand(ids), len(w.shape) - 1
-    own = View(view.value, looked_through(view.index, [lane(d) for d in range(rank)]))
+    own = view.at([lane(d) for d in range(rank)])
     return w.map("cast", Value("eq", w.shape, dt.BOOL, (own, w.operand(place(w, lane(rank))))))
 
 
@@ -232,10 +228,10 @@ def _diagonal(w: Writer) -> Value:
     view = w.operand(x)
     if len(x.shape or ()) == 2:
         places = [lane(0) - min(offset, 0), lane(0) + max(offset, 0)]
-        return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+        return w.cast(view.at(places), w.dtype)
     if len(x.shape or ()) != 1 or offset != 0:
         raise CannotGenerate("a part of a diagonal")
-    look = View(view.value, looked_through(view.index, [lane(0)]))
+    look = view.at([lane(0)])
     own = ((lane(1), lane(0), lane(1) + 1),)
     return Value("choose", w.shape, w.dtype, (look, w.operand(0.0)), {"cases": (own, ())})
 
@@ -245,7 +241,7 @@ def _trace(w: Writer) -> Value:
     side, view = (x.shape or ())[:1], w.operand(x)
     if len(x.shape or ()) != 2 or (x.shape or ())[1:] != side:
         raise CannotGenerate("the trace of what is no square")
-    own = Value("cast", side, w.dtype, (View(view.value, looked_through(view.index, [lane(0), lane(0)])),))
+    own = Value("cast", side, w.dtype, (view.at([lane(0), lane(0)]),))
     return w.reduce("sum", own, [0], False)
 
 
@@ -295,7 +291,7 @@ def _differences(w: Writer) -> Value:
         raise CannotGenerate("differences of differences, or with further elements")
     axis, view = w.axis(w.argument(2, "dim", -1), len(w.shape)), w.operand(x)
     later = [lane(d) + (d == axis) for d in range(len(w.shape))]
-    first, second = (View(view.value, looked_through(view.index, at)) for at in (identity(w.shape), later))
+    first, second = (view.at(at) for at in (identity(w.shape), later))
     return Value("sub", w.shape, w.dtype, (second, first))
 
 
@@ -317,7 +313,7 @@ def _cross(w: Writer) -> Value:
     def turned(given: Tensor, by: int) -> Value:
         view, at = w.operand(given), list(identity(shape))
         at[axis] = lift(ex.mod(lane(axis) + by, 3))
-        return w.cast(View(view.value, looked_through(view.index, at)), given.dtype or w.dtype)
+        return w.cast(view.at(at), given.dtype or w.dtype)
 
     return w.map("sub", w.map("mul", turned(x, 1), turned(y, 2)), w.map("mul", turned(x, 2), turned(y, 1)))
 
@@ -327,10 +323,7 @@ def _halves(w: Writer) -> Value:
     x = w.tensor(0, "input")
     axis, view = w.axis(w.argument(1, "dim", -1), len(w.shape)), w.operand(x)
     half = w.part((x.shape or ())[axis], 2)
-    first, second = (
-        View(view.value, looked_through(view.index, [lane(d) + start * (d == axis) for d in range(len(w.shape))]))
-        for start in (lift(0), half)
-    )
+    first, second = (view.at([lane(d) + start * (d == axis) for d in range(len(w.shape))]) for start in (lift(0), half))
     return Value("mul", w.shape, w.dtype, (first, View(w.map("sigmoid", second), identity(w.shape))))
 
 
@@ -341,8 +334,7 @@ def _repeat(w: Writer) -> Value:
     places = [
         lift(ex.mod(lane(lead + d), n)) if n != w.shape[lead + d] else lane(lead + d) for d, n in enumerate(shape)
     ]
-    view = w.operand(x)
-    return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+    return w.cast(w.operand(x).at(places), w.dtype)
 
 
 def _repeat_interleave(w: Writer) -> Value:
@@ -352,8 +344,7 @@ def _repeat_interleave(w: Writer) -> Value:
         raise CannotGenerate("repeats that are not known")
     places = list(identity(w.shape))
     places[axis] = lift(ex.floordiv(lane(axis), times))
-    view = w.operand(x)
-    return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
+    return w.cast(w.operand(x).at(places), w.dtype)
 
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {

@@ -17,7 +17,6 @@ from kernlint.generate.values import (
     identity,
     lane,
     lanes_of,
-    looked_through,
 )
 from kernlint.workload import Call, Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import dtype as dt
@@ -169,7 +168,7 @@ class Writer:
     def spread(self, given: Operand, rank: int) -> View:
         """``given`` as it is looked at from ``rank`` axes."""
         view = self.operand(given)
-        return View(view.value, looked_through(view.index, broadcast_index(self.shape_of(given), rank)))
+        return view.at(broadcast_index(self.shape_of(given), rank))
 
     def map(
         self, op: str, *operands: Operand, shape: tuple[Size, ...] | None = None, dtype: Dtype | None = None
@@ -211,7 +210,7 @@ class Writer:
         view = self.operand(given)
         over = tuple(shape[d] for d in summed)
         attributes = {"kind": kind, "over": over}
-        body = View(view.value, looked_through(view.index, places))
+        body = view.at(places)
         if kind in _JOINED and self._is_of_pairs(view.value, shape):
             apart = [lift(extent).value for extent in over]
             if 1 < math.prod(extent or math.inf for extent in apart) <= _COORDINATES:
@@ -252,7 +251,7 @@ class Writer:
         total: Value | None = None
         for at in itertools.product(*map(range, extents)):
             places = [*(lane(d) for d in range(rank)), *map(lift, at)]
-            one = Value("cast", left, dtype, (View(body.value, looked_through(body.index, places)),))
+            one = Value("cast", left, dtype, (body.at(places),))
             both = () if total is None else (View(total, identity(left)), View(one, identity(left)))
             total = one if total is None else Value(_JOINED[kind], left, dtype, both)
         assert total is not None
@@ -311,4 +310,4 @@ def per_channel(w: Writer, given: Any, rank: int) -> Any:
         return given
     view = w.operand(given)
     shape = ((given.shape or (1,))[0], *(1,) * (rank - 2))
-    return Value("cast", shape, given.dtype or dt.FLOAT32, (View(view.value, looked_through(view.index, (lane(0),))),))
+    return Value("cast", shape, given.dtype or dt.FLOAT32, (view.at((lane(0),)),))

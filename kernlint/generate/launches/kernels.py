@@ -121,7 +121,7 @@ class Lanes:
         ]
         given = [one for _, one in operands]
         if any(isinstance(one, Pointer) for one in given):
-            return self._moved(value.op, given)
+            return self._stepped(value.op, given)
         index = _indexed(value.op, given, self.graph)
         if index is not None:
             return index
@@ -140,7 +140,7 @@ class Lanes:
             op = op.replace("bitwise", "logical")
         return self.graph.map(op, dt.BOOL if op in _COMPARISONS else dtype, *views)
 
-    def _moved(self, op: str, operands: Sequence[Any]) -> Pointer:
+    def _stepped(self, op: str, operands: Sequence[Any]) -> Pointer:
         pointers = [one for one in operands if isinstance(one, Pointer)]
         others = [one for one in operands if not isinstance(one, Pointer)]
         if len(pointers) != 1 or len(others) != 1 or op not in ("+", "-") or (op == "-" and operands[1] is pointers[0]):

@@ -30,7 +30,7 @@ def at_round(lanes: Lanes, phi: Value, place: Place) -> Any:
         start = lanes.operand(before, place)
     step = _step(lanes, phi, place, start)
     if step is not None:
-        return _moved(start, step * lanes.rounds[phi.node])
+        return _advanced(start, step * lanes.rounds[phi.node])
     if any(key[0] == phi.id for key in lanes.carried):
         raise CannotGenerate("a loop whose lanes need one another's values")
     made = View(lanes.graph.carried(phi.dtype or dt.FLOAT32), ())
@@ -38,7 +38,7 @@ def at_round(lanes: Lanes, phi: Value, place: Place) -> Any:
     return made
 
 
-def _moved(start: Any, by: Expr) -> Any:
+def _advanced(start: Any, by: Expr) -> Any:
     return Pointer(start.base, start.offset + by) if isinstance(start, Pointer) else start + by
 
 
@@ -73,7 +73,7 @@ def _step(lanes: Lanes, phi: Value, place: Place, start: Any) -> Expr | None:
     if not isinstance(start, (Expr, Pointer)):
         return None
     atom = Opaque("unknown", (), phi.id)
-    probe = _moved(start, Expr.atom(atom))
+    probe = _advanced(start, Expr.atom(atom))
     kept = lanes.carried
     lanes.carried = {**kept, (phi.id, place): probe}
     try:
@@ -121,7 +121,7 @@ def after_rounds(lanes: Lanes, value: Value, place: Place) -> Any:
         with _inside(lanes, loop, lift(0)):
             step = _step(lanes, inside, place, start)
         if step is not None:
-            return _moved(start, step * count)
+            return _advanced(start, step * count)
     at = lanes.graph.lane(count)
     return _accumulated(_Rounds(lanes, loop, at, count), inside, place)
 

@@ -84,7 +84,7 @@ def _canonical(path: str) -> str:
 
 
 @contextmanager
-def elsewhere(h: HostEvaluator, put_off: PutOff) -> Iterator[None]:
+def in_other_module(h: HostEvaluator, put_off: PutOff) -> Iterator[None]:
     """Module-level code of another file than that of the question: what the user set and what is edited or traced is
     not about it, and no call of the question's pays for it."""
     names = ("overrides", "constants", "edits", "new_literals", "new_options", "calls", "seen", "put_off")

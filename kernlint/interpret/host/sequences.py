@@ -67,7 +67,7 @@ def _gone_through(module: Module) -> dict[cst.CSTNode, frozenset[str]]:
     for function in module.of(cst.FunctionDef):
         names = frozenset(_iterated(module, function))
         if names:
-            found[function] = names - frozenset(_asked(module, function))
+            found[function] = names - frozenset(_used_as_tensors(module, function))
     return found
 
 
@@ -107,7 +107,7 @@ def _picked(module: Module, function: cst.FunctionDef, place: cst.BaseExpression
             yield node.value.value
 
 
-def _asked(module: Module, function: cst.FunctionDef) -> Iterator[str]:
+def _used_as_tensors(module: Module, function: cst.FunctionDef) -> Iterator[str]:
     """The names of which an attribute is asked, as of tensors, and those that kernels are given."""
     for node in module.within(function, cst.Attribute):
         owner = (dotted_name(node) or "").partition(".")[0]

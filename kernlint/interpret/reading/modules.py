@@ -12,7 +12,7 @@ import libcst as cst
 from kernlint.interpret.edits import Edits
 from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.host.journal import Journal
-from kernlint.interpret.host.modules import elsewhere
+from kernlint.interpret.host.modules import in_other_module
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Trace
@@ -158,7 +158,7 @@ class ModuleReading:
         """Run one part of an imported file; what ``name`` stands for then."""
         module = file.module(part)
         if module is not None:
-            with elsewhere(self.host, self._put_off):
+            with in_other_module(self.host, self._put_off):
                 self._run(module, scope)
         return scope.vars.get(name)
 
@@ -167,7 +167,7 @@ class ModuleReading:
 
     def value(self, module: Module, node: cst.BaseExpression, scope: Scope) -> Any:
         """What an expression of another file gives in ``scope``."""
-        with elsewhere(self.host, self._put_off):
+        with in_other_module(self.host, self._put_off):
             self.host.modules.append(module)
             try:
                 return self.host.eval(node, scope)

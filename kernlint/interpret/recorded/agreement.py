@@ -73,11 +73,11 @@ def _launch(a: Launch, b: Launch) -> Iterator[str]:
     for name in {**a.constexprs, **b.constexprs}:
         mine, theirs = a.constexprs.get(name), b.constexprs.get(name)
         if not _alike(mine, theirs):
-            yield f"{name} is {_told(mine)} in the source, {_told(theirs)} when traced"
+            yield f"{name} is {_described(mine)} in the source, {_described(theirs)} when traced"
     for name in {**a.arguments, **b.arguments}:
         mine, theirs = a.arguments.get(name), b.arguments.get(name)
         if not _alike(mine, theirs):
-            yield f"{name} is {_told(mine)} in the source, {_told(theirs)} when traced"
+            yield f"{name} is {_described(mine)} in the source, {_described(theirs)} when traced"
     if len(a.configurations) != len(b.configurations):
         yield f"{len(a.configurations)} configurations in the source, {len(b.configurations)} when traced"
 
@@ -131,7 +131,7 @@ def _sizes(sizes: tuple[Size, ...]) -> str:
     return f"[{', '.join(map(str, sizes))}]"
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, Tensor):
         strides = "?" if value.strides is None else ", ".join(map(str, value.strides))
         shape = "?" if value.shape is None else ", ".join(map(str, value.shape))

@@ -90,7 +90,7 @@ class KernelRecording(Evaluator):
         self.next_key += 1
         followed = [one for one in (y, x) if not any(map(_lost, one.atoms()))]
         followed.sort(key=lambda one: -math.inf if one.value is None else -one.value)
-        return ex.opaque("unknown", *(_told(followed[0]) if followed else ()), key=self.next_key)
+        return ex.opaque("unknown", *(_likely(followed[0]) if followed else ()), key=self.next_key)
 
     def counted_index(self, axis: int) -> Expr:
         """Running sums of integers along ``axis``: places of what was counted, which neighbours mostly have beside each other."""
@@ -200,7 +200,7 @@ def _lost(atom: Atom) -> bool:
     return isinstance(atom, ex.Opaque) and atom.op == "unknown" and not atom.args
 
 
-def _told(expr: Expr) -> tuple[Expr, ...]:
+def _likely(expr: Expr) -> tuple[Expr, ...]:
     """What there is to say of an index that mostly is ``expr``: of one that was chosen before, what was said of it."""
     for monomial, coefficient in expr.terms.items():
         if (len(expr.terms), len(monomial), coefficient) == (1, 1, 1):

@@ -9,7 +9,7 @@ from kernlint.interpret.imports import file_state, imported_file
 from kernlint.interpret.vendor import files_around
 
 
-class Elsewhere:
+class Dependencies:
     """The state of other files that answers rest on: those that imports were ``found`` in, by who asked, and those around the
     module at ``beside`` that tell its vendor (none where empty)."""
 

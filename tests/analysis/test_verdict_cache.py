@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kernlint import analysis, analyze, seen
+from kernlint import analysis, analyze, verdict_cache
 from kernlint.errors import KernlintError
 from kernlint.request import Request
 
@@ -53,7 +53,7 @@ def get_inputs():
 @pytest.fixture
 def counted(monkeypatch):
     """How often a program was judged."""
-    seen._VERDICTS.clear()
+    verdict_cache._VERDICTS.clear()
     judged = []
 
     def judge(*args, **kwargs):
@@ -63,7 +63,7 @@ def counted(monkeypatch):
     once = analysis.judged
     monkeypatch.setattr(analysis, "judged", judge)
     yield judged
-    seen._VERDICTS.clear()
+    verdict_cache._VERDICTS.clear()
 
 
 def test_the_same_question_is_answered_once(counted):
@@ -84,7 +84,7 @@ def test_another_question_is_asked_anew(counted, other):
     with contextlib.suppress(KernlintError):
         analyze(text, **other)
     assert analyze(text) is first
-    questions = {seen.question(Request(text, **one)) for one in ({}, other)}
+    questions = {verdict_cache.question(Request(text, **one)) for one in ({}, other)}
     assert len(questions) == 2
 
 
@@ -115,10 +115,10 @@ def test_a_text_that_cannot_be_read_is_an_error_each_time(counted):
 
 
 def test_what_is_kept_is_bounded(monkeypatch, counted):
-    monkeypatch.setattr(seen, "_MOST", 3)
+    monkeypatch.setattr(verdict_cache, "_MOST", 3)
     for number in range(5):
         analyze(USER + f"# {number}\n")
-    assert len(seen._VERDICTS) == 3
+    assert len(verdict_cache._VERDICTS) == 3
     assert len(counted) == 5
 
 

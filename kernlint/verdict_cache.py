@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from kernlint.interpret.elsewhere import Elsewhere
+from kernlint.interpret.dependencies import Dependencies
 from kernlint.interpret.program import Program
 from kernlint.request import Request
 from kernlint.verdict.model import Verdict
@@ -15,7 +15,7 @@ _MOST = 512
 
 Question = tuple[Any, ...]
 
-_VERDICTS: OrderedDict[Question, tuple[Verdict, Elsewhere]] = OrderedDict()
+_VERDICTS: OrderedDict[Question, tuple[Verdict, Dependencies]] = OrderedDict()
 
 
 def question(request: Request) -> Question:
@@ -36,6 +36,6 @@ def verdict(question: Question) -> Verdict | None:
 
 def remember(question: Question, verdict: Verdict, program: Program) -> None:
     """Keep ``verdict``, which was made from ``program``."""
-    _VERDICTS[question] = verdict, program.elsewhere()
+    _VERDICTS[question] = verdict, program.dependencies()
     while len(_VERDICTS) > _MOST:
         _VERDICTS.popitem(last=False)
