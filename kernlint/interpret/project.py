@@ -132,7 +132,7 @@ def _is_left(module: Module, function: str) -> bool:
 
 def is_helper(module: Module, function: str) -> bool:
     """Whether other files of the project that ``module`` is part of call its ``function`` as a part of their own and launch it nowhere."""
-    return _told(module, "helper", lambda: _is_helper(module, function), function)
+    return _answered_once(module, "helper", lambda: _is_helper(module, function), function)
 
 
 def _is_helper(module: Module, function: str) -> bool:
