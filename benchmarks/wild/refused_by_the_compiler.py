@@ -2,8 +2,9 @@
 
     python refused_by_the_compiler.py
 
-Stands for `digit_hist_kernel` (randperm.py), `_mhc_bwd_kernel` (mhc_bwd.py) and `next_multiple_of` (softmax.py) of flag-gems, and
-`multi_gate_kernel` (multi_gate.py) of sglang. Compiled for sm_90 by Triton 3.9, which needs no GPU.
+Stands for `digit_hist_kernel` (randperm.py), `_mhc_bwd_kernel` (mhc_bwd.py) and `next_multiple_of` (softmax.py) of flag-gems,
+`multi_gate_kernel` (multi_gate.py) of sglang, and `_softmax_multi_block_forward_kernel` (softmax.py) of liger-kernel. Compiled for sm_90 by
+Triton 3.9, which needs no GPU.
 """
 
 import triton
@@ -40,6 +41,12 @@ def multiple_of(x, y, B: tl.constexpr):
     tl.store(y, tl.cidv(tl.load(x), B) * B)
 
 
+@triton.jit
+def typed_zero(x, y, B: tl.constexpr):
+    s = tl.float32(0.0)
+    tl.store(y, s.to(tl.int64) + tl.load(x))
+
+
 def refusal(kernel):
     """The last line of what the compiler says of ``kernel``; empty where it takes it."""
     source = ASTSource(kernel, {"x": "*i64", "y": "*i64", "B": "constexpr"}, constexprs={"B": 128})
@@ -50,9 +57,10 @@ def refusal(kernel):
     return ""
 
 
-for kernel in (sign_bit, next_row, kind_of, multiple_of):
+for kernel in (sign_bit, next_row, kind_of, multiple_of, typed_zero):
     print(f"{kernel.fn.__name__}: {refusal(kernel)}")
 assert "out of range for type int64" in refusal(sign_bit)
 assert "Continue" in refusal(next_row)
 assert "KIND" in refusal(kind_of) or "global" in refusal(kind_of)
 assert "cidv" in refusal(multiple_of)
+assert "not callable" in refusal(typed_zero)
