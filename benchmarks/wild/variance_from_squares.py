@@ -2,8 +2,8 @@
 
     TRITON_INTERPRET=1 python variance_from_squares.py
 
-Stands for `_group_norm_forward_kernel` (group_norm.py) of liger-kernel: fp32 values around 200 with a deviation of 0.05, and fp16 values with a
-deviation of 2.5, of which 16,384 squares add up to more than 65,504.
+Stands for `_group_norm_forward_kernel` (group_norm.py) of liger-kernel: fp32 values around 200 with a deviation of 0.05, and fp16 values
+with a deviation of 2.5, of which 16,384 squares add up to more than 65,504.
 """
 
 import torch
