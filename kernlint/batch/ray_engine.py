@@ -49,8 +49,8 @@ def _judged(window: list[tuple[int, RowTask]]) -> Iterator[tuple[int, dict[str, 
     if not ray.is_initialized():
         try:
             ray.init(log_to_driver=False, logging_level=logging.ERROR)
-        except ConnectionError as error:
-            raise AnalysisError(f"no connection to the Ray cluster: {error}") from None
+        except Exception as error:  # a node that does not start raises a bare one
+            raise AnalysisError(f"no Ray cluster: {' '.join(str(error).split())[:500]}") from None
         # We have a progress bar of our own; Ray Data would log a page a second beside it.
         logging.getLogger("ray.data").setLevel(logging.WARNING)
     blocks = max(1, -(-len(window) // _AT_A_TIME))

@@ -308,17 +308,20 @@ def test_a_run_that_is_killed_loses_nothing_that_was_done(tmp_path):
     assert {row["status"] for row in read(out)} == {"ok"}
 
 
-def test_a_cluster_that_cannot_be_reached_is_named(tmp_path, monkeypatch, capsys):
-    def unreachable(**_):
-        raise ConnectionError("Failed to connect to Ray cluster at 192.0.2.1:6379")
+@pytest.mark.parametrize(
+    "problem",
+    [ConnectionError("Failed to connect to Ray cluster at 192.0.2.1:6379"), Exception("The current node\n timed out.")],
+)
+def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch, capsys, problem):
+    def absent(**_):
+        raise problem
 
     ray, data = ModuleType("ray"), ModuleType("ray.data")
-    ray.is_initialized, ray.init, ray.data = lambda: False, unreachable, data
+    ray.is_initialized, ray.init, ray.data = lambda: False, absent, data
     ray.exceptions = SimpleNamespace(RayError=type("RayError", (Exception,), {}))
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setitem(sys.modules, "ray.data", data)
     tasks, out = write(tmp_path / "tasks.jsonl", [{"source": KERNEL}]), tmp_path / "out.jsonl"
     assert main(["batch", tasks, "-o", str(out), "--engine", "ray"]) == 2
-    told = capsys.readouterr().err
-    assert "no connection to the Ray cluster: Failed to connect to Ray cluster at 192.0.2.1:6379" in told
+    assert f"no Ray cluster: {' '.join(str(problem).split())}\n" in capsys.readouterr().err
     assert not out.exists()
