@@ -31,16 +31,8 @@ class Shared(Place):
 class _Warps(Operator[Shared, Shared]):
     name: ClassVar[str] = "warps"
     causes: ClassVar[frozenset[str]] = frozenset(
-        {
-            kernels.TILE,
-            kernels.FEW,
-            kernels.MANY,
-            kernels.EXCHANGE,
-            kernels.LATENCY,
-            kernels.IDLE,
-            kernels.SPILLS,
-            OTHER,
-        }
+        {kernels.TILE, kernels.FEW, kernels.MANY, kernels.EXCHANGE, kernels.LATENCY, kernels.IDLE, kernels.SPILLS}
+        | {OTHER}
     )
 
     def sites(self, context: Context) -> Iterator[Shared]:
