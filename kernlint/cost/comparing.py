@@ -11,8 +11,10 @@ calls that the host decides and that make the same kinds of actions are as sure 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
+from itertools import compress
+from operator import is_not
 from typing import Any
 
 from kernlint.cost.device import Device
@@ -80,44 +82,49 @@ class Comparison:
 
     @cached_property
     def _matched(self) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
-        return _match(self.before.steps, self.after.steps)
+        return _match(*self._apart)
+
+    @cached_property
+    def _apart(self) -> tuple[list[StepTime], list[StepTime]]:
+        """The steps of both but for those that are the same at the same place, as most of a what-if are."""
+        before, after = self.before.steps, self.after.steps
+        if len(before) != len(after):
+            return list(before), list(after)
+        pairs = [*compress(zip(before, after), map(is_not, before, after))]
+        return [one for one, _ in pairs], [other for _, other in pairs]
 
     @cached_property
     def _device_variance(self) -> float:
         before, after = self.before, self.after
-        return _device_variance(*self._matched, before.gpu_us or 0.0, after.gpu_us or 0.0, before.device)
+        same = dict(before.weights)
+        for row in self._apart[0]:
+            same[row.family] -= row.total_gpu_us * row.sigma
+        return _device_variance(same, *self._matched, before.gpu_us or 0.0, after.gpu_us or 0.0, before.device)
 
 
 #: A step of both workloads, perhaps run another number of times: its family, microseconds before and after, and its error.
 _Kept = tuple[str, float, float, float]
 
 
-def _match(
-    before: tuple[StepTime, ...], after: tuple[StepTime, ...]
-) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
+def _match(before: list[StepTime], after: list[StepTime]) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
     """(steps in both, only before, only after)."""
-    # Most of a what-if is what it was.
-    twins: Sequence[StepTime | None] = after if len(before) == len(after) else [None] * len(before)
-    others = [row for row, twin in zip(after, before) if row is not twin] if twins is after else after
-    #: The rows of ``others`` that take as long, by their number there: most of them are the same steps, or alike.
+    #: The rows of ``after`` that take as long, by their number there: most of them are the same steps, or alike.
     rest: dict[tuple[float, type], dict[int, StepTime]] = {}
     same: dict[int, int] = {}
-    for number, row in enumerate(others):
+    for number, row in enumerate(after):
         rest.setdefault((row.gpu_us, type(row.step)), {})[number] = row
         same.setdefault(id(row.step), number)
     kept: list[_Kept] = []
     only_before: list[StepTime] = []
-    for row, twin in zip(before, twins):
-        if twin is None or row is not twin:
-            alike = rest.get((row.gpu_us, type(row.step)), {})
-            found = same.get(id(row.step))
-            if found not in alike:
-                found = next((n for n, other in alike.items() if row.step == other.step), None)
-            if found is None:
-                only_before.append(row)
-                continue
-            twin = alike.pop(found)
-        kept.append((row.family, row.total_gpu_us, twin.total_gpu_us, row.sigma))
+    for row in before:
+        alike = rest.get((row.gpu_us, type(row.step)), {})
+        found = same.get(id(row.step))
+        if found not in alike:
+            found = next((n for n, other in alike.items() if row.step == other.step), None)
+        if found is None:
+            only_before.append(row)
+            continue
+        kept.append((row.family, row.total_gpu_us, alike.pop(found).total_gpu_us, row.sigma))
     left = {number: row for rows in rest.values() for number, row in rows.items()}
     return kept, only_before, [left[number] for number in sorted(left)]
 
@@ -130,6 +137,7 @@ def _host_variance(before: Estimate, after: Estimate) -> float:
 
 
 def _device_variance(
+    same: Mapping[str, float],
     kept: list[_Kept],
     changed_before: list[StepTime],
     changed_after: list[StepTime],
@@ -137,7 +145,7 @@ def _device_variance(
     new: float,
     device: Device,
 ) -> float:
-    """Variance of ln(old / new) in scope gpu.
+    """Variance of ln(old / new) in scope gpu; ``same`` is what the steps that are the same take, times their errors, by family.
 
     With W the unchanged time and C the changed: d ln(old/new) = (W/old - W/new) e_W + (C_old/old) e_old -
     (C_new/new) e_new. With s the sigma of the ratio of two kernels of one family, cov(e_old, e_new) is half of
@@ -146,7 +154,7 @@ def _device_variance(
     if old <= 0 or new <= 0:
         return 0.0
     variance = 0.0
-    alike: dict[str, float] = {}
+    alike = {family: (1 / old - 1 / new) * weight for family, weight in same.items()}
     for family, before_us, after_us, sigma in kept:
         alike[family] = alike.get(family, 0.0) + (before_us / old - after_us / new) * sigma
     variance += sum(value**2 for value in alike.values())

@@ -73,6 +73,14 @@ class Estimate:
         return Timeline(self.turns).per_call_us()
 
     @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """Device microseconds of the steps, each times its sigma, by family."""
+        weights: dict[str, float] = {}
+        for row in self.steps:
+            weights[row.family] = weights.get(row.family, 0.0) + row.total_gpu_us * row.sigma
+        return weights
+
+    @cached_property
     def host_shares(self) -> Mapping[str, float]:
         """The shares of the host's time by kinds of action."""
         shares: dict[str, float] = {}

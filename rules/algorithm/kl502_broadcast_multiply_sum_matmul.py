@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.convolution import Convolution, convolution
 from kernlint.rules.algorithm.outer_product import OuterProduct, outer_products
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.like_launches import found_in
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.sums_of_products import Contraction, contractions, product
-from kernlint.workload import Launch, concrete
+from kernlint.workload import Launch, Span, concrete
 from kernlint.workload.dtype import promote
 from kernlint.workload.synthesis import power_of_two
 
@@ -74,30 +77,30 @@ class BroadcastMultiplySumMatmul(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
-        for launch in context.launches():
-            for found in broadcast_products(launch):
-                # Where rows or columns are fewer than `tl.dot` takes, it needs padding.
-                padded = min(found.extents[:2]) < _LEAST
-                if (launch.span, found.total.span) not in seen:
-                    seen.add((launch.span, found.total.span))
-                    yield from (
-                        self._finding(launch, found, cause)
-                        for cause in causes_at(context, launch.kernel.name)
-                        if not padded or cause is not None
-                    )
-            for outer in outer_products(launch):
-                place = (launch.span, outer.product.span)
-                if place not in seen:
-                    seen.add(place)
-                    yield from (
-                        self._of_outer(launch, outer, cause) for cause in causes_at(context, launch.kernel.name)
-                    )
-            rows = None if launch.autotuned else convolution(launch)
-            if rows is not None and rows.is_matrix and (launch.span, rows.total.terms[0].span) not in seen:
-                seen.add((launch.span, rows.total.terms[0].span))
-                for cause in causes_at(context, launch.kernel.name):
-                    if cause is not None:
-                        yield self._of_rows(launch, rows, cause)
+        for place, findings in found_in(context.launches(), partial(self._products, context)):
+            if place not in seen:
+                seen.add(place)
+                yield from findings
+
+    def _products(self, context: Context, launch: Launch) -> Iterator[tuple[tuple[Span, Span], Iterator[Finding]]]:
+        """The products of ``launch`` by its place and theirs, with what is to be said of each."""
+
+        def said(
+            finding: Callable[[Launch, Any, Any], Finding], product: Any, known: bool = False
+        ) -> Iterator[Finding]:
+            for cause in causes_at(context, launch.kernel.name):
+                if cause is not None or not known:
+                    yield finding(launch, product, cause)
+
+        for found in broadcast_products(launch):
+            # Where rows or columns are fewer than `tl.dot` takes, it needs padding.
+            padded = min(found.extents[:2]) < _LEAST
+            yield (launch.span, found.total.span), said(self._finding, found, padded)
+        for outer in outer_products(launch):
+            yield (launch.span, outer.product.span), said(self._of_outer, outer)
+        rows = None if launch.autotuned else convolution(launch)
+        if rows is not None and rows.is_matrix:
+            yield (launch.span, rows.total.terms[0].span), said(self._of_rows, rows, True)
 
     def _of_rows(self, launch: Launch, shape: Convolution, cause: Cause) -> Finding:
         kernel, (loop,), x, w = launch.kernel.name, shape.loops, shape.x, shape.w

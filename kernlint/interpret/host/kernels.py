@@ -17,6 +17,7 @@ from kernlint.interpret.values import Function, Jit
 from kernlint.syntax.tree import Module
 from kernlint.workload import Fault, Kernel, Size, Span, Tensor
 from kernlint.workload import expr as ex
+from kernlint.workload.span import Nest
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator
@@ -135,16 +136,17 @@ def _within_sight(edits: frozenset[tuple[Span, int]], module: Module) -> frozens
     if not edits:
         return edits
     launching = module.once(_launching_functions)
-    return frozenset(edit for edit in edits if not any(span.contains(edit[0]) for span in launching))
+    return frozenset(edit for edit in edits if not launching.around(edit[0]))
 
 
-def _launching_functions(module: Module) -> list[Span]:
+def _launching_functions(module: Module) -> Nest[Span]:
     """The functions with a ``kernel[grid](...)`` in them, which no kernel has; without those that define others (kernels,
     perhaps) or set globals (which kernels may read)."""
-    return [
+    places = [
         module.span(function)
         for function in module.of(cst.FunctionDef)
         if any(isinstance(call.func, cst.Subscript) for call in module.within(function, cst.Call))
         and len(module.within(function, cst.FunctionDef)) == 1
         and not module.within(function, cst.Global)
     ]
+    return Nest((place, place) for place in places)
