@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from kernlint import work
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Launch, Span, Tensor, Workload
 
 if TYPE_CHECKING:

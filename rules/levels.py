@@ -8,10 +8,10 @@ a doubt here, for every rule, and a new rule gets them for nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from kernlint.interpret.jit_source import awaits_generator
 from kernlint.interpret.project import is_helper, is_left
+from kernlint.records import replace
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
 from kernlint.rules.proofs.compiled import interpreter_of, is_rewritten, never_compiled, run_otherwise

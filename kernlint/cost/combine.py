@@ -7,8 +7,7 @@ M x K x N terms to be made one by one on the FMA units (``broadcast_product`` an
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from kernlint.records import replace
 from kernlint.workload import Compute, Dot, Kernel, Load, Loop, Node, Operand, Reduce, Span
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.kernel import rewrite

@@ -8,14 +8,14 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from kernlint.cost.fitted import fitted
 from kernlint.errors import UsageError, suggestion
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 
 #: Words that open the name a driver gives a card: what follows is a model number and its variant.
 _BRANDS = frozenset({"nvidia", "amd", "tesla", "geforce", "instinct"})

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from kernlint import work
 from kernlint.cost import gathers
@@ -28,7 +27,7 @@ from kernlint.cost.programs.scale import widen
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic, Traffic
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import (
     Branch,
     Compute,

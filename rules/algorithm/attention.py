@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.dataflow import is_alloc, read_tensors, storages, written_tensors
 from kernlint.rules.proofs.operand_layout import operand_tensor
 from kernlint.rules.proofs.step_graph import sequences

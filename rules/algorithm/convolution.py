@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.sums_of_products import Sum, product, sums
 from kernlint.workload import (
     Atomic,

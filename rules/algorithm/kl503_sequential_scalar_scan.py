@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import libcst as cst
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.algorithm.cascade import Cascade, cascade
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.proofs.parallel_loops import Loop as PythonLoop

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.finding import tensor_name
 from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
 from kernlint.rules.proofs.dataflow import storages, written_tensors

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import libcst as cst
 
+from kernlint.records import replace
 from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Change, Context, Finding
 from kernlint.rules.proofs.jit_functions import jit_functions

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.fusion.merging import Merge, beside, merge
 from kernlint.rules.fusion.pointwise import as_launch
 from kernlint.rules.proofs.dataflow import may_use, read_tensors, storages, tensors_of, written_tensors

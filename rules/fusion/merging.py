@@ -11,9 +11,8 @@ Three ways, each a proof from offsets that no program needs what another one mak
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.fusion.splicing import Names, joined, redirected, resized, spliced
 from kernlint.rules.proofs.element_indexing import Inverse, inverses, placed, same_address, visits_once
 from kernlint.workload import (

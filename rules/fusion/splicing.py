@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from kernlint.records import replace
 from kernlint.workload import Atomic, Branch, Compute, Launch, Load, Loop, Node, Reduce, Store, Tensor
 from kernlint.workload.kernel import Access
 

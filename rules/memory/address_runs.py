@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.workload import (
     Access,

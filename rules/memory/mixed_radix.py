@@ -6,9 +6,7 @@ other one becomes a program index, so that addresses are sums of strides times i
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.index_divisions import flat_index, whole
 from kernlint.workload import Access, Branch, Dot, Launch, Loop, Node, Reduce, Scan, concrete
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, ProgramId, ceildiv, lift

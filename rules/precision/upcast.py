@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.operators.product_tiles import priced_depth
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, doubted, tensor_name
 from kernlint.rules.proofs.counterparts import find_dot

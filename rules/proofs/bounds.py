@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from math import floor, gcd
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Evidence
 from kernlint.rules.proofs.dataflow import read_tensors, written_tensors
 from kernlint.rules.proofs.iteration_domain import (

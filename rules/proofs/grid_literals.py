@@ -7,9 +7,9 @@ belong together is found as people find it: by what changes when one of them doe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
+from kernlint.records import replace
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.counterparts import counterpart
 from kernlint.rules.proofs.flat_grid_literals import factor_literals, takes_programs_apart

@@ -7,7 +7,6 @@ program does under dozens of tiles holds for the others, which agree in all that
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -16,7 +15,7 @@ from kernlint.cost.estimate import Estimator
 from kernlint.interpret.call_forms import call_form
 from kernlint.interpret.host.journal import alike
 from kernlint.interpret.program import Program
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.flat_grid_literals import takes_programs_apart
 from kernlint.rules.proofs.grid_literals import launches_by_place

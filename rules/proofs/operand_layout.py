@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kernlint.cost.device import Device
 from kernlint.interpret.edits import Edits
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context, Evidence, Variant, tensor_name
 from kernlint.rules.proofs.counterparts import find_dot
 from kernlint.rules.proofs.dataflow import uses

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from kernlint.cost.traffic.model import SECTOR_BYTES
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.steps import map_launch
 from kernlint.workload.synthesis import new_tensor

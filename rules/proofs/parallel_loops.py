@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import libcst as cst
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.proofs.source_text import (

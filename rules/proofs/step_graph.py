@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.dataflow import may_use, uses
 from kernlint.workload import Launch, Repeat, Span, Step, TorchOp, Workload
 from kernlint.workload.steps import allocates

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.element_indexing import broadcast_offset, settled
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.expr import floordiv, lift, mod

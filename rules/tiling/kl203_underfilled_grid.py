@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from math import inf
 
 from kernlint.cost.comparing import speedup
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.dot_tiles import main_dot

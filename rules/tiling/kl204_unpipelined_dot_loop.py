@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from kernlint.cost.comparing import speedup
+from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.counterparts import launches_at

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from kernlint.cost.comparing import speedup
@@ -9,6 +8,7 @@ from kernlint.cost.estimate import Estimate
 from kernlint.operators.operator import WhyNot
 from kernlint.operators.product_tiles import TileChoice, TileNames, may_gain, tile_names
 from kernlint.operators.retile import stages_for
+from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import dot_at, launches_at

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.workload import (
     Access,

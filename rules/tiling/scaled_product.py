@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import libcst as cst
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.called_functions import written_out
 from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.source_text import assignments, bound_names, loop_variables, names_in, statements

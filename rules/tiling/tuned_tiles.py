@@ -9,7 +9,7 @@ without which a call would run with another call's tile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from math import log
 from typing import ClassVar
@@ -23,7 +23,7 @@ from kernlint.operators.product_tiles import (
     suits,
     tile_edits,
 )
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.launch.sizes import per_call_sizes

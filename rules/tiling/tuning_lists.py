@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import ClassVar
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.tiling.tuned_tiles import Configuration
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.steps import map_launch

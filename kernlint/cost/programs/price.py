@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kernlint.cost.arithmetic import Operations
 from kernlint.cost.arithmetic import operations as measured_operations
@@ -46,6 +45,7 @@ from kernlint.cost.programs.scale import widen
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic.accesses import in_order, traffic
 from kernlint.cost.traffic.model import AccessTraffic, Traffic
+from kernlint.records import replace
 from kernlint.workload import Atomic, Launch
 
 #: More sigma where loaded indices decide how many atomics meet: ``sorted``, ``near`` and ``few`` of ``h100-scatter.csv``.

@@ -9,7 +9,6 @@ evaluated (a gather through a loaded index) is taken as new addresses for every 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from kernlint import work
 from kernlint.cost.evaluate import evaluator
@@ -20,6 +19,7 @@ from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, Ac
 from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
 from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share_windows, span_bytes
 from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
+from kernlint.records import replace
 from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Opaque, Size, Store, Symbol, concrete
 from kernlint.workload.expr import Atom
 from kernlint.workload.tensor import Expected

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic
 from kernlint.cost.traffic.probe import Probe
 from kernlint.cost.traffic.sectors import Tile, _sectors_of_run, reach_of
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import (
     Atomic,
     Expr,
