@@ -10,7 +10,7 @@ from micro_launches import HERE, copy_block, row_softmax, tensor
 
 from kernlint.cost.comparing import ratio_sigma, speedup
 from kernlint.cost.device import devices, find_device
-from kernlint.cost.estimate import MODEL_VERSION, estimate
+from kernlint.cost.estimate import MODEL_VERSION, Estimator, estimate
 from kernlint.cost.host import host_time
 from kernlint.cost.pricing import Distances
 from kernlint.cost.programs.constants import INTERVAL_80
@@ -50,6 +50,23 @@ def test_a_sync_serialises_host_and_device() -> None:
     plain, synced = estimate(workload(LARGE), H100), estimate(workload(LARGE, SYNC), H100)
     assert synced.call_us == pytest.approx(plain.gpu_us + host_time(LARGE) + host_time(SYNC))  # type: ignore[operator]
     assert synced.gpu_us > plain.gpu_us + 10  # type: ignore[operator]
+
+
+def test_versions_of_a_program_are_priced_as_they_are_alone() -> None:
+    loop, middle = Repeat(8, (SMALL, add(4096)), HERE, "f"), copy_block(1 << 20, F32, 1024, 4)
+    versions = [
+        workload(loop, add(1 << 20), LARGE),
+        workload(loop, add(1 << 24), LARGE),
+        workload(loop, add(1 << 20), middle),
+        workload(Repeat(3, (SMALL, LARGE), HERE, "f"), SYNC, middle),
+        workload(loop, add(1 << 20), LARGE),
+    ]
+    estimator = Estimator(H100)
+    found, alone = [estimator.estimate(one) for one in versions], [estimate(one, H100) for one in versions]
+    assert found == alone
+    for other, same in zip(found, alone):
+        for scope in ("gpu", "call"):
+            assert speedup(found[0], other, scope) == pytest.approx(speedup(alone[0], same, scope), rel=1e-9)
 
 
 def test_repeat_multiplies() -> None:

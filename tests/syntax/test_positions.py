@@ -9,6 +9,7 @@ import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from kernlint.syntax.tree import Module, parse_module
+from kernlint.workload import Span
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,15 +42,14 @@ SOURCES = {
 def _compare(text: str) -> int:
     """How many nodes have a quick position; each must be the slow one."""
     module = parse_module(text, "a.py", layout=True)
-    quick = module._near
-    assert quick is not None
+    assert module._near is not None
     slow = MetadataWrapper(module.tree, unsafe_skip_copy=True).resolve(PositionProvider)
     found = 0
     for node, position in slow.items():
-        known = quick.of(node)
+        known = module._near_span(node)
         if known is not None:
             start, end = position.start, position.end
-            assert known == (start.line, start.column + 1, end.line, end.column + 1), type(node).__name__
+            assert known == Span("a.py", start.line, start.column + 1, end.line, end.column + 1), type(node).__name__
             found += 1
     return found
 
@@ -73,6 +73,23 @@ def test_lines_of_statements_have_a_quick_position() -> None:
 def test_parameters_have_a_quick_position() -> None:
     module = parse_module("def f(a, b: int, c=1, d: T = g(2)): pass\n", "a.py")
     assert all(module._near_span(parameter) is not None for parameter in module.of(cst.Param))
+
+
+def test_names_of_attributes_and_tuples_in_brackets_have_a_quick_position() -> None:
+    text = "f[(a.b, c . d)]((x,\n  y ), (1, 2,), ((z), w), (*v, u), (é.ａ, b))\n"
+    assert _compare(text) > 0
+    module = parse_module(text, "a.py")
+    told = [module._near_span(node.attr) is not None for node in module.of(cst.Attribute)]
+    assert told == [True, True, False]  # of that Python has another spelling
+    # The slow way where a comma, a star or brackets of its own are beside the first or last element.
+    assert [module._near_span(node) is not None for node in module.of(cst.Tuple)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_tree_of_another_source_has_no_quick_positions() -> None:
