@@ -341,7 +341,7 @@ class _Judge:
         if not plans:
             return _not_decided(base, undecided(workload, base.before.missing))
         plan = plans[0]
-        wanted = tuple(undecided(workload, base.before.missing, plan.workload))
+        wanted = tuple(undecided(workload, base.before.missing, plan))
         if arbitrary_constants(plan.workload) and not _certain(base):
             return _not_decided(base, wanted, plan.workload)
         found = self(plan.program, plan.workload, Allowance(_SCENARIO_WORK))

@@ -40,7 +40,8 @@ _MOST_ITEMS = 64
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call of a function: what each parameter gets, as far as it can be followed. ``tried`` where that shows or tests the
+    """A call of a function: what each parameter gets, as far as it can be followed, with what the object was made with where it is a
+    method. ``tried`` where that shows or tests the
     function and nobody measures it, so that its sizes may be any."""
 
     function: str
@@ -80,7 +81,8 @@ class CallSite:
 
 def sites_in(program: Program, workloads: Iterable[Workload], project: bool) -> list[CallSite]:
     """The calls of the entries of ``workloads`` that ``program`` makes itself, as a script say, and those in its project if asked."""
-    entries = [workload.entry.replace(".backward", ".forward") for workload in workloads]
+    passes = [workload.entry for workload in workloads]
+    entries = [entry.replace(".backward", ".forward") for entry in (*passes, *map(program.called_by, passes))]
     return call_sites(program.kernel, entries, may_launch(program.kernel), program.question.host, project)
 
 
@@ -129,7 +131,7 @@ def _of_new_kinds(sites: Iterable[CallSite]) -> Iterable[CallSite]:
 
 
 def _kind(value: Any) -> object:
-    return value[0] if isinstance(value, tuple) else value if isinstance(value, (bool, str)) else type(value)
+    return value[0] if isinstance(value, tuple) else value if isinstance(value, (bool, str, Dtype)) else type(value)
 
 
 class _Watching(HostEvaluator):
@@ -144,6 +146,8 @@ class _Watching(HostEvaluator):
     tries = False
     wanted: frozenset[str] = frozenset()
     sites: list[CallSite]
+    #: The objects of the classes of ``wanted`` methods, with what their constructors were given, by class and identity.
+    made: dict[tuple[str, int], tuple[Any, dict[str, Any]]]
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if self.module.path == self.caller:
@@ -159,22 +163,32 @@ class _Watching(HostEvaluator):
         return Unknown("launch")  # nobody asks about them
 
     def invoke(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        own = function.symbol.partition(".")[0] == self.trying and self.caller == function.module.path
-        if function.symbol in self.wanted and not own and os.path.realpath(function.module.path) == self.about:
+        cls, _, method = function.symbol.rpartition(".")
+        own = (cls or method) == self.trying and self.caller == function.module.path
+        ours = function.symbol in self.wanted or (method == "__init__" and f"{cls}.forward" in self.wanted)
+        if ours and not own and os.path.realpath(function.module.path) == self.about:
             # A method, or the forward pass of an autograd function, has its object or context first.
-            self._add(function, args, kwargs, skip=int("." in function.symbol))
+            given = self._told(function, args, kwargs, skip=int(bool(cls)))
+            if method == "__init__":
+                self.made[cls, id(args[0])] = args[0], given
+            else:
+                _, made = self.made.get((cls, id(args[0])), (None, {})) if args else (None, {})
+                self._add(function, {**made, **given})
         return super().invoke(function, args, kwargs)
 
-    def _add(self, function: Function, args: list[Any], kwargs: dict[str, Any], skip: int) -> None:
-        node = function.node
-        if not isinstance(node, cst.FunctionDef) or len(self.sites) > 4 * _MOST_CALLS:
-            return
-        names = [p.name.value for p in (*node.params.posonly_params, *node.params.params)][skip:]
+    def _told(self, function: Function, args: list[Any], kwargs: dict[str, Any], skip: int) -> dict[str, Any]:
+        """What is known of the arguments of a call behind the first ``skip``, by the names of the parameters."""
+        params = function.node.params
+        names = [p.name.value for p in (*params.posonly_params, *params.params)][skip:]
         given = {
             **dict(zip(names, args[skip:])),
             **{name: value for name, value in kwargs.items() if isinstance(name, str)},
         }
-        plain = {name: known for name, value in given.items() if (known := _plain(self, value)) is not None}
+        return {name: known for name, value in given.items() if (known := _plain(self, value)) is not None}
+
+    def _add(self, function: Function, plain: dict[str, Any]) -> None:
+        if not isinstance(function.node, cst.FunctionDef) or len(self.sites) > 4 * _MOST_CALLS:
+            return
         if any(not isinstance(value, Nothing) for value in plain.values()):
             self.sites.append(CallSite(function.symbol, _shown(self.caller), self.line, plain, self.tries))
 
@@ -204,7 +218,7 @@ def _plain(host: HostEvaluator, value: Any) -> Any:
         return Items(known) if 0 < len(known) <= _MOST_ITEMS and None not in known else None
     if isinstance(value, Presumed):
         return None
-    return value if isinstance(value, (bool, int, float, str)) and not isinstance(value, Unknown) else None
+    return value if isinstance(value, (bool, int, float, str, Dtype)) and not isinstance(value, Unknown) else None
 
 
 def _elements(value: Any) -> int:
@@ -258,6 +272,7 @@ def _calls_in(
         watching = reading.host
         assert isinstance(watching, _Watching)
         watching.about, watching.wanted, watching.sites = os.path.realpath(target), functions, sites
+        watching.made = {}
         watching.caller = module.path
         budget = watching.budget = min(watching.budget, _FILE_BUDGET)
         for statement in starting:

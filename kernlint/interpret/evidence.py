@@ -69,28 +69,30 @@ _FED = (dt.FLOAT16, dt.BFLOAT16, dt.FLOAT32)
 
 
 def untyped(workload: Workload) -> list[Tensor]:
-    """The arguments of the entry that launches get and whose type is not known."""
-    used = {
-        value.storage.id
+    """The arguments of the entry whose type is not known, and which launches get or torch's operations read; those of a forward pass
+    too where its backward pass launches on what has no type, as that may follow from theirs."""
+    launched = {
+        value.storage.id: value.dtype
         for launch in workload.first_call().launches()
         for value in launch.arguments.values()
         if isinstance(value, Tensor)
     }
+    used = {*launched, *_read_by_torch(workload)}
+    given = {tensor.storage.id for tensor in workload.inputs}
+    untold = any(dtype is None for storage, dtype in launched.items() if storage not in given)
+    follow = untold and workload.entry.endswith(".backward")
     found: dict[str, Tensor] = {}
     for tensor in workload.inputs:
-        if tensor.dtype is None and tensor.name and (tensor.storage.id in used or _derived(workload, tensor)):
+        if tensor.dtype is None and tensor.name and (follow or tensor.storage.id in used):
             found.setdefault(tensor.name, tensor)
     return list(found.values())
 
 
-def _derived(workload: Workload, tensor: Tensor) -> bool:
-    """Whether the type of something launched may follow from that of ``tensor``: a step reads it, or something launched has no
-    type of its own."""
+def _read_by_torch(workload: Workload) -> Iterator[int]:
+    """The storages that torch's operations and what waits for them read."""
     for step in workload.first_call().all_steps:
         read = step.reads if isinstance(step, TorchOp) else (step.reads,) if isinstance(step, HostSync) else ()
-        if any(one is not None and one.storage.id == tensor.storage.id for one in read):
-            return True
-    return False
+        yield from (one.storage.id for one in read if one is not None)
 
 
 def clues(program: Program, workload: Workload, tensor: Tensor) -> list[Clue]:

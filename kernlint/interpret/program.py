@@ -268,7 +268,7 @@ class Program:
     def about(self, question: Question) -> Program:
         """The same source with a question about one entry, of several that there may be."""
         other = self.variant(self.kernel, question)
-        other._focused = True
+        other._focused, other._callers = True, self._callers
         return other
 
     def variant(self, kernel: Module, question: Question, reference: Module | None = None) -> Program:

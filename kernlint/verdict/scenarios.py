@@ -79,12 +79,13 @@ def _missing(workload: Workload) -> list[str]:
 _ANY_SIZE, _ANY_TYPE = 1024, dt.FLOAT16
 
 
-def undecided(workload: Workload, missing: Sequence[str], like: Workload | None = None) -> list[str]:
-    """What to give with ``--assume`` so that an answer rests on nothing that was assumed, each fact as it can be typed: with the types
-    and sizes of ``like``, a call of the same function, else with plausible ones."""
+def undecided(workload: Workload, missing: Sequence[str], like: Plan | None = None) -> list[str]:
+    """What to give with ``--assume`` so that an answer rests on nothing that was assumed, each fact as it can be typed: as it is in
+    ``like``, a call of the same function, else with plausible types and sizes."""
     function = workload.entry.rpartition(".")[0] or workload.entry
     owner = workload.entry if "." in workload.entry else function
-    known = {tensor.name: tensor for tensor in like.inputs} if like is not None else {}
+    known = {tensor.name: tensor for tensor in like.workload.inputs} if like is not None else {}
+    said = {fact.name: fact.value for fact in like.facts} if like is not None else {}
     names = open_names(workload, missing)
     rungs = ladder(workload, names)
     sizes = rungs[MIDDLE] if rungs is not None else {}
@@ -104,7 +105,7 @@ def undecided(workload: Workload, missing: Sequence[str], like: Workload | None 
         # What follows from the facts before it is none of its own.
         follows = "." in name and name.rpartition(".")[0] not in given
         if name not in told and not follows and ".stride(" not in name:
-            found.append(f"{name}={_size_of(name, known) or sizes.get(Symbol(name), _ANY_SIZE)}")
+            found.append(f"{name}={_size_of(name, known) or said.get(name) or sizes.get(Symbol(name), _ANY_SIZE)}")
     return found
 
 
@@ -254,7 +255,9 @@ class Planner:
         given = {fact.name for fact in question.facts}
         called = [(site.owner, *one) for site in self.sites[:1] for one in site.arguments.items()]
         told = [_fact(name, owner, value) for owner, name, value in called if name not in given]
-        facts = [fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, type(None)))]
+        facts = [
+            fact for fact in told if fact.is_value and isinstance(fact.value, (bool, float, str, Dtype, type(None)))
+        ]
         names = open_names(self.workload, _missing(self.workload))
         indices = {name for name, clue in self.clues.items() if not clue.dtypes[0].is_float}
         facts += [Fact(name, shape=(None,) * rank) for name, rank in ranks(self.workload, names, indices).items()]

@@ -136,8 +136,8 @@ def _resting(judgement: Judgement) -> str:
     if judgement.certainty == "assumed":
         told: dict[str, dict[str, list[str]]] = {}
         for fact in first.facts:
-            if isinstance(fact.value, str) and fact.source != "guess":
-                told.setdefault(fact.evidence, {}).setdefault(fact.value, []).append(f"`{fact.name}`")
+            if fact.source == "call" or (isinstance(fact.value, str) and fact.source != "guess"):
+                told.setdefault(fact.evidence, {}).setdefault(str(fact.value), []).append(f"`{fact.name}`")
         said = [
             f"{', '.join(f'{listed(names)} {value}' for value, names in values.items())} ({evidence})"
             for evidence, values in told.items()

@@ -610,3 +610,79 @@ def test_plausible_sizes_of_what_axes_are_called(axes, expected):
     source = STREAM.format(kernel="copy", value="x", annotation="", check=f"{axes} = x.shape")
     facts = {f.name: f.value for f in ask(source).verdict.details.scenarios[0].facts if f.source == "ladder"}
     assert tuple(facts[f"x.shape[{axis}]"] for axis in range(len(expected))) == expected
+
+
+SAVED = (
+    STREAM.format(kernel="double", value="x * 2", annotation="", check="pass").replace("def apply(", "def _apply(")
+    + """
+    class _Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, label):
+            y = _apply(x)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, dy):
+            (y,) = ctx.saved_tensors
+            return _apply(_apply(y)), None
+
+    def scaled(x, label=None):
+        return _Double.apply(x, label)
+"""
+)
+BENCHMARK = """
+    def test():
+        x = torch.randn(7, 8, requires_grad=True)
+        scaled(x).backward(torch.randn(7, 8))
+
+    if __name__ == "__main__":
+        x = torch.randn(4096, 8192, device="cuda", dtype=torch.bfloat16)
+        print(triton.testing.do_bench(lambda: scaled(x)))
+"""
+
+
+def test_what_a_forward_pass_has_saved_has_the_type_that_its_argument_is_assumed_to_have():
+    found = analysis(Request(textwrap.dedent(SAVED), entry="_Double.backward"))
+    facts = types(found)
+    assert facts["x"][0] == facts["dy"][0] and found.verdict.details.certainty == "assumed"
+    assert not found.judgement.before.missing and "Not decided" not in found.verdict.reason
+
+
+def test_what_benchmarks_call_is_asked_about_beside_its_private_autograd_function():
+    found = ask(SAVED + BENCHMARK)
+    assert {workload.entry for workload in found.reading.workloads} == {"scaled", "_Double.backward"}
+    assert found.judgement.workload.entry == "_Double.backward"  # the longer of the two
+    assert types(found)["x"] == ("bfloat16[4096,8192]", "call")
+
+
+HELD = (
+    STREAM.format(kernel="scale", value="x * 2", annotation=", block, dtype", check="pass")
+    .replace("torch.empty_like(x)", "torch.empty(x.shape, dtype=dtype)")
+    .replace("BLOCK=1024", "BLOCK=block")
+    .replace("(n, 1024)", "(n, block)")
+    + """
+    class Layer(torch.nn.Module):
+        def __init__(self, block, dtype=None):
+            super().__init__()
+            self.block, self.dtype = block, dtype
+
+        def forward(self, x):
+            return apply(x, self.block, self.dtype)
+
+    if __name__ == "__main__":
+        layer, other = Layer(512, dtype=torch.float16), Layer(64)
+        x = torch.randn(4096, 8192, device="cuda", dtype=torch.bfloat16)
+        print(triton.testing.do_bench(lambda: layer(x)))
+"""
+)
+
+
+def test_calls_of_a_layer_tell_what_it_was_made_with():
+    found = analysis(Request(textwrap.dedent(HELD), entry="Layer"))
+    told = types(found)
+    assert told["x"] == ("bfloat16[4096,8192]", "call")
+    assert told["block"] == (512, "call") and told["dtype"] == ("float16", "call")
+    assert "`block` 512" in found.verdict.reason
+    (launch,) = found.judgement.workload.launches()
+    assert launch.constexprs["BLOCK"] == 512 and str(launch.arguments["y_ptr"].dtype) == "float16"

@@ -126,6 +126,7 @@ class Reading(KernelReading):
         asked = any(
             one.name not in setup and not (isinstance(one.node, cst.FunctionDef) and tries(module, one.node))
             for one in launching
+            if not one.name.startswith("_")
         )
         if asked or is_test_file(module.path) or not kernels:
             return setup
@@ -148,7 +149,8 @@ class Reading(KernelReading):
         value = self.scope.get(head)
         if isinstance(value, Class):
             method = method or (*entry_names(value), "forward")[0].rpartition(".")[2]
-            if method == "forward" and is_autograd(value):
+            alone = self.reference_scope is None and self._inputs_scope() is None
+            if method == "forward" and (is_autograd(value) or alone):
                 found = self._of_class(value, "forward")
                 if found is not None:
                     return found
