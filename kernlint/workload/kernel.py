@@ -367,13 +367,11 @@ class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the constexprs that
-    no source fixes, with the value taken for them; ``tell_arbitrary`` says which of them are ``arbitrary``. ``faults`` is what is wrong
-    in it, in source order. ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are.
-    ``may_leave`` says that a return stands behind nested conditions, so that some programs may not get to what follows,
-    ``counts_programs`` that it asks how many programs there are. ``coarse`` are the divisions that leave quotients out, ``divisors`` the
-    numbers, known when it is compiled, that tiles are divided by. ``perhaps_pointers`` are parameters that may be pointers though no
-    access names them: of which only code speaks that is left out, or which another pointer may stand for. ``read`` tells what the
-    source computes.
+    no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order. ``random`` are the 32-bit offsets
+    of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave``: a return stands behind nested conditions, so
+    that some programs may not get to what follows. ``counts_programs``: it asks how many programs there are. ``coarse`` are the
+    divisions that leave quotients out, ``divisors`` the numbers, known when it is compiled, that tiles are divided by.
+    ``perhaps_pointers`` are parameters of which only code speaks that is left out, or which another pointer may stand for.
     """
 
     name: str
