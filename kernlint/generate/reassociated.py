@@ -1,7 +1,8 @@
 """Sums of products in the order that takes the fewest multiplications.
 
 ``((x @ y.T) @ z)`` is ``x @ (y.T @ z)``, the sum of all elements of ``(x @ x.T) * (y @ y.T)`` is that of the squares of ``x.T @ y``, and a
-row of ``x @ w`` adds up to ``x`` times what the rows of ``w`` add up to. What is nested so is taken apart into factors, each over some of
+row of ``x @ w`` adds up to ``x`` times what the rows of ``w`` add up to. The sum over the pairs ``i < j`` of what is the same for ``j, i``
+is half of that over all, without the diagonal. What is nested so is taken apart into factors, each over some of
 the axes (letters), and put together pair by pair.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kernlint.generate.calls.canonical import is_widening, through
 from kernlint.generate.calls.products import met
+from kernlint.generate.halves import of_half
 from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through, walk_all
 from kernlint.records import dataclass
 from kernlint.workload import Size
@@ -33,9 +35,15 @@ class Factor:
 
 def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
     """``values`` in a cheaper order of their sums and products, if it is much cheaper; else as they are."""
-    sums = [one for one in walk_all(values) if one.op == "product" or is_sum(one)]
-    if len(sums) < 2:
+    if sum(one.op == "product" or is_sum(one) for one in walk_all(values)) < 2:
         return list(values)
+    given, halves, whole = values, dict[int, Value](), dict[int, Value]()
+    for one in walk_all(values):
+        made_whole = of_half(one) if is_sum(one) else None
+        if made_whole is not None:
+            halves[id(one)] = made_whole
+    values = [exchanged(one, halves, whole) for one in values]
+    sums = [one for one in walk_all(values) if one.op == "product" or is_sum(one)]
     new: dict[int, Value] = {}
     orders = Orders(sizes)
     outer = set(map(id, sums)) - {id(inner) for one in sums for inner in _inside(one)}
@@ -45,7 +53,7 @@ def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[V
             new[id(one)] = found
     made: dict[int, Value] = {}
     other = [exchanged(one, new, made) for one in values]
-    return other if new and orders.work(other) <= _LESS * orders.work(values) else list(values)
+    return other if new and orders.work(other) <= _LESS * orders.work(given) else list(given)
 
 
 def is_sum(value: Value) -> bool:

@@ -18,6 +18,8 @@ _ONCE = 1 << 13
 _STRIP = 1 << 15
 #: Elements of a tile where nothing asks for more, in a step of a loop that adds columns up, and of one that does more with them.
 _TILE, _STEP, _SECOND = 2048, 2048, 4096
+#: Rows of a tile whose columns are the same for all of them.
+_PAIRED = 4
 #: Issue slots an element from which on arithmetic decides and not memory: many warps, few elements for each.
 _DEAR = 40.0
 #: Programs of a wave on a large GPU, and bytes of loads under way on one of its multiprocessors.
@@ -107,12 +109,13 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
         loops = columns < width or in_parts
         return Extents(rows, columns, loops, _warps(rows * columns, 16 if loops else 32))
     dear = form.slots >= _DEAR
-    longest = HELD_ROW if form.again else _ONCE if form.online else _TILE
+    # What is made of pairs, rows with columns, is read again by each program: rows share it.
+    single = _TILE if form.tiles or high == 1 else _TILE // _PAIRED
+    longest = HELD_ROW if form.again else _ONCE if form.online else single
     held = width <= longest and width * tiles <= _HELD and not in_parts
     if not held:
         step = 1024 if dear else _SECOND if form.again or form.online else _STEP
-        # Rows that have their columns in common share what is loaded of them.
-        columns = min(step if form.tiles else step // 4, width)
+        columns = min(step if form.tiles else step // _PAIRED, width)
         rows = max(1, min(step // columns, high))
         # Where each step ends in a reduction, more warps wait longer.
         return Extents(rows, columns, True, _warps(rows * columns, 16 if form.online else 8))

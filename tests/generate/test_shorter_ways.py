@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from support.generated import attempt
 from support.torch_programs import program
 
 from kernlint.fix import Fixed, fix_source
@@ -51,3 +53,23 @@ def test_a_good_program_stays_as_it_is():
     good = good.replace("(x.numel(),)", "(triton.cdiv(x.numel(), 1024),)").replace("BLOCK=1)", "BLOCK=1024)")
     made = _fixed(good, reference)
     assert made.after == good and not made.applied
+
+
+@pytest.mark.parametrize(
+    ("chosen", "halved"),
+    [
+        ("torch.triu(x @ x.transpose(1, 2), 1)", True),
+        ("torch.tril(x @ x.transpose(1, 2), -1)", True),
+        ("torch.tril(x @ x.transpose(1, 2))", True),
+        ("torch.triu(x @ x.transpose(1, 2), 2)", False),
+        ("torch.triu(x @ x.flip(1).transpose(1, 2), 1)", False),
+        ("torch.triu(x @ (x + 1.0).transpose(1, 2), 1)", False),
+        ("torch.triu((x @ x.transpose(1, 2)).relu(), 1)", False),
+    ],
+)
+def test_a_half_by_the_whole(chosen, halved):
+    """What lies on one side of the diagonal is half of the rest where the other half is the same."""
+    source, reference = program(f"return ({chosen}).sum((1, 2))", "torch.rand(64, 40, 16)", "", "x")
+    made = attempt(source, reference).rewriting
+    assert made is not None
+    assert any("* 0.5" in edit.text for edit in made.edits) == halved

@@ -444,6 +444,27 @@ CASES = {
         },
         4,
     ),
+    "sums over pairs": (
+        {
+            "forward": (
+                "v = x.float() * y[:, :, None]\ng = v @ v.transpose(1, 2)\n"
+                "return torch.triu(g, diagonal=1).sum(dim=(1, 2)), torch.tril(g).sum(-1).sum(-1)"
+            ),
+            "inputs": "torch.rand(T, 19, 8).half(), torch.rand(T, 19)",
+            "arguments": "x, y",
+            "constants": "T = 640",
+        },
+        2,
+    ),
+    "nearest of pairs": (
+        {
+            "forward": "d = (x[:, None, 0] - y[:, 0]).abs() + (x[:, None, 1] - y[:, 1]).abs()\nreturn d.amin(1), d.exp().sum(1)",
+            "inputs": "torch.rand(B, 2), torch.rand(T, 2)",
+            "arguments": "x, y",
+            "constants": "B = 48\nT = 1100",
+        },
+        1,
+    ),
     "distances of points": (
         {
             "forward": "d = torch.cdist(x, y)\nreturn d.amin(2).square().mean(1) + d.amin(1).mean(1), torch.cdist(z, z, p=1.0)",
