@@ -213,6 +213,18 @@ def _normal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return _create("input", "randn", True)(h, [argument(args, kwargs, 2, "size")], kwargs, node)
 
 
+def _window(name: str) -> Handler:
+    """The weights of a window over a signal, such as Hann's."""
+
+    def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        return _create("filled", name)(h, [argument(args, kwargs, 0, "window_length")], kwargs, node)
+
+    return handler
+
+
+#: Windows by the name of whom or what they are called after.
+_WINDOWS = ("hann", "hamming", "blackman", "bartlett", "kaiser")
+
 TABLE: dict[str, Handler] = {
     "empty": _create("empty", "empty"),
     **{name: _create("filled", name) for name in ("zeros", "ones", "full")},
@@ -227,6 +239,7 @@ TABLE: dict[str, Handler] = {
     "tril_indices": _triangle(upper=False),
     "triu_indices": _triangle(upper=True),
     "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, [argument(a, k, 2, "steps")], k, n),
+    **{f"{name}_window": _window(f"{name}_window") for name in _WINDOWS},
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
     **dict.fromkeys(("tensor", "as_tensor", "asarray", "scalar_tensor"), _tensor),

@@ -26,7 +26,8 @@ _POINTWISE = (
     "hardswish hardsigmoid softplus softsign mish relu6 logsigmoid tanhshrink threshold prelu erf erfc reciprocal floor ceil "
     "round trunc frac sign clamp clip clamp_min clamp_max maximum minimum fmax fmin remainder fmod floor_divide bitwise_and "
     "bitwise_or bitwise_xor lerp addcmul addcdiv nan_to_num dropout masked_fill absolute abs_ sgn rot90 logaddexp hardshrink "
-    "softshrink copysign hypot logit bitwise_not bitwise_left_shift bitwise_right_shift"
+    "softshrink copysign hypot logit bitwise_not bitwise_left_shift bitwise_right_shift sinc asinh acosh atanh erfinv lgamma "
+    "digamma i0 deg2rad rad2deg xlogy heaviside logaddexp2 ldexp"
 ).split()
 
 
@@ -59,7 +60,7 @@ _DIVISIONS = frozenset({"div", "divide", "true_divide"})
 #: What gives floats for integers too.
 _OF_FLOATS = _DIVISIONS | frozenset(
     "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf erfc reciprocal "
-    "logaddexp logit".split()
+    "logaddexp logit sinc asinh acosh atanh erfinv lgamma digamma i0 deg2rad rad2deg xlogy ldexp".split()
 )
 
 
