@@ -17,7 +17,7 @@ from kernlint.cost.traffic.reuse import footprints as distinct_bytes
 from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Expr, Launch, Repeat, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload import dtype as dt
-from kernlint.workload.steps import MORE_THAN_A_COPY, walk_steps
+from kernlint.workload.steps import walk_steps
 
 #: Each result needs the operand elements at its own place, or at a permuted one.
 MAP = "map"
@@ -42,7 +42,6 @@ _RUNNING = frozenset({"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"})
 _PLANE_NORMS = frozenset({"batch_norm", "group_norm", "instance_norm"})
 #: Sums to places that indices name.
 _SUMMED = ("index_add", "scatter_add")
-_KEEPS_ORDER = frozenset({"repeat_interleave", "searchsorted", "bucketize"})
 _SCATTERS = ("scatter", "index_add", "index_copy", "index_put", "index_fill")
 
 #: Torch functions whose elements cost more than an addition: exponentials, roots, divisions.
@@ -126,8 +125,6 @@ class _Builder:
         self.version: dict[int, int] = {}
         self.readers: dict[tuple[int, int], list[int]] = {}
         self.handed: dict[int, int] = {}
-        #: Storages of indices that grow from one to the next.
-        self.ordered: set[int] = set()
 
     def add(self, steps: Iterable[Step], count: float, serial: float) -> None:
         for step in steps:
@@ -139,24 +136,12 @@ class _Builder:
                 else:
                     self.add(step.body, count * trips, serial)
             elif isinstance(step, TorchOp) and step.kind != "alloc":
-                sums_runs = step.name.startswith(_SUMMED) and any(t.storage.id in self.ordered for t in step.reads)
+                sums_runs = step.name.startswith(_SUMMED) and any(t.storage.expected.ordered for t in step.reads)
                 # What goes to one place lies together, as the elements of a row do: a program sums them up.
                 self._node(step, ROW if sums_runs else form_of(step), step.reads, step.writes, count, serial)
-                self._order(step)
             elif isinstance(step, Launch):
                 reads, writes = launched(step)
                 self._node(step, KERNEL, reads, writes, count, serial)
-
-    def _order(self, step: TorchOp) -> None:
-        """Note whether what ``step`` makes are indices in order: places that count up, each as often as it likes."""
-        made = {t.storage.id for t in step.writes}
-        is_copy = step.kind in ("cast", "copy") and step.name not in MORE_THAN_A_COPY
-        grows = step.name == "arange" or (
-            (step.name in _KEEPS_ORDER or is_copy)
-            and bool(step.reads)
-            and step.reads[-1 if step.name == "searchsorted" else 0].storage.id in self.ordered
-        )
-        self.ordered = self.ordered | made if grows else self.ordered - made
 
     def _node(
         self, step: TorchOp | Launch, form: str, reads: Iterable[Tensor], writes: Iterable[Tensor], count: float,

@@ -15,12 +15,13 @@ from kernlint.workload.span import Span
 class Expected:
     """What integers are in the mean: ``mean`` each, and ``step`` more than the one before it in memory. None where that is not known.
     ``equal`` where all of them are the mean, ``counted`` where they are made by counting, so that neighbours name neighbours (the
-    corners of the cells of a grid)."""
+    corners of the cells of a grid), ``ordered`` where none is less than the one before it, or none more."""
 
     mean: float | None = None
     step: float | None = None
     equal: bool = False
     counted: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def test_what_is_filled_holds_one_number(made: str, number: int) -> None:
 
 
 def test_numbers_that_rise() -> None:
-    assert expected("torch.arange(0, 100, 4)") == Expected(step=4)
+    assert expected("torch.arange(0, 100, 4)") == Expected(step=4, ordered=True)
     assert expected("torch.tensor([0, 100, 150, 300])") == Expected(137.5, 100.0)
     assert expected("torch.ones(N, dtype=torch.int32)", "torch.cumsum(x, 0)") == Expected(step=1.0)
 
@@ -140,3 +140,27 @@ def test_what_is_counted_names_neighbours(made: str) -> None:
 )  # fmt: skip
 def test_what_is_drawn_or_lies_apart_does_not(made: str) -> None:
     assert not expected(made).counted
+
+
+@pytest.mark.parametrize(
+    ("made", "ordered"),
+    [
+        ("lens.sort().values", True), ("torch.sort(lens)[0].int()", True), ("torch.arange(N) // 8", True),
+        ("torch.repeat_interleave(torch.arange(N), 4)", True),
+        ("torch.repeat_interleave(torch.arange(N), lens)", True), ("torch.arange(N)[3:9]", True),
+        ("torch.searchsorted(ends, torch.arange(N))", True), ("lens.sort(descending=True).values", True),
+        ("lens", False), ("lens.sort().indices", False), ("torch.argsort(lens)", False), ("torch.arange(N) % 8", False),
+        ("torch.arange(N)[lens]", False), ("torch.arange(N).flip(0) + lens", False), ("lens.sort().values[lens]", False),
+        ("torch.cat([torch.arange(N), torch.arange(N)])", False), ("torch.arange(N).view(10, 10).t().reshape(-1)", False),
+        ("lens.view(10, 10).sort().values.view(-1)", False), ("torch.searchsorted(ends, lens)", False),
+    ],
+)  # fmt: skip
+def test_order_is_known_where_a_sort_or_a_count_makes_it(made: str, ordered: bool) -> None:
+    assert expected(made).ordered is ordered
+
+
+def test_order_is_lost_where_elements_are_written() -> None:
+    text = PROGRAM.replace("    return [{made}]", "    x = torch.arange(N)\n    x[3] = 0\n    return [x]")
+    (workload,) = Program(parse_module(text.format(given="x", drawn="9, (N,)"), "k.py")).workloads()
+    found = workload.launches()[0].arguments["x"]
+    assert isinstance(found, Tensor) and not found.storage.expected.ordered

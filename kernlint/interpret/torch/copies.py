@@ -243,15 +243,11 @@ def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: 
 @takes("input", "repeats", "dim", options=True, operands=1)
 def _repeat_interleave(h: HostState, node: cst.CSTNode, x: Tensor, times: Any, dim: Any, options: Kwargs) -> Any:
     shape, axis, told = None, axis_in(x, dim), options.get("output_size")
+    axis = 0 if axis is None and len(x.shape or ()) == 1 else axis
     if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
         shape = with_extents(x.shape, axis, ex.simplify(ex.lift(x.shape[axis]) * times))
-    elif (
-        isinstance(times, Tensor)
-        and isinstance(told, (int, Expr))
-        and x.shape
-        and (axis is not None or len(x.shape) == 1)
-    ):
-        shape = with_extents(x.shape, axis or 0, told)
+    elif axis is not None and isinstance(times, Tensor) and isinstance(told, (int, Expr)) and x.shape:
+        shape = with_extents(x.shape, axis, told)
     return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
 
 

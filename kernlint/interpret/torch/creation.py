@@ -136,7 +136,7 @@ def _arange(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     elif all(isinstance(b, (int, float)) for b in (start, end, step)) and step:
         count = max(0, -int(-(end - start) // step))
     each = concrete(step) if integer else None
-    rising = Expected(step=each, counted=each in (1, -1))
+    rising = Expected(step=each, counted=each in (1, -1), ordered=True)
     dtype = dtype_given(kwargs, dt.INT64 if integer else dt.FLOAT32)
     result = h.allocate(dtype, (count,) if count is not None else None, "filled", node)
     if on_cpu(kwargs):

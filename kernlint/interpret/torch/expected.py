@@ -54,19 +54,38 @@ def _is_counted(known: Mapping[int, Expected], name: str, kind: str, reads: tupl
     return counted and not apart and (kind in _COUNTING or name in _IN_PLACE)
 
 
+#: Functions of a tensor and a number that keep to the order of its elements, or turn it round.
+_MONOTONE = frozenset(
+    "add sub mul floor_divide bitwise_right_shift clamp clamp_min clamp_max repeat_interleave clone contiguous".split()
+)
+
+
 def follow(
     known: dict[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]
 ) -> None:
     """Add what the torch operation ``name`` makes of tensors that are ``known``, by storage, to these."""
     made = _made(known, name, kind, reads) if reads else Expected()
-    made = replace(made, counted=bool(reads) and _is_counted(known, name, kind, reads))
+    if reads:
+        counted, ordered = _is_counted(known, name, kind, reads), _is_ordered(known, name, kind, reads)
+        made = replace(made, counted=counted, ordered=ordered)
     for target in writes:
         if made == Expected():
             known.pop(target.storage.id, None)
-        elif made.equal or target.strides == (1,):
+        elif made.equal or target.strides in (None, (1,)):
             known[target.storage.id] = made
         else:
             known[target.storage.id] = replace(made, step=None)
+
+
+def _is_ordered(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...]) -> bool:
+    """Whether what an operation makes goes one way: it keeps to the order of what it reads."""
+    if name in ("searchsorted", "bucketize"):
+        source = reads[-1 if name == "searchsorted" else 0]
+    elif len(reads) == 1 and (name in _MONOTONE or kind == "cast"):
+        (source,) = reads
+    else:
+        return False
+    return len(source.shape or ()) == 1 and known.get(source.storage.id, Expected()).ordered
 
 
 def _made(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...]) -> Expected:

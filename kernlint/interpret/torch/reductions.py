@@ -14,6 +14,7 @@ from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor, concrete
 from kernlint.workload import dtype as dt
+from kernlint.workload.tensor import Expected
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
@@ -131,7 +132,13 @@ def _with_places(name: str) -> Handler:
 
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         result = _rowwise(name, "scan", 16 if name == "sort" else 1)(h, args, kwargs, node)
-        return (result, replace(result, dtype=dt.INT64)) if isinstance(result, Tensor) else result
+        if not isinstance(result, Tensor):
+            return result
+        places = replace(result, dtype=dt.INT64)
+        if name == "sort" and not h.sinks and len(result.shape or ()) == 1:
+            h.expect(result, Expected(ordered=True))
+            places = h.allocate(dt.INT64, result.shape, "result", node)
+        return result, places
 
     return handler
 
