@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from kernlint.cost.traffic.accesses import traffic
-from kernlint.workload import Atomic, Launch, Load, Loop, LoopIndex, Store
+from kernlint.workload import Atomic, Kernel, Launch, Load, Loop, LoopIndex, Reduce, Store
 
 #: Elements of a program's tile below which a loop over it is a walk of single elements.
 _SCALAR = 2
-#: Rounds of a loop that carries something from which on its steps count as serial.
+#: Rounds of a loop from which on what goes from one to the next counts as serial.
 _LONG = 16
 
 
@@ -30,6 +30,38 @@ def chunks_us(launch: Launch) -> float:
         return 0.0
     rounds, in_line = found
     return rounds * (_LINE_STEP_NS if in_line else _CHUNK_STEP_NS) / 1000
+
+
+def is_stepwise(launch: Launch) -> bool:
+    """Whether rounds of a loop, one after another, work on all that the rounds before left: no stream of programs and no scan does that.
+    They find it in registers (a factorisation, a bisection: what a round reduces was loaded before the first one) or in memory (a table
+    of which each row is made from the row before)."""
+    trips, kernel = traffic(launch).trips, launch.kernel
+    inside = {id(node): loops for node, loops in kernel.walk((Load, Store, Reduce))}
+
+    def rounds(node: Load | Reduce) -> list[Loop]:
+        return [loop for loop in inside[id(node)] if trips.get(loop.id, 1.0) >= _LONG]
+
+    for reduce in kernel.nodes(Reduce):
+        before = {load.id for load in kernel.nodes(Load)} & reduce.depends
+        if before and any(loop.carried and not before & _loaded_in(kernel, loop) for loop in rounds(reduce)):
+            return True
+    return any(
+        store.base == load.base and loop in inside[id(store)] and _stays(load, loop) and _stays(store, loop)
+        for load in kernel.nodes(Load)
+        for loop in rounds(load)
+        for store in kernel.nodes(Store)
+    )
+
+
+def _loaded_in(kernel: Kernel, loop: Loop) -> set[int]:
+    """The loads of a round of ``loop``."""
+    return {load.id for load, around in kernel.walk(Load) if loop in around}
+
+
+def _stays(access: Load | Store, loop: Loop) -> bool:
+    """Whether each round of ``loop`` comes to the same addresses."""
+    return access.offset is not None and access.offset.is_followed and LoopIndex(loop.id) not in access.offset.atoms()
 
 
 def _serial_loop(launch: Launch) -> tuple[float, bool] | None:

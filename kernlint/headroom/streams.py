@@ -11,6 +11,7 @@ from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.model import Traffic
 from kernlint.headroom.graph import COLUMN, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use
 from kernlint.headroom.groups import LONGEST_ROW, Group, group_of
+from kernlint.headroom.serial import is_stepwise
 from kernlint.records import replace
 from kernlint.workload import (
     Atomic,
@@ -297,7 +298,7 @@ def plain(launch: Launch, found: Traffic) -> bool:
     unknown = {access.base for access in found.accesses if not access.known}
     if unknown:
         return unknown <= _totals(launch).keys()
-    return all(_by_all_alike(node) for node in kernel.nodes(Atomic))
+    return all(_by_all_alike(node) for node in kernel.nodes(Atomic)) and not is_stepwise(launch)
 
 
 #: Updates whose order does not matter.

@@ -20,7 +20,7 @@ from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, TOTAL, Graph, product_extents
 from kernlint.headroom.groups import Group
 from kernlint.headroom.products import products
-from kernlint.headroom.serial import chunks_us
+from kernlint.headroom.serial import chunks_us, is_stepwise
 from kernlint.headroom.streams import Version, kernel_streams, streams
 from kernlint.records import dataclass, replace
 from kernlint.workload import Kernel, Launch, Span, TorchOp, concrete
@@ -130,12 +130,17 @@ def _kernel_met(name: str, body: tuple[KernelNode, ...], span: Span, dims: int, 
 
 
 def _trimmed_us(group: Group, device: Device, count: float) -> float:
-    """The kernel of a product as it is, but without blocks that are masked, tiles that spill and SMs that have nothing to do."""
+    """The kernel of a product as it is, but without blocks that are masked, tiles that spill and SMs that have nothing to do; one that
+    goes step by step, with whole lines and the best of warps."""
     (node,) = group.nodes
     assert isinstance(node.step, Launch)
-    if not node.step.kernel.dots():
+    if node.step.kernel.dots():
+        wasted = frozenset({kernels.IDLE, kernels.FEW})
+    elif is_stepwise(node.step):
+        wasted = frozenset({kernels.SECTORS, kernels.IDLE, kernels.EXCHANGE})
+    else:
         return math.inf
-    return count * kernels.without(node.step, device, frozenset({kernels.IDLE, kernels.FEW}))
+    return count * kernels.without(node.step, device, wasted)
 
 
 def _window_us(group: Group, device: Device) -> float:
