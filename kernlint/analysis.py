@@ -317,7 +317,8 @@ class _Judge:
         gpu, measured = self.reading.device, self.measured
         calibration = calibrate(estimate(workload, gpu), measured, self.scope) if measured else None
         named = self.reading.device_named
-        return judge(program, workload, gpu, self.scope, self.rules, calibration, self.autotune, named, allowance)
+        found = judge(program, workload, gpu, self.scope, self.rules, calibration, self.autotune, named, allowance)
+        return replace(found, given=program is self.reading.program)
 
     def answered(self, base: Judgement) -> Judgement:
         """``base`` where nothing of it is open, else the judgement on the likeliest call, or that nothing can be said."""

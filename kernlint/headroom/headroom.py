@@ -81,6 +81,11 @@ class Headroom:
         goal = self.achievable_us if precise or self.changed_us is None else min(self.achievable_us, self.changed_us)
         return self._promised(alone, max(alone, predicted_us / max(goal, self.bound.us)), sigma)
 
+    def written(self, gain: float) -> tuple[float, float, float]:
+        """The same of kernels at hand that are predicted to gain so much: they may be as far below it as what a cause promises, but are
+        no better than they are priced."""
+        return gain, self._promised(gain, gain)[1], self._promised(gain, gain, 0.0)[2]
+
     def _promised(self, alone: float, whole: float, sigma: float | None = None) -> tuple[float, float, float]:
         middle, low, high = promised(alone, whole, sigma)
         # The time now errs too, and with it how far the bound is.

@@ -186,7 +186,7 @@ def budget(analysis: Analysis, refusals: bool = False) -> Budget:
     scope = judgement.scope
     chosen = judgement.chosen
     before = call_budget(judgement.before, scope)
-    after = call_budget(chosen.after, scope) if chosen is not None and chosen.after is not None else None
+    after = call_budget(judgement.after, scope) if judgement.after is not None else None
     reference = call_budget(judgement.reference, scope) if judgement.reference is not None else None
     units = {step.unit for call in (before, after) if call is not None for step in call.steps if step.unit}
     return Budget(

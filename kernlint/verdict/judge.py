@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, Estimator, estimate
 from kernlint.headroom.headroom import Headroom
@@ -16,8 +17,9 @@ from kernlint.rules.finding import Context
 from kernlint.verdict.candidate import Candidate, Priced
 from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
-from kernlint.verdict.proposals import promises
+from kernlint.verdict.proposals import promises, with_written
 from kernlint.verdict.search import MOST_WORK, Allowance, Search, search, unpriced
+from kernlint.verdict.written import written
 from kernlint.workload import Access, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import BEHIND_ADDRESSES
 
@@ -47,6 +49,8 @@ class Judgement:
     arbitrary: tuple[tuple[str, str], ...] = ()
     #: Grids that data decide, of which one program was counted.
     least: tuple[str, ...] = ()
+    #: Whether it is about the program as it was given, which ``fix`` would change, with nothing assumed.
+    given: bool = True
 
     @property
     def proven(self) -> Judgement:
@@ -68,7 +72,32 @@ class Judgement:
         gain = chosen.gains.get("gpu") if chosen is not None and self.worth else None
         if found is None or chosen is None or gain is None:
             return found
-        return found.reached(gain.after_us, f"{chosen.finding.rule.code} {chosen.finding.rule.name}".strip())
+        found = found.reached(gain.after_us, f"{chosen.finding.rule.code} {chosen.finding.rule.name}".strip())
+        if self.written is None:
+            return found
+        us = gain.before_us / Comparison(self.predicted, self.written).speedup("gpu")[0]
+        return found.reached(us, "kernels written anew")
+
+    @cached_property
+    def predicted(self) -> Estimate:
+        """The times of the call by the model, whatever was measured."""
+        return estimate(self.workload, self.before.device) if self.measured is not None else self.before
+
+    @cached_property
+    def written(self) -> Estimate | None:
+        """The times of the kernels that ``fix`` would write for the chosen change, by the model; None where it writes none, or nobody asks
+        it to: the change is not worth it, or rests on what is assumed."""
+        if self.chosen is None or not self.worth or not self.given:
+            return None
+        return written(self.chosen, Estimator(self.before.device).estimate)
+
+    @property
+    def after(self) -> Estimate | None:
+        """The times with the chosen change made: by its what-if, or by the kernels that ``fix`` writes where those are faster."""
+        made = self.chosen.after if self.chosen is not None else None
+        if made is None or self.written is None or (self.written.gpu_us or 0.0) >= (made.gpu_us or 0.0):
+            return made
+        return self.written
 
     @cached_property
     def promises(self) -> Mapping[str, Priced]:
@@ -76,8 +105,8 @@ class Judgement:
         chosen, found = self.chosen, self.headroom
         if chosen is None or found is None or not self.worth:
             return chosen.gains if chosen is not None else {}
-        predicted = estimate(self.workload, self.before.device) if self.measured is not None else self.before
-        return promises(chosen, found, predicted.gpu_us or found.now_us)
+        made = promises(chosen, found, self.predicted.gpu_us or found.now_us)
+        return with_written(made, found, Comparison(self.predicted, self.written)) if self.written is not None else made
 
     @property
     def errors(self) -> tuple[Candidate, ...]:

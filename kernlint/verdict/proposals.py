@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from kernlint.cost.comparing import Comparison
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.host import host_ratio_sigma, host_sigma, host_time
 from kernlint.cost.programs.constants import INTERVAL_80
@@ -121,6 +122,19 @@ def promises(change: Candidate, headroom: Headroom, predicted_us: float) -> Mapp
         # The host is as busy as the what-if says; the device, where it decides, is done earlier.
         slow, fast = (call.before_us / max(host, call.after_us * gain.middle / speedup) for speedup in (low, high))
         found["call"] = replace(call, low=min(call.low, slow), high=max(call.high, fast))
+    return found
+
+
+def with_written(made: Mapping[str, Priced], headroom: Headroom, kernels: Comparison) -> Mapping[str, Priced]:
+    """The promises ``made`` of a change beside the ``kernels`` that ``fix`` writes for it: the best that was found is what is promised, and
+    at both ends of the interval the better one counts."""
+    found = {}
+    for scope, gain in made.items():
+        speedup, least, _ = kernels.speedup(scope)
+        _, low, high = headroom.written(speedup)
+        middle = max(gain.middle, speedup)
+        after_us = gain.after_us if middle == gain.middle else gain.before_us / speedup
+        found[scope] = Priced(gain.before_us, after_us, middle, max(gain.low, min(low, least)), max(gain.high, high))
     return found
 
 

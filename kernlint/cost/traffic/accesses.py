@@ -22,7 +22,6 @@ from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_ru
 from kernlint.records import replace
 from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Opaque, Size, Store, Symbol, concrete
 from kernlint.workload.expr import Atom
-from kernlint.workload.tensor import Expected
 
 
 def traffic(launch: Launch) -> Traffic:
@@ -52,7 +51,8 @@ def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
         if any(atom in lengths for atom in read):
             times += " at most, the extent of the axis that it goes along"
         elif read and all(atom in bounds for atom in read):
-            told = any(expected_of(launch, launch.kernel.load(atom.key)) != Expected() for atom in read)
+            means = (expected_of(launch, launch.kernel.load(atom.key)) for atom in read)
+            told = any((one.mean, one.step) != (None, None) for one in means)
             times += " in the mean, " + (
                 "as its inputs draw them" if told else "the elements over the number of segments"
             )

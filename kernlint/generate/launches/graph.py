@@ -338,6 +338,8 @@ def _atom(place: Expr) -> Atom:
 
 
 def _number(place: Expr) -> int:
+    if not place.atoms():
+        raise CannotGenerate("a sum over an axis of one element")
     atom = _atom(place)
     assert isinstance(atom, Lane)
     return atom.dim
