@@ -27,6 +27,8 @@ def hoist_factors(source: Source, call: cst.Call, dot: Dot) -> list[TextEdit]:
     edits: list[TextEdit] = []
     for operand, arg, axis in ((dot.a, call.args[0], 0), (dot.b, call.args[1], 1)):
         if operand.unscaled is not None:
+            if operand.unscaled.offsets:
+                raise CannotRewrite("an operand is moved by an offset, which takes sums of the other one")
             tile, found = _unwrapped(source, operand.unscaled, inside)
             factors += [_text(source, one, axis) for one in found]
             edits += _unscaled(source, _outermost(source, operand.unscaled), tile, arg.value)

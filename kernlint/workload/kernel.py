@@ -213,7 +213,8 @@ class Operand:
     memory layout reaches the tensor core. ``k_stride`` and ``other_stride`` are then the strides in elements of memory
     along the contracted and the other axis. ``known`` is false where nothing in view tells the type and ``dtype`` is only
     assumed. ``unscaled`` is the operand without ``factors``, multiplications at these places by what is the same all along
-    the contracted axis and in each step of the loop: the product may be scaled as well.
+    the contracted axis and in each step of the loop: the product may be scaled as well. Nor has it the ``offsets``, added there
+    to integers of 8 bits: sums of the other operand along that axis tell what they add to the product.
     """
 
     dtype: Dtype
@@ -227,6 +228,7 @@ class Operand:
     known: bool = True
     factors: tuple[Span, ...] = ()
     unscaled: Operand | None = None
+    offsets: tuple[Span, ...] = ()
 
     @property
     def memory_dtype(self) -> Dtype:

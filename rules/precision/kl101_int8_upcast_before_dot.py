@@ -16,8 +16,9 @@ class Int8UpcastBeforeDot(Rule):
     summary = "int8 operands are cast to a floating type before tl.dot"
     what_it_does = """
         Finds `tl.dot` calls whose two operands are both int8 in memory and are widened to a floating type on the way,
-        through `.to`, `tl.cast`, a helper or a multiplication with a scale, provided that the product can be scaled as well:
-        the scale is the same all along K and in each step of the loop. Follows the values, so names and comments do not matter.
+        through `.to`, `tl.cast`, a helper, a multiplication with a scale or an offset such as a zero point, provided that these
+        can wait until behind the loop: they are the same all along K and in each step of the loop. What an offset adds is the
+        offset times the sums of the other operand along K. Follows the values, so names and comments do not matter.
         """
     why = """
         Tensor cores multiply int8 at twice the rate of fp16 and four times that of tf32, and hold four times as many

@@ -39,6 +39,11 @@ class Upcast:
         """Where operands are multiplied by what their product can be multiplied by as well."""
         return tuple(sorted({*self.dot.a.factors, *self.dot.b.factors}))
 
+    @property
+    def offsets(self) -> tuple[Span, ...]:
+        """Where operands are moved by what sums of the other operand make good behind the loop."""
+        return tuple(sorted({*self.dot.a.offsets, *self.dot.b.offsets}))
+
 
 def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcast]:
     """The dots that could run natively on ``narrow`` operands: both operands reach the dot through casts alone, or through
@@ -107,7 +112,7 @@ def upcast_finding(
         methods.append(f"set {name}={depth}, as the narrow tiles leave room for it")
         plans.append(f"Set {name}={depth}: a step along K then loads as many bytes as it holds now.")
     casts = {cast.span for operand in (dot.a, dot.b) for cast in operand.casts}
-    lines = sorted({span.line for span in casts.difference(upcast.factors)})
+    lines = sorted({span.line for span in casts.difference(upcast.factors, upcast.offsets)})
     steps = [f"Remove the casts at line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}; feed {native}."]
     if not lines:
         steps = [f"Feed {native}."]
@@ -123,6 +128,15 @@ def upcast_finding(
         steps.append(
             f"Multiply the finished accumulator by the factor{'s' * (len(upcast.factors) > 1)} of line{'s' * (len(lines) > 1)} "
             f"{', '.join(map(str, lines))}, which no step of the loop changes."
+        )
+    if upcast.offsets:
+        methods.append("apply the offset behind the loop, to the sums of the other operand along K")
+        lines = sorted({span.line for span in upcast.offsets})
+        steps.append(
+            f"Take the offset{'s' * (len(upcast.offsets) > 1)} of line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))} out of the "
+            "loop: sum_k (a - z) b = sum_k a b - z sum_k b. Add up the other operand along K in the loop "
+            "(int32, one sum for each row or column), or once for all calls where it is a weight, and take the offset times these "
+            "sums from the finished accumulator."
         )
     if upcast.narrow.is_integer:
         steps.append("Cast the finished accumulator to float32 in the epilogue, before the scales.")
@@ -171,4 +185,6 @@ def _operand_evidence(launch: Launch, operand: Operand) -> Evidence:
     span = operand.casts[0].span if operand.casts else operand.span
     lines = ", ".join(str(line) for line in sorted({factor.line for factor in operand.factors}))
     scaled = f", multiplied by a factor at line {lines}" if lines else ""
+    moved = ", ".join(str(line) for line in sorted({offset.line for offset in operand.offsets}))
+    scaled += f", moved by an offset at line {moved}" if moved else ""
     return Evidence(f"operand from `{name}` is {operand.memory_dtype} in memory ({layout}), {casts}{scaled}", span)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.findings import run_rule
 
+from kernlint.workload import Compute
+
 PROGRAM = """
 SCALE = 0.5
 
@@ -61,7 +63,6 @@ def test_a_factor_can_wait(new: str) -> None:
         pytest.param("tl.dot(x * now, y * scale)", id="a factor of this step"),
         pytest.param("tl.dot(x * (scale * start), y * scale)", id="a factor that counts the steps"),
         pytest.param("tl.dot(scale / (x + 1.0), y * scale)", id="a dividend"),
-        pytest.param("tl.dot(x * scale + 1.0, y * scale)", id="an offset"),
         pytest.param("tl.dot(x * (x * scale), y * scale)", id="a square"),
         pytest.param("tl.dot(tl.exp(x * scale), y * scale)", id="a function"),
         pytest.param("tl.dot(x * tl.sum(acc), y * scale)", id="a factor out of the accumulator"),
@@ -69,6 +70,49 @@ def test_a_factor_can_wait(new: str) -> None:
 )
 def test_a_factor_that_cannot_wait(new: str) -> None:
     assert not run_rule("KL101", PROGRAM.replace(DOT, new))
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        pytest.param("tl.dot(x.to(tl.float16) - rows[:, None], y.to(tl.float16))", id="one for each row"),
+        pytest.param("tl.dot(x.to(tl.float32), y.to(tl.float32) + rows[None, :])", id="one for each column"),
+        pytest.param("tl.dot((x.to(tl.int32) - n[:, None]).to(tl.float16), y.to(tl.float16))", id="of integers"),
+        pytest.param("tl.dot((x - n[:, None]).to(tl.float16), y.to(tl.float16))", id="that widens them"),
+        pytest.param("tl.dot(x * scale + 1.0, y * scale)", id="behind a factor"),
+        pytest.param("tl.dot((x.to(tl.float32) - 3) * rows[:, None], y - 5.0 * scale)", id="of both"),
+    ],
+)
+def test_an_offset_is_made_good_by_sums(new: str) -> None:
+    (finding,) = run_rule("KL101", PROGRAM.replace(DOT, new)).findings
+    assert finding.change is not None and "z sum_k b" in finding.change.plan
+
+
+@pytest.mark.parametrize(
+    ("new", "dtype"),
+    [
+        pytest.param("tl.dot(x.to(tl.float16) - depth[None, :], y.to(tl.float16))", "int8", id="along K"),
+        pytest.param("tl.dot(x.to(tl.float16) - now, y.to(tl.float16))", "int8", id="of this step"),
+        pytest.param("tl.dot(rows[:, None] - x.to(tl.float16), y.to(tl.float16))", "int8", id="less the tile"),
+        pytest.param("tl.dot((x - rows[:, None].to(tl.int8)).to(tl.float16), y.to(tl.float16))", "int8", id="wraps"),
+        pytest.param("tl.dot(x.to(tl.float32) - rows[:, None], y.to(tl.float32))", "float16", id="sums of floats"),
+    ],
+)
+def test_an_offset_that_no_sums_make_good(new: str, dtype: str) -> None:
+    program = PROGRAM.replace(DOT, new).replace("torch.int8", f"torch.{dtype}")
+    assert not run_rule("KL101", program) and not run_rule("KL103", program)
+
+
+def test_sums_of_the_other_operand_are_part_of_the_price() -> None:
+    counts = []
+    for moved in (" - rows[:, None]", " * rows[:, None]"):
+        found = run_rule("KL101", PROGRAM.replace(DOT, f"tl.dot(x.to(tl.float16){moved}, y.to(tl.float16))"))
+        (finding,), (context,) = found.findings, found.contexts
+        assert finding.change is not None and finding.change.variant is not None
+        (launch,) = context.after(finding.change.variant).launches()
+        work = [one for one in launch.kernel.nodes(Compute) if isinstance(one, Compute) and one.kind == "arith"]
+        counts.append(sum(one.elements for one in work if one.dtype.name == "int32"))
+    assert counts[0] == counts[1] + 64 * 64
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,13 @@ class PointerType:
 
 @dataclass(frozen=True)
 class Scaled:
-    """That a tile is the load ``load`` times factors, at ``spans``, which are the same in each step of the loops around it;
-    ``axes`` are the dimensions of the load along which they vary."""
+    """That a tile is the load ``load`` times factors and moved by offsets, at ``spans``, which are the same in each step of the loops
+    around it; ``axes`` are the dimensions of the load along which they vary, ``offsets`` where it is moved."""
 
     load: int
     spans: tuple[Span, ...]
     axes: frozenset[int]
+    offsets: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ def _dot(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     out = dtype_or(out_dtype, acc.dtype if acc is not None else None)
     span = k.span(node)
     if span in k.edits.native_dots:
+        for moved, other in ((a, b), (b, a)):
+            if moved.scaled is not None and moved.scaled.offsets:
+                _sum_along(k, other, node)
         a, b, out = _native(k, a), _native(k, b), None
     integer = a.dtype is not None and a.dtype.is_integer
     out = out or (dt.INT32 if integer else dt.FLOAT32)
@@ -64,6 +67,12 @@ def _native(k: KernelEvaluator, block: Block) -> Block:
     if block.scaled is not None:
         k.dropped_casts |= set(block.scaled.spans)
     return replace(block, dtype=block.casts[0].source, casts=(), source=block.origin, scaled=None)
+
+
+def _sum_along(k: KernelEvaluator, block: Block, node: cst.CSTNode) -> None:
+    """The work of sums of ``block`` along the contracted axis."""
+    if block.origin is not None:
+        k.compute("arith", "+", replace(block, dtype=dt.INT32), node)
 
 
 @takes("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format", "acc")
@@ -106,7 +115,8 @@ def _operand(k: KernelEvaluator, block: Block, contracted: int, node: cst.CSTNod
     plain = replace(operand, direct=False, casts=(), k_stride=None, other_stride=None, load=None)
     if not direct or block.order[k_dim] in scaled.axes:
         return plain
-    return replace(plain, unscaled=replace(operand, factors=scaled.spans))
+    factors = tuple(span for span in scaled.spans if span not in scaled.offsets)
+    return replace(plain, unscaled=replace(operand, factors=factors, offsets=scaled.offsets))
 
 
 def _find_load(k: KernelEvaluator, id: int | None) -> Load | None:
