@@ -20,7 +20,7 @@ from kernlint.compare.columns import (
     mapped,
 )
 from kernlint.workload import Dtype, Expr, Tensor
-from kernlint.workload.tile_axes import axes_along, new_axes, permutation
+from kernlint.workload.tile_axes import LOOKS, axes_along, looked_at
 from kernlint.workload.values import Value
 
 if TYPE_CHECKING:
@@ -137,28 +137,18 @@ def _chosen(lanes: Lanes, value: Value, points: Points) -> Any:
     return mapped(ARITHMETIC["where"], test, x, y)
 
 
-def _with_axes(lanes: Lanes, value: Value, points: Points) -> Any:
-    given, new = lanes.given(value)[0], new_axes(lanes.values, value)
-    if new is None:
-        raise NotCompared("an element of a tile")
+def _looked(lanes: Lanes, value: Value, points: Points) -> Any:
+    found = looked_at(lanes.values, value)
+    if isinstance(found, str):
+        raise NotCompared(found)
+    given, order = found
+    if order is None:
+        return lanes.operand(given, points)
     if not given.shape:
         return lanes.value(given, NOWHERE)
     axes = points.axes
-    kept = [axis for axis in range(len(value.shape)) if axis not in new]
     return lanes.value(
-        given, points.derived(("axes", tuple(kept)), lambda: Points([axes[axis] for axis in kept], points.count))
-    )
-
-
-def _transposed(lanes: Lanes, value: Value, points: Points) -> Any:
-    order = permutation(lanes.values, value)
-    if order is None:
-        raise NotCompared("a transposition")
-    axes = points.axes
-    back = [order.index(axis) for axis in range(len(order))]
-    return lanes.value(
-        lanes.given(value)[0],
-        points.derived(("trans", tuple(back)), lambda: Points([axes[d] for d in back], points.count)),
+        given, points.derived(("axes", order), lambda: Points([axes[axis] for axis in order], points.count))
     )
 
 
@@ -180,10 +170,6 @@ def _reshaped(lanes: Lanes, value: Value, points: Points) -> Any:
         return Points(places, points.count)
 
     return lanes.value(given, points.derived(("reshape", given.shape, value.shape), make))
-
-
-def _spread(lanes: Lanes, value: Value, points: Points) -> Any:
-    return lanes.operand(lanes.given(value)[0], points)
 
 
 def _cast(lanes: Lanes, value: Value, points: Points) -> Any:
@@ -279,15 +265,6 @@ def _scanned(lanes: Lanes, value: Value, points: Points) -> Column:
     return made if points.count > 1 else made[0]
 
 
-def _item(lanes: Lanes, value: Value, points: Points) -> Any:
-    given = lanes.given(value)[0]
-    if given.op == "tuple" and isinstance(value.detail, int):
-        return lanes.operand(lanes.given(given)[value.detail], points)
-    if given.op == "broadcast" and isinstance(value.detail, int):
-        return lanes.operand(lanes.given(given)[value.detail], points)
-    raise NotCompared(f"a part of `{given.op}`")
-
-
 def _of_part(op: str, part: list[Any]) -> Any:
     if op == "sum":
         return sum(part)
@@ -319,14 +296,11 @@ OPERATIONS: Mapping[str, Callable[[Lanes, Value, Points], Any]] = {
     "index": _index,
     "either": _either,
     "where": _chosen,
-    "axes": _with_axes,
-    "trans": _transposed,
+    **dict.fromkeys(LOOKS, _looked),
     "reshape": _reshaped,
     "cast": _cast,
     "load": _load,
     "dot": _dot,
     **dict.fromkeys(("sum", "max", "min", "argmax", "argmin"), _reduced),
     **dict.fromkeys(SCANS, _scanned),
-    **dict.fromkeys(("multiple_of", "max_contiguous", "max_constancy", "to_tensor", "broadcast_to"), _spread),
-    "item": _item,
 }

@@ -219,13 +219,7 @@ def _kept(term: Term) -> Iterator[Term]:
     elif term.op in ("cast", "narrow"):
         yield from _kept(term.operands[0])
     elif term.op == "where":
-        test, first, second = term.operands
-        if _is_least(second):
-            yield from _parts(test, True)
-            yield from _kept(first)
-        elif _is_least(first):
-            yield from _parts(test, False)
-            yield from _kept(second)
+        yield from _of_choice(term, _is_least, _kept)
 
 
 def _counted(term: Term) -> Iterator[Term]:
@@ -240,13 +234,18 @@ def _counted(term: Term) -> Iterator[Term]:
     elif term.op == "exp":
         yield from _kept(term.operands[0])
     elif term.op == "where":
-        test, first, second = term.operands
-        if _is_zero(second):
-            yield from _parts(test, True)
-            yield from _counted(first)
-        elif _is_zero(first):
-            yield from _parts(test, False)
-            yield from _counted(second)
+        yield from _of_choice(term, _is_zero, _counted)
+
+
+def _of_choice(
+    choice: Term, is_nothing: Callable[[Term], bool], conditions: Callable[[Term], Iterator[Term]]
+) -> Iterator[Term]:
+    """Conditions without which ``choice`` is what ``is_nothing`` holds of; ``conditions`` are those of what is chosen else."""
+    test, first, second = choice.operands
+    if is_nothing(second):
+        yield from (*_parts(test, True), *conditions(first))
+    elif is_nothing(first):
+        yield from (*_parts(test, False), *conditions(second))
 
 
 def _is_zero(term: Term) -> bool:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from kernlint.rewrite.effects import Rewriting
 from kernlint.rewrite.site import Site
+from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.workload import Span
 
@@ -27,22 +28,30 @@ def leave_uninitialised(site: Site, span: Span) -> Rewriting:
     """The ``empty`` form of the call at ``span``."""
     source = site.source
     call = source.at(span, cst.Call)
-    origin = source.origin(call.func) or ""
-    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else origin.rpartition(".")[2]
+    name = allocating(source, call)
     if name not in _FORMS:
         raise CannotRewrite(f"{name or 'the call'} at line {span.line} has no form that only allocates")
     empty, fill = _FORMS[name]
-    edits: list[TextEdit]
-    if isinstance(call.func, cst.Attribute):
-        edits = [source.replace(call.func.attr, empty)]
-    else:
-        edits = [source.replace(call.func, source.spelled(f"torch.{empty}"))]
+    edits = [other_form(source, call, empty)]
     if fill is not None:
         edits += _without_value(site, call, fill, name)
     for comment in (*source.heading(call), *source.trailing(call)):
         if _speaks_of_fill(comment.text):
             edits.append(source.delete_comment(comment))
     return Rewriting(tuple(edits))
+
+
+def allocating(source: Source, call: cst.Call) -> str:
+    """The last name of the function of torch, or of the method, that ``call`` calls."""
+    origin = source.origin(call.func) or ""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else origin.rpartition(".")[2]
+
+
+def other_form(source: Source, call: cst.Call, name: str) -> TextEdit:
+    """The function or method of torch that is called ``name`` in the place of the one that ``call`` calls."""
+    if isinstance(call.func, cst.Attribute):
+        return source.replace(call.func.attr, name)
+    return source.replace(call.func, source.spelled(f"torch.{name}"))
 
 
 def _without_value(site: Site, call: cst.Call, position: int, name: str) -> list[TextEdit]:

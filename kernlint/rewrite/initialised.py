@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.fills import allocating, other_form
 from kernlint.rewrite.function import LaunchSource
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -40,13 +41,10 @@ def zero_filled(site: Site, place: Span) -> list[TextEdit]:
     """The allocation at ``place`` in its form that fills with zeros."""
     source = site.source
     call = source.at(place, cst.Call)
-    origin = source.origin(call.func) or ""
-    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else origin.rpartition(".")[2]
-    if name not in _ZEROS or (not name.startswith("new_") and origin != f"torch.{name}"):
+    name = allocating(source, call)
+    if name not in _ZEROS or (not name.startswith("new_") and source.origin(call.func) != f"torch.{name}"):
         raise CannotRewrite(f"`{source.code(call.func)}` has no form that fills with zeros")
-    if isinstance(call.func, cst.Attribute):
-        return [source.replace(call.func.attr, _ZEROS[name])]
-    return [source.replace(call.func, source.spelled(f"torch.{_ZEROS[name]}"))]
+    return [other_form(source, call, _ZEROS[name])]
 
 
 @codemod(ZeroedBefore)

@@ -206,7 +206,7 @@ class _Rewrite:
         block = self.kernel.values.get(one.step)
         step = block if isinstance(block, int) else concrete(block.expr) if isinstance(block, Block) else None
         loop = next(loops[-1] for _, loops in self.place.launch.kernel.walk(Dot))
-        trip = concrete(loop.trip) if loop.trip is not None else None
+        trip = concrete(loop.trip)
         return step is None or trip is None or step * trip >= _LARGE
 
     # -- the output -------------------------------------------------------------------------------------------------

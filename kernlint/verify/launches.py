@@ -137,7 +137,7 @@ def _body_s(body: tuple[Node, ...]) -> float:
 
 def _node_s(node: Node) -> float:
     if isinstance(node, Loop):
-        trip = concrete(node.trip) if node.trip is not None else None
+        trip = concrete(node.trip)
         return (trip if trip is not None else _UNKNOWN_TRIP) * _body_s(node.body)
     if isinstance(node, Branch):
         return max((_body_s(arm) for arm in node.arms), default=0.0)

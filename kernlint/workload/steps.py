@@ -168,6 +168,11 @@ class Launch:
         value = self.arguments.get(parameter)
         return value if isinstance(value, Tensor) else None
 
+    def name_of(self, parameter: str) -> str:
+        """What the source calls the tensor behind ``parameter``, for messages."""
+        tensor = self.tensor(parameter)
+        return tensor.name if tensor is not None and tensor.name else parameter
+
     def bound_to(self, storage: int) -> list[str]:
         """The parameters of the kernel that point into the memory ``storage``."""
         return [n for n, value in self.arguments.items() if isinstance(value, Tensor) and value.storage.id == storage]

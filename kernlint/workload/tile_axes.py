@@ -6,6 +6,30 @@ from typing import Any
 
 from kernlint.workload.values import Value, Values
 
+#: Hints to the compiler, and what spreads a tile: they hold what their first operand holds.
+_AS_THEY_ARE = frozenset({"multiple_of", "max_contiguous", "max_constancy", "to_tensor", "broadcast_to"})
+#: Operations that look at a tile otherwise, and compute nothing.
+LOOKS = frozenset({"axes", "trans", "item"}) | _AS_THEY_ARE
+
+
+def looked_at(values: Values, value: Value) -> tuple[Value, tuple[int, ...] | None] | str:
+    """What ``value``, made by one of :data:`LOOKS`, shows, and for each axis of that the axis of ``value`` that it is; None in their
+    place where the last ones are the same. What it is, in words, where that is not followed."""
+    given = values.operands(value)[0]
+    if value.op == "item":
+        parts = values.operands(given) if given.op in ("tuple", "broadcast") and isinstance(value.detail, int) else ()
+        return (parts[value.detail], None) if parts else f"a part of `{given.op}`"
+    if value.op in _AS_THEY_ARE:
+        return given, None
+    if value.op == "trans":
+        order = permutation(values, value)
+        back = None if order is None else tuple(map(order.index, range(len(order))))
+        return "a transposition that is not followed" if back is None else (given, back)
+    new = new_axes(values, value)
+    if new is None:
+        return "an element of a tile"
+    return given, tuple(axis for axis in range(len(value.shape)) if axis not in new)
+
 
 def new_axes(values: Values, value: Value) -> tuple[int, ...] | None:
     """The axes of the result of ``expand_dims`` or of an index with ``None`` that its operand has not."""

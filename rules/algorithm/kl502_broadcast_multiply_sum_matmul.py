@@ -134,7 +134,7 @@ class BroadcastMultiplySumMatmul(Rule):
     def _of_outer(self, launch: Launch, found: OuterProduct, cause: Cause | None) -> Finding:
         kernel, axis = launch.kernel.name, found.axis
         depth = max(_LEAST, min(_DEPTH_BYTES // found.dtype.bytes, power_of_two(concrete(axis.trip) or _DEPTH_BYTES)))
-        names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
+        names = [launch.name_of(load.base) for load in (found.column, found.row)]
         times = " x ".join(found.times)
         proof = [
             Evidence(f"{found.m} values of `{names[0]}` are loaded in each of {times} iterations", found.column.span),
@@ -164,7 +164,7 @@ class BroadcastMultiplySumMatmul(Rule):
     def _finding(self, launch: Launch, found: Contraction, cause: Cause | None) -> Finding:
         kernel, loads, (m, n, k) = launch.kernel.name, found.tile.loads, found.extents
         dtype, depth = promote(loads[0].dtype, loads[1].dtype), max(k, _LEAST)
-        names = [tensor_name(launch.tensor(load.base), load.base) for load in loads]
+        names = [launch.name_of(load.base) for load in loads]
         return self.finding(
             f"`{kernel}` multiplies [{m}, {k}] and [{k}, {n}] tiles by a broadcast product and tl.sum",
             found.total.span,

@@ -7,7 +7,7 @@ import libcst as cst
 from kernlint.records import dataclass, replace
 from kernlint.rules.algorithm.cascade import Cascade, cascade
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.source_text import node_at
@@ -160,9 +160,9 @@ class SequentialScalarScan(Rule):
         what = _named(updates)
         linear = any(kind in ("linear", "product", "extremum") for kind in updates.values())
         scans = "tl.associative_scan" if linear else "tl.cumsum"
-        source = tensor_name(launch.tensor(found.loads[0].base), found.loads[0].base)
+        source = launch.name_of(found.loads[0].base)
         written = (*found.stores, *found.results)[0]
-        target = tensor_name(launch.tensor(written.base), written.base)
+        target = launch.name_of(written.base)
         times = f"{trip:,} times" if trip is not None else "once per element"
         one = f"one element{' per row' * (found.rows > 1)} per iteration"
         iterations = (

@@ -7,7 +7,7 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.row_sweeps import Sweep, sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.rules.wording import listed
@@ -136,7 +136,7 @@ class RepeatedRowPass(Rule):
     def _finding(self, launch: Launch, found: RowPasses, cause: Cause | None) -> Finding:
         kernel = launch.kernel.name
         load = found.again[0]
-        name = tensor_name(launch.tensor(load.base), load.base)
+        name = launch.name_of(load.base)
         lines = listed([str(loop.span.line) for loop in found.loops])
         count = len(found.loops)
         return self.finding(

@@ -8,7 +8,7 @@ from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, read_state_loop
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.source_text import loop_statement
 from kernlint.rules.wording import listed
@@ -102,7 +102,7 @@ class ElementwiseTimeLoop(Rule):
         names = list(dict.fromkeys(state.name for state in found.states))
         state = " and ".join(f"`{name}`" for name in names)
         what = "an elementwise" if found.elementwise else "a"
-        fixed = [tensor_name(launch.tensor(load.base), load.base) for load in found.fixed]
+        fixed = [launch.name_of(load.base) for load in found.fixed]
         kept = " and ".join(f"`{name}`" for name in dict.fromkeys(fixed))
         return self.finding(
             f"a Python loop launches {kernels} for each of {count} steps of {what} recurrence",

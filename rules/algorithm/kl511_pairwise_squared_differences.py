@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.squared_differences import SquaredDifferences, squared_differences
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.workload import Launch
 from kernlint.workload import dtype as dt
@@ -85,7 +85,7 @@ class PairwiseSquaredDifferences(Rule):
 
     def _finding(self, launch: Launch, found: SquaredDifferences, cause: Cause | None) -> Finding:
         kernel, m, n = launch.kernel.name, found.m, found.n
-        x, c = (tensor_name(launch.tensor(load.base), load.base) for load in (found.rows, found.columns))
+        x, c = (launch.name_of(load.base) for load in (found.rows, found.columns))
         looped = found.loop is not None
         line = found.at.line
         exact = ', input_precision="tf32x3"' if found.dtype == dt.FLOAT32 else ""

@@ -119,7 +119,7 @@ def _progression(launch: Launch, loads: list[Load], taps: int) -> int | None:
 def is_axis(loop: Loop, loads: list[Load]) -> bool:
     """Whether ``loop`` may be the shared axis of the tiles of a product: long enough, each iteration at a fixed step from
     the one before."""
-    trip = concrete(loop.trip) if loop.trip is not None else None
+    trip = concrete(loop.trip)
     if loop.kind == "while" or loop.trip is None or (trip is not None and trip < _LEAST):
         return False
     return all(_walks(load, loop) for load in loads)

@@ -98,7 +98,7 @@ def _at_most_written(workload: Workload, storage: int) -> _Written | None:
     for step, loops in workload.walk():
         configurations = [step, *step.alternatives] if isinstance(step, Launch) else [step]
         counts = [_by_step(configuration, storage) for configuration in configurations]
-        times = [concrete(loop.count) if loop.count is not None else None for loop in loops]
+        times = [concrete(loop.count) for loop in loops]
         known = [count for count in counts if count is not None]
         if len(known) < len(counts) or (any(known) and None in times):
             return None
@@ -121,7 +121,7 @@ def _by_step(step: Step, storage: int) -> int | None:
         return None
     total = 0
     for node, loops in step.walk(storage, (Store, Atomic)):
-        trips = [concrete(loop.trip) if loop.trip is not None else None for loop in loops]
+        trips = [concrete(loop.trip) for loop in loops]
         # A tile with an impossible extent is another rule's to report.
         if None in trips or any(extent < 1 for extent in node.shape):
             return None

@@ -180,7 +180,7 @@ def _row_by_row(load: Load, axis: int, loops: tuple[Loop, ...], store: Store, de
 
 def _reaches(load: Load, axis: int, loops: tuple[Loop, ...], depth: int) -> bool:
     """Whether the whole row of ``depth`` elements is read."""
-    trips = [concrete(loop.trip) if loop.trip is not None else None for loop in loops]
+    trips = [concrete(loop.trip) for loop in loops]
     return load.shape[axis] * math.prod(trip or 0 for trip in trips) >= depth
 
 

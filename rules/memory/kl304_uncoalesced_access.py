@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from kernlint.headroom.causes import Cause
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.memory.mixed_radix import digits_of, unflattened
 from kernlint.rules.proofs.indices import Indices, program_indices
 from kernlint.rules.proofs.pricing import causes_at
@@ -83,7 +83,7 @@ class UncoalescedAccess(Rule):
 
     def _finding(self, launch: Launch, found: list[_Strided], cause: Cause | None, flat: bool) -> Finding:
         access, kernel = found[0].access, launch.kernel.name
-        name = tensor_name(launch.tensor(access.base), access.base)
+        name = launch.name_of(access.base)
         verb = "loads" if isinstance(access, Load) else "stores" if isinstance(access, Store) else "updates"
         step, size = found[0].stride * access.dtype.bytes, access.dtype.bytes
         what = f"`{kernel}` {verb} `{name}` with neighbouring lanes {step} bytes apart"
@@ -135,7 +135,7 @@ def _strided(launch: Launch, indices: Indices) -> Iterator[_Strided]:
             continue
         offset = indices.rewrite(node.offset)
         strides = [offset.coefficient(Lane(dim)) for dim, extent in enumerate(node.shape) if extent > 1]
-        numbers = [None if stride is None else concrete(stride) for stride in strides]
+        numbers = [concrete(stride) for stride in strides]
         if any(number is None for number in numbers):
             continue
         fastest = min((abs(number) for number in numbers if number), default=0)
@@ -152,7 +152,7 @@ def _walked_by_loop(offset: Expr, loops: tuple[Loop, ...], size: int) -> bool:
     """Whether a loop of the program comes back to the same sectors."""
     for loop in loops:
         stride = offset.coefficient(LoopIndex(loop.id))
-        number = None if stride is None else concrete(stride)
+        number = concrete(stride)
         if number is None or 0 < abs(number) * size < _SECTOR_BYTES:
             return True
     return False

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, SummedRuns, address_runs
 from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loaded_from
 from kernlint.rules.proofs.counterparts import launches_at
@@ -120,7 +120,7 @@ class ContendedAtomics(Rule):
             if expected is not None and expected < LEAST_GAIN:
                 continue
             kernel, programs = launch.kernel.name, options[best]
-            name = tensor_name(launch.tensor(atomic.base), atomic.base)
+            name = launch.name_of(atomic.base)
             what = "one address" if atomic.elements == 1 else f"the same {atomic.elements} addresses"
             grid = "all programs" if launch.programs is None else f"{launch.programs} programs"
             change = Change(
@@ -145,7 +145,7 @@ class ContendedAtomics(Rule):
         if best is None:
             return
         kernel, chunk = launch.kernel.name, options[best]
-        name = tensor_name(launch.tensor(atomic.base), atomic.base)
+        name = launch.name_of(atomic.base)
         what = f"{run} neighbouring elements" if run < found.count else f"all {found.count} elements"
         made = {"add": "sum", "max": "maximum", "min": "minimum"}[atomic.op]
         change = Change(
@@ -171,9 +171,9 @@ class ContendedAtomics(Rule):
         if best is None:
             return
         kernel, blocks = launch.kernel.name, options[best]
-        name = tensor_name(launch.tensor(atomic.base), atomic.base)
+        name = launch.name_of(atomic.base)
         load = loaded_from(found)
-        source = tensor_name(launch.tensor(load.base), load.base) if load is not None else "memory"
+        source = launch.name_of(load.base) if load is not None else "memory"
         more = f"{blocks} blocks" if blocks > 1 else "its block"
         change = Change(
             best,

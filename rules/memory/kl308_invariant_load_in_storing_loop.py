@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.workload import Access, Branch, Launch, Load, Loop, LoopIndex, Store, Tensor
 
 
@@ -57,7 +57,7 @@ class InvariantLoadInStoringLoop(Rule):
                     continue
                 seen.add(load.span)
                 kernel = launch.kernel.name
-                name = tensor_name(launch.tensor(load.base), load.base)
+                name = launch.name_of(load.base)
                 yield self.finding(
                     f"`{kernel}` loads the same tile of `{name}` in each iteration of a loop that stores",
                     load.span,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.workload import Expr, Lane, Load, Store, concrete
 from kernlint.workload.expr import Opaque
 from kernlint.workload.kernel import Access
@@ -94,7 +94,7 @@ class HiddenContiguity(Rule):
                     continue
                 seen.add(access.span)
                 kernel = launch.kernel.name
-                name = tensor_name(launch.tensor(access.base), access.base)
+                name = launch.name_of(access.base)
                 apart = abs(concrete(access.stride(1)) or 0)
                 tile = " x ".join(map(str, access.shape))
                 yield self.finding(

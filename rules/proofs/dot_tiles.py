@@ -52,7 +52,7 @@ def contracted(dot: Dot, loops: tuple[Loop, ...]) -> int | None:
     """The K that the loops around ``dot`` walk in all; None while that is open."""
     total = dot.k
     for loop in loops:
-        trip = concrete(loop.trip) if loop.trip is not None else None
+        trip = concrete(loop.trip)
         if trip is None:
             return None
         total *= trip

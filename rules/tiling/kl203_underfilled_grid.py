@@ -123,21 +123,13 @@ class UnderfilledGrid(Rule):
             )
             dot = found[0]
             loop = next(loops[-1] for node, loops in launch.kernel.walk(Dot) if node is dot)
-            trip = concrete(loop.trip) if loop.trip is not None else None
+            trip = concrete(loop.trip)
             if trip is None or trip < 8 or launch.kernel.dims > 2:
                 continue
-            before = context.gpu_us(context.variant)
-            options: list[tuple[float, int, Variant]] = []
-            for split in _SPLITS:
-                variant = context.variant.then(transform=SplitK(launch.span, split))
-                time = context.gpu_us(variant) if trip >= 2 * split else None
-                # More parts take longer still where there are enough of them.
-                if time is None or (options and time > options[-1][0]):
-                    break
-                options.append((time, split, variant))
-            if not options or before is None or min(options)[0] >= before:
+            best = _best_split(context, launch, trip)
+            if best is None:
                 continue
-            _, split, variant = min(options)
+            split, variant = best
             change = Change(
                 variant,
                 f"Only {some} run on {device.sm_count} SMs, and each walks {trip} K-steps alone, so most of the device "
@@ -199,6 +191,22 @@ class UnderfilledGrid(Rule):
                 "`torch.cuda.get_device_properties(device).multi_processor_count` (asked for once), in place of a constant.",
             ),
         )
+
+
+def _best_split(context: Context, launch: Launch, trip: int) -> tuple[int, Variant] | None:
+    """Into how many parts a loop of ``trip`` K-steps is best split, with the program where it is; None where none is faster."""
+    before = context.gpu_us(context.variant)
+    options: list[tuple[float, int, Variant]] = []
+    for split in _SPLITS:
+        variant = context.variant.then(transform=SplitK(launch.span, split))
+        time = context.gpu_us(variant) if trip >= 2 * split else None
+        # More parts take longer still where there are enough of them.
+        if time is None or (options and time > options[-1][0]):
+            break
+        options.append((time, split, variant))
+    if not options or before is None or min(options)[0] >= before:
+        return None
+    return min(options)[1:]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from kernlint.workload import Expr, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import ProgramId, lift
-from kernlint.workload.tile_axes import axes_along, new_axes, permutation
+from kernlint.workload.tile_axes import LOOKS, axes_along, looked_at
 from kernlint.workload.values import Value
 
 if TYPE_CHECKING:
@@ -81,19 +81,12 @@ def _chosen(lanes: Lanes, value: Value, place: Place) -> Any:
     return lanes.graph.map("where", dtype, lanes.view(condition), *views)
 
 
-def _with_axes(lanes: Lanes, value: Value, place: Place) -> Any:
-    new = new_axes(lanes.values, value)
-    if new is None:
-        raise CannotGenerate("an element of a tile")
-    given = lanes.values.operands(value)[0]
-    return lanes.operand(given, tuple(at for axis, at in enumerate(place) if axis not in new))
-
-
-def _transposed(lanes: Lanes, value: Value, place: Place) -> Any:
-    order = permutation(lanes.values, value)
-    if order is None:
-        raise CannotGenerate("a transposition that is not followed")
-    return lanes.at(lanes.values.operands(value)[0], tuple(place[order.index(axis)] for axis in range(len(order))))
+def _looked(lanes: Lanes, value: Value, place: Place) -> Any:
+    found = looked_at(lanes.values, value)
+    if isinstance(found, str):
+        raise CannotGenerate(found)
+    given, order = found
+    return lanes.operand(given, place if order is None else tuple(place[axis] for axis in order))
 
 
 def _reshaped(lanes: Lanes, value: Value, place: Place) -> Any:
@@ -108,10 +101,6 @@ def _reshaped(lanes: Lanes, value: Value, place: Place) -> Any:
         places.insert(0, tidy(lift(ex.mod(flat, extent)), lanes.graph.box))
         flat = tidy(lift(ex.floordiv(flat, extent)), lanes.graph.box)
     return lanes.at(given, tuple(places))
-
-
-def _spread(lanes: Lanes, value: Value, place: Place) -> Any:
-    return lanes.operand(lanes.values.operands(value)[0], place)
 
 
 def _cast(lanes: Lanes, value: Value, place: Place) -> Any:
@@ -188,13 +177,6 @@ def _reduced(lanes: Lanes, value: Value, place: Place) -> View:
     return lanes.graph.reduce(value.op, body, over, value.dtype or dt.FLOAT32)
 
 
-def _item(lanes: Lanes, value: Value, place: Place) -> Any:
-    given = lanes.values.operands(value)[0]
-    if given.op in ("tuple", "broadcast") and isinstance(value.detail, int):
-        return lanes.operand(lanes.values.operands(given)[value.detail], place)
-    raise CannotGenerate(f"a part of `{given.op}`")
-
-
 OPERATIONS: Mapping[str, Callable[[Lanes, Value, Place], Any]] = {
     "parameter": _parameter,
     "program_id": _program,
@@ -203,15 +185,12 @@ OPERATIONS: Mapping[str, Callable[[Lanes, Value, Place], Any]] = {
     **dict.fromkeys(("zeros", "zeros_like", "full"), _filled),
     "index": _index,
     **dict.fromkeys(("where", "either"), _chosen),
-    "axes": _with_axes,
-    "trans": _transposed,
+    **dict.fromkeys(LOOKS, _looked),
     "reshape": _reshaped,
     "cast": _cast,
     "load": _load,
     "dot": _dot,
     **dict.fromkeys(("sum", "max", "min"), _reduced),
-    **dict.fromkeys(("multiple_of", "max_contiguous", "max_constancy", "to_tensor", "broadcast_to"), _spread),
-    "item": _item,
     "phi": at_round,
     "exit": after_rounds,
 }

@@ -32,7 +32,7 @@ def _counted(steps: tuple[Step, ...], times: int = 1) -> Iterator[tuple[Step, in
 
     for step in steps:
         if isinstance(step, Repeat):
-            count = concrete(step.count) if step.count is not None else None
+            count = concrete(step.count)
             yield from _counted(step.body, times * (1 if count is None else count))
         else:
             yield step, times
