@@ -18,8 +18,8 @@ _ONCE = 1 << 13
 _STRIP = 1 << 15
 #: Elements of a tile where nothing asks for more, in a step of a loop that adds columns up, and of one that does more with them.
 _TILE, _STEP, _SECOND = 2048, 2048, 4096
-#: Rows of a tile whose columns are the same for all of them.
-_PAIRED = 4
+#: Rows of a tile whose columns are the same for all of them, at least and at most.
+_PAIRED, _SHARING = 4, 32
 #: Issue slots an element from which on arithmetic decides and not memory: many warps, few elements for each.
 _DEAR = 40.0
 #: Programs of a wave on a large GPU, and bytes of loads under way on one of its multiprocessors.
@@ -115,6 +115,12 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
     held = width <= longest and width * tiles <= _HELD and not in_parts
     if not held:
         step = 1024 if dear else _SECOND if form.again or form.online else _STEP
+        if not form.tiles and high > 1:
+            rows = min(_SHARING, high)
+            while rows > _PAIRED and form.rows / rows < 2 * _BUSY:
+                rows //= 2
+            columns = min(step // rows, width)
+            return Extents(rows, columns, True, _warps(rows * columns, 16))
         columns = min(step if form.tiles else step // _PAIRED, width)
         rows = max(1, min(step // columns, high))
         # Where each step ends in a reduction, more warps wait longer.
