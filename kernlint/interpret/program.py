@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from kernlint.interpret.dependencies import Dependencies
@@ -24,6 +24,9 @@ from kernlint.records import replace
 from kernlint.syntax.patched import Patched
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, Kernel, Launch, Size, Span, Symbol, Workload
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.evaluator import HostEvaluator
 
 _T = TypeVar("_T")
 
@@ -354,6 +357,13 @@ class Program:
             reading.check_used()
         self._substitution[edits, only] = substitution
         return workloads
+
+    def hand_on(self, host: HostEvaluator, owner: str, copy: str) -> None:
+        """Take for known of the arguments of ``copy`` what ``host`` has shown of those of ``owner``."""
+        if found := host.learned_of.get(owner):
+            self._learned[copy] = _close({**found, **self.resolved_of(copy)})
+        self._integers |= {(copy, name) for one, name in host.integers if one == owner}
+        self._needed |= {(copy, name) for one, name in host.needed if one == owner}
 
     def _shown(self, reading: Reading) -> set[str]:
         """The functions and classes of whose arguments ``reading`` has shown what was not known before."""

@@ -49,6 +49,20 @@ def top_functions(module: Module) -> dict[str, TopFunction]:
     return {name: one for name, one in found.items() if one is not None and name not in assigned}
 
 
+def form_of(module: Module, name: str) -> object | None:
+    """What the function ``name`` at the top of ``module`` has in common with its copies, the functions that it names with it; None where
+    it is not compared."""
+    functions = module.once(top_functions)
+    own = functions.get(name)
+    if own is None:
+        return None
+    named = dict.fromkeys(node.value for node in module.within(own.node, cst.Name))
+    others = {one: functions[one].nameless for one in named if one in functions and one != name}
+    told = {one: text for one, text in others.items() if text is not None}
+    text = without(own.text, {**{one: str(number) for number, one in enumerate(told)}, name: "own"})
+    return None if text is None else (text, *told.values())
+
+
 #: A word that may be a name that is looked up, and any word.
 _NAME, _WORD = re.compile(r"(?<![\w.\"'])\w+(?![\w\"'=])"), re.compile(r"\w+")
 

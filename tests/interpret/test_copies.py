@@ -10,6 +10,7 @@ import pytest
 from kernlint.interpret.edits import Edits
 from kernlint.interpret.host import kernels
 from kernlint.interpret.program import Program
+from kernlint.interpret.reading import entries
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Kernel
 
@@ -93,3 +94,49 @@ def test_the_same_text_in_another_function_is_no_copy() -> None:
     program = Program(parse_module(HEAD + nested, "kernel.py"))
     found = [launch.kernel for workload in program.workloads() for launch in workload.launches()]
     assert [kernel.original.name for kernel in found] == ["one", "two"]
+
+
+#: Its sizes, and that `n` is a number, are learned from what it does.
+HOST = """
+def run_{name}(x, n{more}):
+    rows, columns = x.shape
+    assert x.is_contiguous() and columns == n
+    out = torch.empty((rows, n), dtype=x.dtype)
+    {name}[(triton.cdiv(rows, 4),)](x, out, n * rows)
+    return out
+"""
+
+
+@pytest.fixture
+def followed(monkeypatch) -> list[str]:
+    """The functions that are followed."""
+    names: list[str] = []
+    launching = entries.Reading._launching
+    monkeypatch.setattr(entries.Reading, "_launching", lambda self, one: names.append(one.name) or launching(self, one))
+    return names
+
+
+def test_what_one_function_has_shown_its_copies_are_told(followed, monkeypatch) -> None:
+    names = ["scaled", "other", "third"]
+    text = HEAD + "".join((KERNEL + HOST).format(name=name, more="") for name in names)
+    told = Program(parse_module(text, "kernel.py")).workloads()
+    once = followed.copy()
+    monkeypatch.setattr(entries.Reading, "_hand_on", lambda self, value: None)
+    followed.clear()
+    alone = Program(parse_module(text, "kernel.py")).workloads()
+    assert once.count("run_scaled") == followed.count("run_scaled") > 1
+    assert once.count("run_third") < followed.count("run_third") == followed.count("run_scaled")
+    assert [(one.entry, str(one.symbols), str(one.bounds), *map(str, one.inputs)) for one in told] == [
+        (one.entry, str(one.symbols), str(one.bounds), *map(str, one.inputs)) for one in alone
+    ]
+    grids = [[(str(launch.grid), str(launch.arguments)) for launch in one.launches()] for one in told]
+    assert grids == [[(str(launch.grid), str(launch.arguments)) for launch in one.launches()] for one in alone]
+
+
+@pytest.mark.parametrize("more", ["", ", scale=1"])
+def test_what_is_no_copy_is_told_nothing(followed, more) -> None:
+    """Another text, or another kernel."""
+    kernels = KERNEL.format(name="scaled", more="") + KERNEL.format(name="other", more="" if more else " + 1")
+    hosts = HOST.format(name="scaled", more="") + HOST.format(name="other", more=more)
+    Program(parse_module(HEAD + kernels + hosts, "kernel.py")).workloads()
+    assert followed.count("run_scaled") == followed.count("run_other") > 1

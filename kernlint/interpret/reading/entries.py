@@ -18,6 +18,7 @@ from kernlint.interpret.reading.models import entry_names, is_autograd
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit
 from kernlint.records import dataclass, replace
+from kernlint.syntax.copies import form_of
 from kernlint.syntax.testing import is_test, is_test_case, is_test_file
 from kernlint.workload import Workload
 
@@ -38,10 +39,12 @@ class Reading(KernelReading):
     #: their nodes.
     settled: Mapping[int, Followed] = MappingProxyType({})
     followed: dict[int, Followed]
+    #: The first of the functions followed that are copies of one another, by what these have in common.
+    firsts: dict[object, str]
 
     def workloads(self) -> list[Workload]:
         """Those that the question is about."""
-        self.followed = {}
+        self.followed, self.firsts = {}, {}
         entry = self.question.entry
         if entry is not None:
             return [self._named(entry)]
@@ -82,11 +85,21 @@ class Reading(KernelReading):
         """The workloads of an entry, as a pass before has found them where nothing was left to learn."""
         found = self.settled.get(id(value.node))
         if found is None:
+            self._hand_on(value)
             self.host.owners.clear()
             workloads = tuple(self._launching(value))
             found = Followed(workloads, frozenset(self.host.owners))
         self.followed[id(value.node)] = found
         return found.workloads
+
+    def _hand_on(self, value: Function | Class) -> None:
+        """Have known of the arguments of a function what following a copy of it has shown of that one's."""
+        if self.edited or self.question.facts or not isinstance(value, Function):
+            return
+        form = form_of(self.kernel_module, value.name)
+        first = self.firsts.setdefault(form, value.name) if form is not None else value.name
+        if first != value.name:
+            self.program.hand_on(self.host, first, value.name)
 
     def _launching(self, value: Function | Class) -> Iterator[Workload]:
         """The workload of a function or layer, if it launches anything."""
