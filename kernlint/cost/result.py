@@ -30,6 +30,8 @@ class KernelTime:
     norm: float = 4.0
     #: The class of kernels whose residuals make ``sigma``.
     kind: str = ""
+    #: The share of the instructions that each access takes, by its identity.
+    asking: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -85,9 +85,9 @@ def without(
         for name in ("latency", "issue"):
             terms[name] = terms.get(name, 0.0) * needed
     if REPEATED in removed:
-        passes = _passes(traffic(launch))
+        passes, left = _passes(traffic(launch)), _asked_once(traffic(launch), found.asking)
         for name in ("latency", "lines", "issue", "shared"):
-            terms[name] = terms.get(name, 0.0) / passes
+            terms[name] = terms.get(name, 0.0) * min(1 / passes, left if name == "issue" else 1.0)
     filled = moved.programs / (_PROGRAMS_PER_SM * device.sm_count)
     if FEW in removed and filled < 1:
         for name in ("latency", "l2", "lines", "issue", "shared"):
@@ -155,12 +155,26 @@ def _passes(moved: Traffic) -> float:
     seen: dict[tuple[object, ...], float] = {}
     loaded = 0.0
     for access in moved.accesses:
-        if access.kind == "load" and access.known and access.program_bytes:
+        if access.kind == "load" and access.known and not access.gather and access.program_bytes:
             key = (access.base, access.signature)
             seen[key] = max(seen.get(key, 0.0), access.program_bytes)
             loaded += access.asked_bytes * access.executions
     distinct = sum(seen.values())
     return max(1.0, loaded / distinct) if distinct else 1.0
+
+
+#: Results that a program works out at a time from what it loads, where each needs all of that.
+_TOGETHER = 8
+
+
+def _asked_once(moved: Traffic, asking: Mapping[int, float]) -> float:
+    """The share of the instructions that is left where what programs have in common is loaded for several results at a time."""
+    saved = 0.0
+    for access in moved.accesses:
+        if access.kind == "load" and access.known and not access.gather and access.footprint_bytes:
+            again = max(1.0, access.moved_bytes / access.footprint_bytes)
+            saved += asking.get(id(access.access), 0.0) * (1 - 1 / min(_TOGETHER, again))
+    return 1 - saved
 
 
 def _once(moved: Traffic) -> Traffic:
@@ -171,7 +185,7 @@ def _once(moved: Traffic) -> Traffic:
             total[access.base] = total.get(access.base, 0.0) + access.moved_bytes
     changed = []
     for access in moved.accesses:
-        if access.kind != "load" or not access.moved_bytes or not access.known:
+        if access.kind != "load" or not access.moved_bytes or not access.known or access.gather:
             changed.append(access)
             continue
         share = min(1.0, max(moved.footprints.get(access.base, 0.0), SECTOR_BYTES) / total[access.base])

@@ -115,6 +115,7 @@ class Paths(Lanes):
         per_thread = max(1.0, node.elements / self.threads)
         cost = self.c.instructions_per_access * self._vectors(node) + self.c.instructions_per_element * per_thread
         self.instructions += cost * self.warps * executions
+        self.asking[id(node)] = self.asking.get(id(node), 0.0) + cost * self.warps * executions
 
     def _broadcast(self, node: Node) -> bool:
         """Whether ``node`` works on a block that smaller tiles are spread over, which come to their lanes through shared memory: a number

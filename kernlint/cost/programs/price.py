@@ -126,7 +126,9 @@ class _Price(Atomics):
         bound = max(terms, key=lambda name: terms[name])
         sigma = self._sigma(bound, us)
         terms["floor"] = self._floor_us()
-        return KernelTime(us, sigma, bound, terms, norm=self.c.norm, kind=class_of(self.launch, self.moved))
+        asking = {access: count / self.instructions for access, count in self.asking.items()}
+        kind = class_of(self.launch, self.moved)
+        return KernelTime(us, sigma, bound, terms, norm=self.c.norm, kind=kind, asking=asking)
 
     def spent(self) -> tuple[float, dict[str, float]]:
         """Microseconds of the launch, and those of each term."""

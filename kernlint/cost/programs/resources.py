@@ -57,6 +57,7 @@ class Resources(TileSizes):
         self.footprint = sum(moved.held_storages(launch).values())
         self.program_footprint = self._program_footprint()
         self.instructions = 0.0
+        self.asking: dict[int, float] = {}
         self.arithmetic = 0.0
         self.special = 0.0
         self.special_unit = 0.0
