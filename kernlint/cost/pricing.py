@@ -82,7 +82,7 @@ class Pricer:
         """
         last, numbers = self.known.versions.get(len(steps)), range(len(steps))
         changed = [*numbers] if last is None else [*compress(numbers, map(is_not, steps, last.steps))]
-        touched = [{} for _ in steps] if last is None else last.touched.copy()
+        touched: list[dict[int, float]] = [{}] * len(steps) if last is None else last.touched.copy()
         for number in changed:
             touched[number] = self._touched(steps[number])
         distances = Distances.of(touched, None if last is None else last.distances)
