@@ -115,7 +115,7 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
     held = width <= longest and width * tiles <= _HELD and not in_parts
     if not held:
         step = 1024 if dear else _SECOND if form.again or form.online else _STEP
-        if not form.tiles and high > 1:
+        if not form.tiles and high > 1 and not form.online:
             rows = min(_SHARING, high)
             while rows > _PAIRED and form.rows / rows < 2 * _BUSY:
                 rows //= 2
