@@ -442,6 +442,91 @@ def test_a_function_that_a_class_names_is_no_method_of_it() -> None:
     assert launch_of(workload).arguments["n"] == 7
 
 
+FAMILY = """
+    class Base(nn.Module):
+        def __init__(self, width, dtype):
+            super(Base, self).__init__()
+            self.width, self.dtype = width, dtype
+
+        def run(self, x):
+            y = torch.empty(self.width, dtype=self.dtype)
+            k[(self.width,)](y, y, 1, 0, 0)
+
+    class Middle(Base):
+        def __init__(self, groups):
+            super().__init__(width=4 * groups, dtype=torch.float16)
+
+    class ModelNew(Middle):
+        def __init__(self):
+            super().__init__(8)
+
+        def forward(self, x):
+            return super().run(x)
+
+        def run(self, x):
+            return x
+    def get_inputs():
+        return [torch.randn(8)]
+    """
+
+
+def test_super_is_the_next_class() -> None:
+    launch = launch_of(read(FAMILY))
+    tensor = launch.tensor("x")
+    assert launch.grid == (32,) and tensor is not None and str(tensor.dtype) == "float16"
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "",
+        "def __init__(self, a, b):\n                super().__init__(a, num_channels=b)",
+        "def __init__(self, a, b):\n                super(ModelNew, self).__init__(a, b, affine=True)",
+    ],
+)
+def test_a_layer_of_the_library_is_derived_from(init: str) -> None:
+    workload = read(f"""
+        class ModelNew(nn.GroupNorm):
+            {init}
+            def forward(self, x):
+                k[(self.num_groups,)](self.weight, self.bias, 1, 0, 0)
+                return super().forward(x)
+        def get_inputs():
+            return [torch.randn(2, 64, 8, 8)]
+        def get_init_inputs():
+            return [4, 64]
+        """)
+    launch = launch_of(workload)
+    weight = launch.tensor("x")
+    assert launch.grid == (4,) and weight is not None and weight.shape == (64,)
+    assert [step.name for step in workload.steps if isinstance(step, TorchOp)] == ["group_norm"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "super().__init__()",
+        "super(Other, x).forward(x)",
+        "super(1, 2, 3).forward(x)",
+        "super().nothing.at_all(x)",
+        "(lambda: super().forward(x))()",
+    ],
+)
+def test_super_of_nothing_in_view_is_not_followed(odd: str) -> None:
+    workload = read(f"""
+        class Other(nn.Linear):
+            pass
+        class Mine(Other, nn.Module):
+            def forward(self, x):
+                {odd}
+                k[(1,)](x, x, 1, 0, 0)
+        def run(x):
+            super().run(x)
+            Mine(2, 3)(x)
+        """, entry="run")  # fmt: skip
+    assert launch_of(workload).grid == (1,)
+
+
 def test_guards_teach_and_unknown_branches_are_told() -> None:
     workload = read("""
         def run(x, flag):

@@ -17,7 +17,7 @@ from kernlint.interpret.python.operators import bounded, distinct
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
-from kernlint.interpret.values import Builtin, Distinct, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
+from kernlint.interpret.values import Distinct, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
 from kernlint.workload import Expr, Tensor
 from kernlint.workload import expr as ex
 
@@ -222,10 +222,6 @@ def _setattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cs
     return None
 
 
-def _super(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
-    return Builtin("super", lambda a, k, n: None)
-
-
 def _dict(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
     result = dict(args[0]) if args and isinstance(args[0], dict) else {}
     result.update(kwargs)
@@ -240,7 +236,6 @@ _SPECIAL: dict[str, _Special] = {
     "min": _extreme("min"),
     "range": _range,
     "setattr": _setattr,
-    "super": _super,
 }
 
 

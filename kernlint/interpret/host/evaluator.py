@@ -28,11 +28,12 @@ from kernlint.interpret.host.objects import (
     construct,
     instance_attribute,
     misfit,
-    super_attribute,
+    parent_attribute,
+    parent_of,
 )
 from kernlint.interpret.host.operators import HostOperators
 from kernlint.interpret.host.optimizers import GROUP, KeptOfEach, gradient, keep
-from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, Tuner, computed_from_read
+from kernlint.interpret.host.values import LongList, OpenItems, Parent, ShapeOf, Tuner, computed_from_read
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
 from kernlint.interpret.torch.arguments import tensors_in
@@ -113,6 +114,8 @@ class HostEvaluator(HostOperators):
             function = self.eval(node.func, scope)
             if isinstance(function, Namespace) and function.path in _CHECKS.values():
                 checks.holds(self, node.args[0].value, scope)
+        if type(node.func) is cst.Name and node.func.value == "super" and scope.get("super") is None:
+            return parent_of(self, node, scope)
         if self.journal is None or type(node.func) is not cst.Subscript or not self.calls:
             return super().eval_Call(node, scope)
         then = Scope(scope.parent, dict(scope.vars))
@@ -250,8 +253,8 @@ class HostEvaluator(HostOperators):
             return Builtin(name, lambda a, k, n: action(value, k.pop("grid", ()), a, k, n))
         if isinstance(value, Config):
             return self._config_attribute(value, name, node)
-        if isinstance(value, Builtin) and value.name == "super":
-            return super_attribute(value, name)
+        if isinstance(value, Parent):
+            return parent_attribute(self, value, name)
         if isinstance(value, (releases.Version, KeptOfEach)):
             return value.attribute(name)
         if isinstance(value, (list, dict)) and name not in _READING:

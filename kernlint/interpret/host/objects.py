@@ -9,9 +9,10 @@ import libcst as cst
 
 from kernlint.interpret.host import optimizers
 from kernlint.interpret.host.autograd import applied
+from kernlint.interpret.host.values import Parent
 from kernlint.interpret.jit_source import binding_problem
 from kernlint.interpret.torch import layers
-from kernlint.interpret.values import Builtin, Class, Function, Instance, Jit, Namespace, Unknown
+from kernlint.interpret.values import Builtin, Class, Function, Instance, Jit, Namespace, Scope, Unknown
 from kernlint.syntax.names import origin_of
 from kernlint.workload import Tensor
 
@@ -65,8 +66,48 @@ def _bound(h: HostEvaluator, function: Function, instance: Instance) -> Any:
     return Builtin(function.name, lambda a, k, n: h.invoke(function, [owner, *a], k))
 
 
-def super_attribute(value: Builtin, name: str) -> Any:
-    return Builtin(name, value.call) if name == "__init__" else Unknown(name)
+def parent_of(h: HostEvaluator, node: cst.Call, scope: Scope) -> Parent:
+    """What ``super()`` stands for in a method; of no class in view where it was not called on an object that is."""
+    method = h.calls[-1] if h.calls else None
+    given = [h.eval(argument.value, scope) for argument in node.args if argument.keyword is None and not argument.star]
+    if not given and method is not None and method.node.params.params:
+        given = [method.closure.get(method.owner), scope.get(method.node.params.params[0].name.value)]
+    cls, instance = given if len(given) == 2 else (None, None)
+    if not isinstance(instance, Instance) or instance.cls is None:
+        return Parent((), Instance(None))
+    behind = [*lineage(instance.cls)]
+    place = next((number for number, one in enumerate(behind) if one is cls), len(behind))
+    return Parent(tuple(behind[place + 1 :]), instance)
+
+
+def parent_attribute(h: HostEvaluator, value: Parent, name: str) -> Any:
+    """``super().name``: of the next class in view that has it, or of the layer of the library that these derive from."""
+    instance = value.instance
+    for candidate in value.classes:
+        if name in candidate.scope.vars:
+            found = candidate.scope.lookup(name)
+            return _bound(h, found, instance) if isinstance(found, Function) else found
+    layer = _layer_of(instance.cls) if instance.cls is not None else ""
+    if layer and name == "forward":
+        return Builtin(name, lambda a, k, n: layers.call(h, Instance(None, layer, instance.attrs), a, k, n))
+    if name == "__init__":
+        return Builtin(name, lambda a, k, n: _set_up(h, instance, layer, a, k, n) if layer else None)
+    return Unknown(name)
+
+
+def _layer_of(cls: Class) -> str:
+    """The layer of the library that ``cls`` derives from, if there is one."""
+    bases = (base.path for one in lineage(cls) for base in one.bases if isinstance(base, Namespace))
+    return next((path for path in bases if layers.is_made_by_name(path)), "")
+
+
+def _set_up(
+    h: HostEvaluator, instance: Instance, layer: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode
+) -> None:
+    """Give ``instance`` what the constructor of ``layer`` does."""
+    made = layers.construct(h, layer, args, kwargs, node)
+    if isinstance(made, Instance):
+        instance.attrs.update(made.attrs)
 
 
 def construct(h: HostEvaluator, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -79,6 +120,9 @@ def construct(h: HostEvaluator, cls: Class, args: list[Any], kwargs: dict[str, A
     if isinstance(init, Function):
         with h.making():
             h.invoke(init, [instance, *args], kwargs)
+    elif layer := _layer_of(cls):
+        with h.making():
+            _set_up(h, instance, layer, args, kwargs, cls.node)
     elif not trains:
         names = list(fields(cls))
         names = names or [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
@@ -108,6 +152,7 @@ def call_instance(h: HostEvaluator, instance: Instance, args: list[Any], kwargs:
             method = class_attribute(h, instance.cls, name, None)
             if isinstance(method, Function):
                 return h.invoke(method, [instance, *args], kwargs)
+        instance = Instance(None, _layer_of(instance.cls), instance.attrs)
     return layers.call(h, instance, args, kwargs, node)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.interpret.triton.reading import argument_block
 from kernlint.interpret.triton.values import Block, Descriptor
-from kernlint.interpret.values import Builtin, Jit, ReadValue
+from kernlint.interpret.values import Builtin, Class, Instance, Jit, ReadValue
 from kernlint.records import dataclass
 from kernlint.workload import Size, Span, Tensor
 from kernlint.workload import expr as ex
@@ -20,6 +20,14 @@ class ShapeOf:
 
     tensor: Tensor
     what: str
+
+
+@dataclass(frozen=True)
+class Parent:
+    """``super()``: ``instance`` as an object of the ``classes`` behind the one whose method is being run, nearest first."""
+
+    classes: tuple[Class, ...]
+    instance: Instance
 
 
 @dataclass(frozen=True)

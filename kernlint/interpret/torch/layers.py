@@ -115,6 +115,12 @@ def construct(h: HostState, path: str, args: list[Any], kwargs: dict[str, Any], 
     return instance
 
 
+def is_made_by_name(path: str) -> bool:
+    """Whether :func:`construct` knows what the constructor of the class at ``path`` gives its object."""
+    package, _, name = path.rpartition(".")
+    return package.startswith("torch.nn") and (name in _ARGUMENTS or name in ("Sequential", "ModuleList"))
+
+
 #: The attribute that keeps what is called before ``forward``.
 PRE_HOOKS = "_forward_pre_hooks"
 
