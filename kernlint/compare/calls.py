@@ -122,6 +122,6 @@ class CallReader(Reader):
                 raise NotCompared("a store to what is not known")
             before, whole = self.holds[storage]
             attributes = {"launched": launched, "storage": storage, "whole": whole}
-            views = (View(before, identity(before.shape)),)
+            views = (before.view,)
             self.holds[storage] = Value("left", before.shape, before.dtype, views, attributes), whole
             self.writers[storage] = launch

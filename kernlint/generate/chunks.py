@@ -338,7 +338,7 @@ class _Chunks:
             parts.append(self._cheapest([*inner, *kept, begun], extents, rank + 1))
         total = parts[0]
         if len(parts) > 1:
-            total = Value("add", total.shape, dt.FLOAT32, tuple(View(one, identity(one.shape)) for one in parts))
+            total = Value("add", total.shape, dt.FLOAT32, tuple(one.view for one in parts))
         place = lane(time)
         back = [lane(d) if lift(n).value != 1 else lift(0) for d, n in enumerate(value.shape)]
         back[time] = lift(ex.floordiv(place, self.length)) if self.count != 1 else lift(0)

@@ -105,7 +105,7 @@ def _moments(reduction: Value, chunks: int) -> Value:
 def _state(reduction: Value, state: str, chunks: int) -> Value:
     shape = (*reduction.shape, chunks)
     attributes = {"state": state, "chunks": chunks}
-    view = View(reduction, identity(reduction.shape))
+    view = reduction.view
     return Value("partial", shape, register_type(reduction.dtype), (view,), attributes, f"partial_{state}")
 
 
@@ -118,6 +118,6 @@ def _over_parts(reduction: Value, kind: str, value: Value, chunks: int) -> Value
 
 
 def _map(op: str, shape: tuple[Size, ...], *operands: Value) -> Value:
-    views = tuple(View(one, identity(one.shape)) for one in operands)
+    views = tuple(one.view for one in operands)
     wide = any(one.dtype == dt.FLOAT64 for one in operands)
     return Value(op, shape, dt.FLOAT64 if wide else dt.FLOAT32, views)

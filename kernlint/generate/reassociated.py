@@ -198,7 +198,7 @@ class Orders:
     def _met(self, left: Factor, right: Factor | None, letters: tuple[int, ...], extents: Sequence[Size]) -> Factor:
         names = {d: extents[d] for d in (*left.letters, *(right.letters if right is not None else ()))}
         both = sorted((one for one in (left, right) if one is not None), key=lambda one: (one.letters, id(one.value)))
-        pair = [(View(one.value, identity(one.value.shape)), one.letters) for one in both]
+        pair = [(one.value.view, one.letters) for one in both]
         wide = any(one.value.dtype == dt.FLOAT64 for one in both)
         made = met(pair, letters, names, dt.FLOAT64 if wide else dt.FLOAT32, self.sizes)
         return Factor(self._known(made), letters)
@@ -213,7 +213,7 @@ class Orders:
 
 def scaled(value: Value, scales: Sequence[tuple[str, View]]) -> Value:
     for op, number in scales:
-        own = View(value, identity(value.shape))
+        own = value.view
         operands = (own,) if op == "neg" else (own, View(number.value, ()))
         value = Value(op, value.shape, value.dtype, operands, name=value.name)
     return value

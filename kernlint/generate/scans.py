@@ -46,7 +46,7 @@ def _held(states: Sequence[State], backwards: bool) -> list[Value]:
     states = [State(one.before, one.first, _in_place(one.update, made)) for one in states]
     open_ = [state for state in states if depends(state.update)]
     views = [View(one.first.value, one.first.index) for one in open_]
-    views += [View(one.update, identity(one.update.shape)) for one in open_]
+    views += [one.update.view for one in open_]
     attributes = {"carried": tuple(one.before for one in open_), "backwards": backwards}
     return [
         Value("held", one.update.shape, one.update.dtype, tuple(views), {**attributes, "state": open_.index(one)},
@@ -240,7 +240,7 @@ class Along:
     def _whole(self, value: Value) -> Value:
         rank = len(value.shape)
         if value.op == "input":
-            views: list[View] = [View(value, identity(value.shape))]
+            views: list[View] = [value.view]
             return Value("cast", (*value.shape, self.count), value.dtype, tuple(views), name=value.name)
         over = len(value.attributes.get("over", ()))
         moved: dict[Atom, Size] = {Lane(rank + i): lane(rank + 1 + i) for i in range(over)}

@@ -100,6 +100,11 @@ class Value:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
 
+    @property
+    def view(self) -> View:
+        """It, over its own axes."""
+        return View(self, identity(self.shape))
+
     def walk(self, seen: set[int] | None = None) -> Iterator[Value]:
         """This value and all it is made of, operands first."""
         seen = set() if seen is None else seen

@@ -55,17 +55,18 @@ class Tensor:
         return None if self.shape is None else simplify(prod(self.shape, start=Expr.constant(1)))
 
     @property
-    def numel(self) -> int | None:
-        """Elements, or None while a size is symbolic."""
+    def extents(self) -> tuple[int, ...] | None:
+        """The shape in numbers; None while a size is symbolic."""
         if self.shape is None:
             return None
-        count = 1
-        for extent in self.shape:
-            number = concrete(extent)
-            if number is None:
-                return None
-            count *= number
-        return count
+        numbers = tuple(map(concrete, self.shape))
+        return None if None in numbers else numbers  # type: ignore[return-value]
+
+    @property
+    def numel(self) -> int | None:
+        """Elements, or None while a size is symbolic."""
+        extents = self.extents
+        return None if extents is None else prod(extents)
 
     @property
     def nbytes(self) -> int | None:

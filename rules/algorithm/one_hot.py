@@ -71,8 +71,7 @@ def _one_hot(context: Context, op: TorchOp) -> tuple[tuple[TorchOp, ...], Tensor
     name = op.name.rsplit(".", 1)[-1]
     if len(op.writes) != 1 or not op.reads:
         return None
-    shape = [concrete(extent) for extent in op.writes[0].shape or ()]
-    if len(shape) < 2 or None in shape:
+    if len(op.writes[0].extents or ()) < 2:
         return None
     if name == "one_hot":
         return (op,), op.reads[0]

@@ -102,7 +102,7 @@ def _widens(op: TorchOp) -> bool:
     if not is_pointwise(op) or len(op.reads) < 2 or op.kind != "elementwise":
         return False
     (made,) = op.writes
-    shape = _numbers(made)
+    shape = made.extents
     if shape is None or len(shape) < 2 or not made.is_contiguous or made.offset != 0 or made.storage.span != op.span:
         return False
     sizes = [_elements(tensor, shape) for tensor in op.reads]
@@ -127,7 +127,7 @@ def _only_reader(workload: Workload, steps: tuple[Step, ...], index: int, looped
 
 def _reduced(op: TorchOp, reader: Launch) -> BroadcastReduced | None:
     wide = op.writes[0]
-    shape = _numbers(wide)
+    shape = wide.extents
     accesses = list(reader.kernel.walk(Access))
     loads = [(node, loops) for node, loops in accesses if isinstance(node, Load)]
     stores = [node for node, _ in accesses if isinstance(node, Store)]
@@ -184,11 +184,6 @@ def _reaches(load: Load, axis: int, loops: tuple[Loop, ...], depth: int) -> bool
     return load.shape[axis] * math.prod(trip or 0 for trip in trips) >= depth
 
 
-def _numbers(tensor: Tensor) -> tuple[int, ...] | None:
-    sizes = [concrete(extent) for extent in tensor.shape or ()]
-    return None if tensor.shape is None or None in sizes else tuple(size for size in sizes if size is not None)
-
-
 def _axes(tensor: Tensor, shape: tuple[int, ...]) -> dict[int, Size]:
     """The axes of ``shape`` along which ``tensor``, broadcast to it, changes, each with its stride."""
     assert tensor.shape is not None and tensor.strides is not None
@@ -199,7 +194,7 @@ def _axes(tensor: Tensor, shape: tuple[int, ...]) -> dict[int, Size]:
 
 def _elements(tensor: Tensor, shape: tuple[int, ...]) -> int | None:
     """Distinct elements of ``tensor``; None where its layout is not known."""
-    sizes = _numbers(tensor)
+    sizes = tensor.extents
     if sizes is None or tensor.strides is None or len(sizes) > len(shape):
         return None
     if any(concrete(stride) is None for stride in tensor.strides):

@@ -29,7 +29,6 @@ from kernlint.workload import (
     Symbol,
     Tensor,
     Workload,
-    concrete,
 )
 from kernlint.workload.expr import Atom, Size
 from kernlint.workload.kernel import Access
@@ -147,11 +146,9 @@ def _longest(run: list[Launch]) -> RowStages | None:
 def _row_lengths(step: Launch) -> list[int]:
     """What may be a row of what ``step`` writes: trailing dimensions, or parts of a tensor of one dimension."""
     stored = _accesses(step, Store)
-    shape = _tensor(step, stored[0]).shape if stored else None
-    sizes = [concrete(extent) for extent in shape or ()]
-    if not sizes or any(size is None or size < 1 for size in sizes):
+    extents = _tensor(step, stored[0]).extents if stored else None
+    if not extents or min(extents) < 1:
         return []
-    extents = [size for size in sizes if size is not None]
     total = math.prod(extents)
     if len(extents) == 1:
         found = [1 << n for n in range(5, 15) if total % (1 << n) == 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.element_indexing import broadcast_offset, settled
@@ -23,16 +24,11 @@ def copies_windows(op: TorchOp) -> bool:
 
 def _overlaps(view: Tensor) -> bool:
     """Whether ``view`` has more elements than the memory that it spans, by strides of which none is zero."""
-    sizes = [concrete(size) for size in view.shape or ()]
+    sizes = view.extents
     strides = [concrete(stride) for stride in view.strides or ()]
-    if (
-        view.numel is None
-        or None in sizes
-        or len(sizes) != len(strides)
-        or not all(s is not None and s > 0 for s in strides)
-    ):
+    if sizes is None or len(sizes) != len(strides) or not all(s is not None and s > 0 for s in strides):
         return False
-    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides) if n and s) < view.numel
+    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides) if n and s) < prod(sizes)
 
 
 @dataclass(frozen=True)

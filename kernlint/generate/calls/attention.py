@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.calls.products import multiplied
 from kernlint.generate.calls.writer import Writer
-from kernlint.generate.values import CannotGenerate, Unbound, Value, View, identity, lane
+from kernlint.generate.values import CannotGenerate, Unbound, Value, View, lane
 from kernlint.workload import Expr, Size, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -45,7 +45,7 @@ def _attention(w: Writer) -> Value:
     shares = inner.map("div", inner.map("exp", inner.map("sub", scores, top)), total)
     if mask is not None:  # what looks at nothing gets nothing
         shares = inner.map("where", inner.map("gt", top, -math.inf), shares, 0.0)
-    fed = inner.cast(View(shares, identity(shares.shape)), v.dtype or dt.FLOAT32)
+    fed = inner.cast(shares.view, v.dtype or dt.FLOAT32)
     at = [*(lane(d) for d in range(rank - 1)), summed]
     return multiplied(w, (View(fed, tuple(at)), _broadcast(w, v, [summed, column])), (k.shape[-2],))
 

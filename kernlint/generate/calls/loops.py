@@ -172,7 +172,7 @@ class LoopReader:
         puts = self._puts(holds)
         for storage in self._changed_in_place(holds, puts):
             value, base = holds[storage]
-            befores.append((carried(value.shape, value.dtype, value.name), View(value, identity(value.shape)), storage))
+            befores.append((carried(value.shape, value.dtype, value.name), value.view, storage))
             reader.holds[storage] = befores[-1][0], base
         self._refuse_shared(puts, [*self.first.values(), *self.kept.values(), *self.handed.values()])
         delayed = self._delayed(puts, len(late))
@@ -364,7 +364,7 @@ class LoopReader:
         index = looked_through(identity(every.shape), [back.get(d, lift(0)) for d in range(rank + 1)])
         if not bounds:
             return Value("cast", old.shape, old.dtype, (View(every, index),), name=old.name), base
-        views = View(every, index), View(old, identity(old.shape))
+        views = View(every, index), old.view
         return Value("choose", old.shape, old.dtype, views, {"cases": (bounds, ())}, old.name), base
 
 

@@ -199,7 +199,7 @@ def _einsum(w: Writer) -> Value:
         later = {*output, *(c for one in terms[number:] for c in one)}
         kept = output if number == len(terms) else [c for c in dict.fromkeys((*letters, *term)) if c in later]
         made = met([(found, letters), _lettered(w, operand, term, sizes)], kept, sizes, w.dtype, w.sizes)
-        found, letters = View(made, identity(made.shape)), kept
+        found, letters = made.view, kept
     return found.value if len(terms) > 1 else met([(found, letters)], output, sizes, w.dtype, w.sizes)
 
 

@@ -118,7 +118,7 @@ class Reader:
             if now.op == "scattered" and now.operands[0].value is value:
                 found[value.attributes["path"]] = now  # at the places that it tells; elsewhere it stays as it is
             elif now is not value:
-                made = Value("cast", now.shape, now.dtype, (View(now, identity(now.shape)),), name=value.name)
+                made = Value("cast", now.shape, now.dtype, (now.view,), name=value.name)
                 self.holds[storage] = made, base
                 found[value.attributes["path"]] = made
         return found
@@ -157,7 +157,7 @@ class Reader:
             out.strides,
             out.offset,
         ):
-            self._put(out, View(made, identity(made.shape)))
+            self._put(out, made.view)
         else:
             # Its axes may be those of memory in a finer cut.
             same = made.shape == out.shape
@@ -215,7 +215,7 @@ class Reader:
     def _batch_norm(self, w: Writer) -> Value:
         made, statistics = batch_norm(w)
         for kept, value in statistics:
-            self._put(kept, View(value, identity(value.shape)))
+            self._put(kept, value.view)
         return made
 
     def _copied(self, w: Writer, given: Any, name: str) -> View:
@@ -241,7 +241,7 @@ class Reader:
         old, base = self.holds[out.storage.id]
         bounds, back = rectangle(base, index_of(base, out, self.sizes), axes_of(out))
         index = looked_through(given.index, [back.get(d, lift(0)) for d in range(len(out.shape or ()))])
-        views = View(given.value, index), View(old, identity(old.shape))
+        views = View(given.value, index), old.view
         made = Value("choose", old.shape, old.dtype, views, {"cases": (bounds, ())})
         self.holds[out.storage.id] = made, base
         self.filled.pop(out.storage.id, None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
 from kernlint.generate.ingredients import PRODUCTS, is_lane
-from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, walk_all
+from kernlint.generate.values import Value, View, exchanged, lane, lanes_of, walk_all
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -154,7 +154,7 @@ def _without_factor(view: View, scores: Value) -> tuple[View, Value]:
     for one, other in zip(scaled.operands, reversed(scaled.operands)):
         number = other.value.op == "number" and (scaled.op == "mul" or other is scaled.operands[1])
         if number and _is_half(without_casts(one).value.dtype):
-            own = View(scores, identity(scores.shape))
+            own = scores.view
             return through(without_casts(view), one), Value(
                 scaled.op, scores.shape, scores.dtype, (own, View(other.value, ()))
             )

@@ -150,7 +150,7 @@ class Writer:
         if isinstance(given, View):
             return given
         if isinstance(given, Value):
-            return View(given, identity(given.shape))
+            return given.view
         if isinstance(given, bool):
             return View(Value("number", (), dt.BOOL, attributes={"value": given}), ())
         if isinstance(given, (int, Expr)):
