@@ -19,7 +19,7 @@ from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
 from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
-from kernlint.workload.kernel import Bounds
+from kernlint.workload.access import Bounds
 from kernlint.workload.steps import walk_steps
 
 #: The category of the remedy of each facet of a kernel.

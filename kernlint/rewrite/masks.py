@@ -22,8 +22,8 @@ from kernlint.rules.proofs.overshoots import overshoots
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Launch, Load, Span, Store, Tensor
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Expr, Lane, lift
-from kernlint.workload.kernel import Access
 
 
 @codemod(Masked)

@@ -20,7 +20,7 @@ from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import walk
 from kernlint.workload import Atomic, Load, Span
-from kernlint.workload.kernel import Access
+from kernlint.workload.access import Access
 
 
 @codemod(MaskedBelow)

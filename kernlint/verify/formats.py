@@ -9,7 +9,8 @@ from dataclasses import field
 from kernlint.records import dataclass
 from kernlint.verify.significand import BITS, FP8_SUMS
 from kernlint.workload import Dtype, Launch, Tensor, Workload
-from kernlint.workload.kernel import Compute, Dot, Reduce, Store
+from kernlint.workload.access import Store
+from kernlint.workload.kernel import Compute, Dot, Reduce
 from kernlint.workload.steps import TorchOp
 from kernlint.workload.tensor import Storage
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from kernlint.cost.device import Device
 from kernlint.workload import Dtype, Expr, Launch, Tensor, Workload, concrete
-from kernlint.workload.kernel import Atomic, Branch, Compute, Dot, Load, Loop, Node, Store
+from kernlint.workload.access import Atomic, Load, Store
+from kernlint.workload.kernel import Branch, Compute, Dot, Loop, Node
 
 #: Of one launch under all its configurations.
 _MOST_CONFIGURATIONS = 8

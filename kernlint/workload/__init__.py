@@ -1,24 +1,10 @@
 """The model that every later stage reads: plain frozen data, no syntax, no cost, no opinion."""
 
+from kernlint.workload.access import Access, Atomic, Cast, Load, Store
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, concrete
 from kernlint.workload.fault import Fault
-from kernlint.workload.kernel import (
-    Access,
-    Atomic,
-    Branch,
-    Cast,
-    Compute,
-    Dot,
-    Kernel,
-    Load,
-    Loop,
-    Node,
-    Operand,
-    Reduce,
-    Scan,
-    Store,
-)
+from kernlint.workload.kernel import Branch, Compute, Dot, Kernel, Loop, Node, Operand, Reduce, Scan
 from kernlint.workload.span import Span
 from kernlint.workload.steps import (
     Call,

@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 from kernlint.records import replace
+from kernlint.workload.access import Access, Bounds
 from kernlint.workload.expr import Atom, Expr, Size, Symbol, simplify
-from kernlint.workload.kernel import Access, Bounds, Dot, Kernel, Loop, Node, Operand
+from kernlint.workload.kernel import Dot, Kernel, Loop, Node, Operand
 from kernlint.workload.span import Span
 from kernlint.workload.steps import Launch
 from kernlint.workload.tensor import Tensor

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
+from kernlint.workload.access import Access, Bounds
 from kernlint.workload.expr import Expr, Size, Symbol, concrete
 from kernlint.workload.fault import Fault
 from kernlint.workload.hints import NO_HINTS, Hints
-from kernlint.workload.kernel import Access, Bounds, Kernel, Kind, Loop, Node, rewrite
+from kernlint.workload.kernel import Kernel, Kind, Loop, Node, rewrite
 from kernlint.workload.span import Span
 from kernlint.workload.tensor import Tensor
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.tails import FIX_SAFETY, WHEN_NOT, WHY, unmasked_tails
 from kernlint.rules.finding import Context, Finding
-from kernlint.workload.kernel import Load
+from kernlint.workload.access import Load
 
 
 class UnmaskedTailLoad(Rule):

@@ -8,7 +8,7 @@ from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import last_element, sites
 from kernlint.rules.proofs.readings import found_however_read
 from kernlint.workload import Launch, Span
-from kernlint.workload.kernel import Access, Load, Store
+from kernlint.workload.access import Access, Load, Store
 
 
 class UnmaskedTailStore(Rule):

@@ -9,7 +9,7 @@ from kernlint.rules.proofs.counterparts import counterpart
 from kernlint.rules.proofs.dot_tiles import setting
 from kernlint.rules.proofs.overshoots import overshoots
 from kernlint.workload import Launch
-from kernlint.workload.kernel import Access, Load, Store
+from kernlint.workload.access import Access, Load, Store
 
 
 class WrongDivisibilityFlag(Rule):

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import extents_of, sites, symbols_of
+from kernlint.workload.access import Load
 from kernlint.workload.expr import Expr
-from kernlint.workload.kernel import Load
 
 
 class MaskOfAnotherTensor(Rule):

@@ -8,8 +8,8 @@ from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span, concrete
+from kernlint.workload.access import Load
 from kernlint.workload.expr import Opaque
-from kernlint.workload.kernel import Load
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.readings import found_however_read
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Expr, Lane, lift
-from kernlint.workload.kernel import Access
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span, Tuning
-from kernlint.workload.kernel import Atomic, Load, Store
+from kernlint.workload.access import Atomic, Load, Store
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span
-from kernlint.workload.kernel import Atomic
+from kernlint.workload.access import Atomic
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import Site, sites
 from kernlint.workload import Launch, Span
+from kernlint.workload.access import Access, Atomic, Load, Store
 from kernlint.workload.expr import Lane
-from kernlint.workload.kernel import Access, Atomic, Load, Store
 
 
 class LostUpdate(Rule):

@@ -8,8 +8,8 @@ from kernlint.rules.correctness.sharing import partners, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import Site, Space, open_symbols, samples, sites, symbols_of
 from kernlint.workload import Launch, Workload
+from kernlint.workload.access import Atomic, Load, Store
 from kernlint.workload.expr import Atom, Lane, LoopIndex, ProgramId
-from kernlint.workload.kernel import Atomic, Load, Store
 
 #: How many offsets are compared one by one, and of how many iterations where all of them have more.
 _MOST_ELEMENTS = 1 << 17

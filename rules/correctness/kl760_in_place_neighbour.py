@@ -10,8 +10,8 @@ from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.readings import found_however_read
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Loop, Span
+from kernlint.workload.access import Load, Store
 from kernlint.workload.expr import Lane, Opaque, ProgramId
-from kernlint.workload.kernel import Load, Store
 
 
 class InPlaceNeighbour(Rule):

@@ -10,7 +10,7 @@ from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span, Tensor
-from kernlint.workload.kernel import Atomic, Store
+from kernlint.workload.access import Atomic, Store
 
 
 @dataclass(frozen=True)

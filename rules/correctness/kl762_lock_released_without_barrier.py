@@ -7,7 +7,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.workload import Loop
-from kernlint.workload.kernel import Atomic, Store
+from kernlint.workload.access import Atomic, Store
 
 #: The first release that puts a barrier before an atomic with release semantics, as those without `sem=` have.
 _WAITS_BY_ITSELF = (3, 9)

@@ -6,7 +6,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import axes_in, program_axes
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import sites
-from kernlint.workload.kernel import Atomic
+from kernlint.workload.access import Atomic
 
 
 class NondeterministicFloatAtomics(Rule):

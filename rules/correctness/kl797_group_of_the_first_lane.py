@@ -7,8 +7,9 @@ from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.whole_tiles import whole_tiles
+from kernlint.workload.access import Access, Load
 from kernlint.workload.expr import Expr, Lane, LoopIndex
-from kernlint.workload.kernel import Access, Coarse, Load
+from kernlint.workload.kernel import Coarse
 
 
 class GroupOfTheFirstLane(Rule):

@@ -12,8 +12,9 @@ from kernlint.rules.proofs.iteration_domain import Site, open_symbols, sites, to
 from kernlint.rules.proofs.like_launches import found_in
 from kernlint.rules.proofs.touched_elements import Touched
 from kernlint.workload import Launch, concrete
+from kernlint.workload.access import Atomic, Load, Store
 from kernlint.workload.expr import Atom, Lane, ProgramId
-from kernlint.workload.kernel import Atomic, Dot, Load, Loop, Reduce, Scan, Store
+from kernlint.workload.kernel import Dot, Loop, Reduce, Scan
 
 #: Programs of one axis that are looked at, and elements of all of a kernel's stores.
 _PROGRAMS, _ELEMENTS = 8, 60_000

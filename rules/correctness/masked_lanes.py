@@ -10,8 +10,8 @@ from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import Site, Space, samples, sites, symbols_of
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Reduce, Span, Workload
+from kernlint.workload.access import Load, Pad
 from kernlint.workload.expr import Expr, Lane
-from kernlint.workload.kernel import Load, Pad
 from kernlint.workload.values import Value
 
 #: Numbers beyond this stand for infinity in kernels (-1e9, the lowest float32).

@@ -21,8 +21,8 @@ from kernlint.rules.proofs.like_launches import found_in
 from kernlint.rules.proofs.source_text import text_at
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span, Workload
+from kernlint.workload.access import Narrow
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Symbol, lift
-from kernlint.workload.kernel import Narrow
 
 #: The first value that a signed 32-bit integer cannot hold.
 LIMIT = 1 << 31

@@ -33,8 +33,8 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Atom
-from kernlint.workload.kernel import Access
 
 #: How many times the elements of its operands a result must have to be worth forming anew where it is read.
 _LEAST_SHARE = 4

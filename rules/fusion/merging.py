@@ -28,7 +28,7 @@ from kernlint.workload import (
     Store,
     Tensor,
 )
-from kernlint.workload.kernel import Access
+from kernlint.workload.access import Access
 
 #: The same access where the merged kernel does it; None where it cannot.
 Move = Callable[[Access], Access | None]

@@ -30,8 +30,8 @@ from kernlint.workload import (
     Tensor,
     Workload,
 )
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Atom, Size
-from kernlint.workload.kernel import Access
 from kernlint.workload.steps import allocates
 
 #: Bytes of a row in all tensors that a program may hold in its registers.

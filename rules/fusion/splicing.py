@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernlint.records import replace
 from kernlint.workload import Atomic, Branch, Compute, Launch, Load, Loop, Node, Reduce, Store, Tensor
-from kernlint.workload.kernel import Access
+from kernlint.workload.access import Access
 
 
 class Names:

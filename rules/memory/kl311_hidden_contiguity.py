@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.workload import Expr, Lane, Load, Store, concrete
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Opaque
-from kernlint.workload.kernel import Access
 
 _SECTOR_BYTES = 32
 #: Smaller tiles stay in the L1 until the lanes beside come to use the rest of a sector.

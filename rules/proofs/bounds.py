@@ -22,8 +22,8 @@ from kernlint.rules.proofs.iteration_domain import (
 from kernlint.rules.proofs.like_launches import found_in
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Span, Tensor, Workload
+from kernlint.workload.access import Access, Load, Store
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
-from kernlint.workload.kernel import Access, Load, Store
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, Tensor, concrete
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Atom, floordiv, lift, mod
-from kernlint.workload.kernel import Access
 
 #: Stands for the number of an element while an offset is carried from one tile to another; never left in a workload.
 ELEMENT = Symbol("element")

@@ -17,8 +17,9 @@ from itertools import product
 from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
 from kernlint.records import dataclass
 from kernlint.workload import Branch, Kernel, Launch, Loop, Node, Tensor, Workload
+from kernlint.workload.access import Access, Atomic, Bounds, Load, Store
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
-from kernlint.workload.kernel import ANY_TENSOR, Access, Atomic, Bounds, Load, Store
+from kernlint.workload.kernel import ANY_TENSOR
 from kernlint.workload.ranges import Unbounded, bounds
 
 #: How often a point is moved to mend a violated condition before it is given up.

@@ -9,8 +9,8 @@ from kernlint.rules.proofs.bounds import ends_of_storage, extents, followed, ver
 from kernlint.rules.proofs.iteration_domain import Site, Space, samples, sites, symbols_of
 from kernlint.rules.proofs.whole_tiles import whole_tiles
 from kernlint.workload import Launch, Tensor, Workload
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
-from kernlint.workload.kernel import Access
 
 
 @dataclass(frozen=True)

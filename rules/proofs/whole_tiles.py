@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Atom, Lane
-from kernlint.workload.kernel import Access
 
 
 def whole_tiles(access: Access, index: Atom) -> Iterator[int]:

@@ -8,8 +8,8 @@ from math import prod
 from kernlint.records import dataclass, replace
 from kernlint.rules.proofs.element_indexing import broadcast_offset, settled
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Step, Tensor, TorchOp, Workload, concrete
+from kernlint.workload.access import Bounds
 from kernlint.workload.expr import floordiv, lift, mod
-from kernlint.workload.kernel import Bounds
 
 _SIDES = ("height", "width")
 

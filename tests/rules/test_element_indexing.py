@@ -9,9 +9,9 @@ import pytest
 
 from kernlint.rules.proofs.element_indexing import ELEMENT, broadcast_offset, inverses, placed, settled, visits_once
 from kernlint.workload import Expr, Lane, Opaque, ProgramId, Span, Storage, Tensor
+from kernlint.workload.access import Access
 from kernlint.workload.dtype import FLOAT32
 from kernlint.workload.expr import floordiv, lift, mod
-from kernlint.workload.kernel import Access
 
 P, Q, L0, L1 = (Expr.atom(atom) for atom in (ProgramId(0), ProgramId(1), Lane(0), Lane(1)))
 N = 24

@@ -8,7 +8,7 @@ from kernlint.interpret.program import Program
 from kernlint.rules.proofs.bounds import overruns
 from kernlint.rules.proofs.like_launches import found_in
 from kernlint.syntax.tree import parse_module
-from kernlint.workload.kernel import Load
+from kernlint.workload.access import Load
 
 KERNEL = """
 import torch

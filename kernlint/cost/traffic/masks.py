@@ -10,8 +10,8 @@ from kernlint.cost.evaluate import Columns, Point, evaluator, origin, slot
 from kernlint.cost.traffic.probe import Probe, put
 from kernlint.records import dataclass
 from kernlint.workload import Atomic, Expr, Lane, Load, LoopIndex, Opaque, ProgramId, Store
+from kernlint.workload.access import Bounds
 from kernlint.workload.expr import lift
-from kernlint.workload.kernel import Bounds
 
 
 def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.cost.segments import loaded
 from kernlint.workload import Branch, Expr, Kernel, Loop, LoopIndex, Node, ProgramId, Size
+from kernlint.workload.access import Bounds
 from kernlint.workload.expr import Atom, lift, mostly
-from kernlint.workload.kernel import Bounds
 
 #: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
 ASSUMED_TRIP = 16.0

@@ -28,8 +28,8 @@ from kernlint.generate.values import CannotGenerate, Value, View, element, ident
 from kernlint.records import replace
 from kernlint.workload import Atomic, Expr, Lane, Launch, LoopIndex, Opaque, Store, Tensor
 from kernlint.workload import values as ssa
+from kernlint.workload.access import Access
 from kernlint.workload.expr import Atom, lift
-from kernlint.workload.kernel import Access
 
 #: Elements that are looked at where the way back to an address is not plain to see.
 _SAMPLES = 64

@@ -32,7 +32,8 @@ from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Atomic, Expr, Fault, Launch, Size, Span, Store, Symbol, Tensor
-from kernlint.workload.kernel import ANY_TENSOR, Access
+from kernlint.workload.access import Access
+from kernlint.workload.kernel import ANY_TENSOR
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator

@@ -11,7 +11,7 @@ from kernlint.interpret.values import Unknown
 from kernlint.syntax.testing import returns_answers
 from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Step, Store, Tensor, TorchOp, Workload
-from kernlint.workload.kernel import Access
+from kernlint.workload.access import Access
 
 
 def has_effect(node: cst.FunctionDef, workload: Workload, module: Module, escapes: bool) -> bool:

@@ -21,7 +21,8 @@ from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, LoopIndex, Span
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.kernel import Bounds, Coarse
+from kernlint.workload.access import Bounds
+from kernlint.workload.kernel import Coarse
 
 _FLOAT_OPS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,

@@ -8,7 +8,7 @@ from typing import Any
 from kernlint.interpret.triton.values import Block
 from kernlint.workload import Expr
 from kernlint.workload import expr as ex
-from kernlint.workload.kernel import Bounds
+from kernlint.workload.access import Bounds
 
 
 def arm_bounds(test: Any) -> tuple[Bounds | None, ...]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from kernlint.interpret.triton.values import Block
 from kernlint.records import replace
+from kernlint.workload.access import Bounds, Pad
 from kernlint.workload.expr import Expr
-from kernlint.workload.kernel import Bounds, Pad
 
 Value = float | str
 

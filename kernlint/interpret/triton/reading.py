@@ -22,7 +22,8 @@ from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Compute, Dtype, Expr, Kernel, Loop, Span, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.kernel import Access, rewrite
+from kernlint.workload.access import Access
+from kernlint.workload.kernel import rewrite
 
 #: Stands in for a constexpr that the source does not fix, of which the kernel wants a number.
 ASSUMED_CONSTEXPR = 64

@@ -18,8 +18,9 @@ from kernlint.interpret.triton.values import Block
 from kernlint.records import replace
 from kernlint.workload import Branch, Compute, Expr, Fault, Node, Span
 from kernlint.workload import expr as ex
+from kernlint.workload.access import Bounds, Narrow
 from kernlint.workload.expr import Atom, Lane, Opaque
-from kernlint.workload.kernel import Bounds, Coarse, Narrow
+from kernlint.workload.kernel import Coarse
 from kernlint.workload.values import Region
 
 #: What integers are made by that are no places in memory: bits of two mixed, values that a loop carries on.

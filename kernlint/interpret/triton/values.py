@@ -8,7 +8,7 @@ from typing import Any
 from kernlint.interpret.values import Builtin, Unknown
 from kernlint.records import dataclass
 from kernlint.workload import Cast, Dtype, Expr, Span
-from kernlint.workload.kernel import Bounds, Narrow, Pad
+from kernlint.workload.access import Bounds, Narrow, Pad
 
 
 @dataclass(frozen=True)

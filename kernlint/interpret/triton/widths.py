@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kernlint.interpret.triton.values import Block
 from kernlint.workload import Span
+from kernlint.workload.access import Narrow
 from kernlint.workload.expr import Expr
-from kernlint.workload.kernel import Narrow
 
 #: Operations whose result modulo 2**32 depends on the operands modulo 2**32 only: an overflow inside is harmless
 #: where the whole fits.

@@ -15,7 +15,8 @@ from kernlint.records import replace
 from kernlint.workload import Cast, Dtype, Expr, ProgramId
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.kernel import ANY_TENSOR, BEHIND_ADDRESSES, Pad
+from kernlint.workload.access import Pad
+from kernlint.workload.kernel import ANY_TENSOR, BEHIND_ADDRESSES
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator

@@ -16,8 +16,8 @@ from kernlint.records import replace
 from kernlint.workload import Atomic, Expr, Load, Store
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
+from kernlint.workload.access import Bounds, Pad
 from kernlint.workload.expr import Lane
-from kernlint.workload.kernel import Bounds, Pad
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator

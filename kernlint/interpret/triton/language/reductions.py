@@ -16,9 +16,9 @@ from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import Reduce, Scan
 from kernlint.workload import dtype as dt
+from kernlint.workload.access import Pad
 from kernlint.workload.expr import Lane
 from kernlint.workload.histogram import histogram_steps
-from kernlint.workload.kernel import Pad
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
