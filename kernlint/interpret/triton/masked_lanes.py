@@ -1,6 +1,6 @@
 """What the masked lanes of a tile hold: a small algebra of what arithmetic makes of the value that a load left there.
 
-A value is a number where it is known, else one of the words that :class:`~kernlint.workload.kernel.Pad` explains.
+A value is a number where it is known, else one of the words that :class:`~kernlint.workload.access.Pad` explains.
 """
 
 from __future__ import annotations
