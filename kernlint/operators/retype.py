@@ -87,8 +87,9 @@ class Narrowed(LaunchChange):
     """The workload with single precision in the place of double in one kernel."""
 
     def _node(self, node: Node) -> Node:
-        wide = isinstance(node, (Compute, Reduce)) and node.dtype == dt.FLOAT64
-        return replace(node, dtype=dt.FLOAT32) if wide else node
+        if isinstance(node, (Compute, Reduce)) and node.dtype == dt.FLOAT64:
+            return replace(node, dtype=dt.FLOAT32)
+        return node
 
 
 # -- the same as text -------------------------------------------------------------------------------------------------
