@@ -18,13 +18,16 @@ from kernlint.interpret.calls_of_tests import call_methods, call_test
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.autograd import backward_pass
 from kernlint.interpret.host.evaluator import HostEvaluator
+from kernlint.interpret.host.objects import layer_of
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import module_of, origin
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.interpret.values import Class, Function, Jit, Namespace, Presumed, Unknown
+from kernlint.interpret.torch import layers
+from kernlint.interpret.torch.shapes import contiguous_strides
+from kernlint.interpret.values import Class, Function, Instance, Jit, Namespace, Presumed, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
@@ -147,7 +150,7 @@ class _Watching(HostEvaluator):
     wanted: frozenset[str] = frozenset()
     sites: list[CallSite]
     #: The objects of the classes of ``wanted`` methods, with what their constructors were given, by class and identity.
-    made: dict[tuple[str, int], tuple[Any, dict[str, Any]]]
+    constructed: dict[tuple[str, int], tuple[Any, dict[str, Any]]]
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if self.module.path == self.caller:
@@ -170,11 +173,21 @@ class _Watching(HostEvaluator):
             # A method, or the forward pass of an autograd function, has its object or context first.
             given = self._told(function, args, kwargs, skip=int(bool(cls)))
             if method == "__init__":
-                self.made[cls, id(args[0])] = args[0], given
+                self.constructed[cls, id(args[0])] = args[0], given
             else:
-                _, made = self.made.get((cls, id(args[0])), (None, {})) if args else (None, {})
-                self._add(function, {**made, **given})
+                self._add(function, {**(self._made(cls, args[0]) if args else {}), **given})
         return super().invoke(function, args, kwargs)
+
+    def _made(self, cls: str, instance: Any) -> dict[str, Any]:
+        """What ``instance`` was made with, by the constructor of ``cls`` or of a layer of torch."""
+        if (cls, id(instance)) in self.constructed:
+            return self.constructed[cls, id(instance)][1]
+        known = isinstance(instance, Instance) and instance.cls is not None
+        names = layers.settings(layer_of(instance.cls)) if known else {}
+        weight = instance.attrs.get("weight") if names else None
+        held = {name: instance.attrs.get(name) for name in names}
+        held |= {"dtype": weight.dtype} if isinstance(weight, Tensor) else {}
+        return {name: plain for name, value in held.items() if value is not None and (plain := _plain(self, value))}
 
     def _told(self, function: Function, args: list[Any], kwargs: dict[str, Any], skip: int) -> dict[str, Any]:
         """What is known of the arguments of a call behind the first ``skip``, by the names of the parameters."""
@@ -206,12 +219,15 @@ class Items:
 
 
 def _plain(host: HostEvaluator, value: Any) -> Any:
-    """What is known of an argument: its type and shape, or its value; None where nothing is."""
+    """What is known of an argument: its type and shape, with its strides where it is not dense, or its value; None where nothing is."""
     if value is None:
         return Nothing()
     if isinstance(value, Tensor):
         value = host.current(value)
         shape = tuple(concrete(extent) for extent in value.shape) if value.shape is not None else None
+        strides = tuple(map(concrete, value.strides)) if value.strides is not None and shape is not None else (None,)
+        if None not in strides and shape is not None and None not in shape and not _is_dense(shape, strides):
+            return value.dtype, shape, strides
         return (value.dtype, shape) if value.dtype is not None or shape is not None else None
     if type(value) in (list, tuple):
         known = tuple(_plain(host, item) for item in value[: _MOST_ITEMS + 1])
@@ -219,6 +235,12 @@ def _plain(host: HostEvaluator, value: Any) -> Any:
     if isinstance(value, Presumed):
         return None
     return value if isinstance(value, (bool, int, float, str, Dtype)) and not isinstance(value, Unknown) else None
+
+
+def _is_dense(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> bool:
+    """Whether the elements lie side by side, row by row."""
+    usual = contiguous_strides(shape)
+    return all(extent == 1 or stride == dense for extent, stride, dense in zip(shape, strides, usual))
 
 
 def _elements(value: Any) -> int:
@@ -272,7 +294,7 @@ def _calls_in(
         watching = reading.host
         assert isinstance(watching, _Watching)
         watching.about, watching.wanted, watching.sites = os.path.realpath(target), functions, sites
-        watching.made = {}
+        watching.constructed = {}
         watching.caller = module.path
         budget = watching.budget = min(watching.budget, _FILE_BUDGET)
         for statement in starting:

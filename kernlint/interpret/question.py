@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fact:
-    """One ``--assume``: the argument ``function.name`` is a tensor of this ``dtype`` and ``shape`` (None for what stays open); or it,
+    """One ``--assume``: the argument ``function.name`` is a tensor of this ``dtype`` and ``shape`` (None for what stays open), dense
+    unless it has ``strides``; or it,
     or a local size, ``is_value``; or it is a list of what ``items`` say, one by one; or the size called ``name`` (``x.shape[0]``,
     ``len(x)``, ``grid[0]``) is ``size``."""
 
@@ -29,6 +30,7 @@ class Fact:
     is_value: bool = False
     size: int | None = None
     items: tuple[Fact, ...] | None = None
+    strides: tuple[int, ...] | None = None
     #: Whether nothing else that is known of the argument counts, so that its sizes are open.
     opens: bool = False
 

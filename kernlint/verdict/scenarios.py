@@ -348,7 +348,7 @@ def _fact(name: str, function: str, value: Any) -> Fact:
         items = tuple(_fact(f"{name}[{place}]", function, item) for place, item in enumerate(value.known))
         return Fact(name, function, items=items)
     if isinstance(value, tuple):
-        return Fact(name, function, value[0], value[1])
+        return Fact(name, function, value[0], value[1], strides=next(iter(value[2:]), None))
     return Fact(name, function, value=None if isinstance(value, Nothing) else value, is_value=True)
 
 
@@ -364,7 +364,8 @@ def _said(fact: Fact) -> str | int:
         whole = isinstance(fact.value, int) and not isinstance(fact.value, bool)
         return int(fact.value) if whole else str(fact.value)
     dims = "" if fact.shape is None else f"[{','.join('?' if e is None else str(e) for e in fact.shape)}]"
-    return f"{fact.dtype or 'tensor'}{dims}"
+    strided = f" with strides {fact.strides}" if fact.strides is not None else ""
+    return f"{fact.dtype or 'tensor'}{dims}{strided}"
 
 
 def _alike(one: Mapping[str, Dtype], other: Mapping[str, Dtype]) -> bool:

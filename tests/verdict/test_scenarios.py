@@ -14,6 +14,7 @@ from kernlint.interpret import docstrings
 from kernlint.interpret.plausible_sizes import _role
 from kernlint.request import Request
 from kernlint.schema import load
+from kernlint.workload import TorchOp
 
 STREAM = """
     import torch
@@ -666,6 +667,7 @@ HELD = (
         def __init__(self, block, dtype=None):
             super().__init__()
             self.block, self.dtype = block, dtype
+            self.register_buffer("table", torch.outer(torch.arange(8.0), torch.ones(block)).cos())
 
         def forward(self, x):
             return apply(x, self.block, self.dtype)
@@ -686,3 +688,39 @@ def test_calls_of_a_layer_tell_what_it_was_made_with():
     assert "`block` 512" in found.verdict.reason
     (launch,) = found.judgement.workload.launches()
     assert launch.constexprs["BLOCK"] == 512 and str(launch.arguments["y_ptr"].dtype) == "float16"
+
+
+DERIVED = (
+    STREAM.format(kernel="scale", value="x * 2", annotation=", weight", check="pass")
+    + """
+    class Norm(torch.nn.GroupNorm):
+        def forward(self, x):
+            return apply(x.contiguous(), self.weight) if self.num_groups > 8 else x
+
+    if __name__ == "__main__":
+        norm = Norm(32, 320).to("cuda", torch.float16)
+        x = torch.randn(4, 320, 64, 64, device="cuda", dtype=torch.half).to(memory_format=torch.channels_last)
+        print(triton.testing.do_bench(lambda: norm(x)))
+"""
+)
+
+
+def test_calls_of_a_layer_of_torch_tell_what_it_was_made_with_and_how_its_input_lies():
+    found = ask(DERIVED)
+    told = types(found)
+    assert told["num_groups"] == (32, "call") and told["dtype"] == ("float16", "call")
+    assert told["x"] == ("float16[4,320,64,64] with strides (1310720, 1, 20480, 320)", "call")
+    dense = ask(DERIVED.replace(".to(memory_format=torch.channels_last)", ""))
+    assert types(dense)["x"] == ("float16[4,320,64,64]", "call")
+    copies = [
+        sum(step.name == "contiguous" for step in one.judgement.workload.all_steps if isinstance(step, TorchOp))
+        for one in (found, dense)
+    ]
+    assert copies[0] > copies[1]
+
+
+def test_open_settings_of_a_layer_of_torch_have_names():
+    found = analysis(
+        Request(textwrap.dedent(DERIVED).partition("if __name__")[0], entry="Norm", assumptions=("Norm.num_groups=32",))
+    )
+    assert found.judgement.workload.entry == "Norm.forward"

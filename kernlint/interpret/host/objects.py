@@ -87,7 +87,7 @@ def parent_attribute(h: HostEvaluator, value: Parent, name: str) -> Any:
         if name in candidate.scope.vars:
             found = candidate.scope.lookup(name)
             return _bound(h, found, instance) if isinstance(found, Function) else found
-    layer = _layer_of(instance.cls) if instance.cls is not None else ""
+    layer = layer_of(instance.cls) if instance.cls is not None else ""
     if layer and name == "forward":
         return Builtin(name, lambda a, k, n: layers.call(h, Instance(None, layer, instance.attrs), a, k, n))
     if name == "__init__":
@@ -95,7 +95,7 @@ def parent_attribute(h: HostEvaluator, value: Parent, name: str) -> Any:
     return Unknown(name)
 
 
-def _layer_of(cls: Class) -> str:
+def layer_of(cls: Class) -> str:
     """The layer of the library that ``cls`` derives from, if there is one."""
     bases = (base.path for one in lineage(cls) for base in one.bases if isinstance(base, Namespace))
     return next((path for path in bases if layers.is_made_by_name(path)), "")
@@ -120,7 +120,7 @@ def construct(h: HostEvaluator, cls: Class, args: list[Any], kwargs: dict[str, A
     if isinstance(init, Function):
         with h.making():
             h.invoke(init, [instance, *args], kwargs)
-    elif layer := _layer_of(cls):
+    elif layer := layer_of(cls):
         with h.making():
             _set_up(h, instance, layer, args, kwargs, cls.node)
     elif not trains:
@@ -152,7 +152,7 @@ def call_instance(h: HostEvaluator, instance: Instance, args: list[Any], kwargs:
             method = class_attribute(h, instance.cls, name, None)
             if isinstance(method, Function):
                 return h.invoke(method, [instance, *args], kwargs)
-        instance = Instance(None, _layer_of(instance.cls), instance.attrs)
+        instance = Instance(None, layer_of(instance.cls), instance.attrs)
     return layers.call(h, instance, args, kwargs, node)
 
 

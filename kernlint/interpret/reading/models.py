@@ -9,12 +9,14 @@ from typing import Any
 import libcst as cst
 
 from kernlint.errors import AnalysisError
+from kernlint.interpret.host.annotations import argument
 from kernlint.interpret.host.autograd import before_arguments, forward_pass
-from kernlint.interpret.host.objects import class_attribute, construct, lineage
+from kernlint.interpret.host.objects import class_attribute, construct, layer_of, lineage
 from kernlint.interpret.host.optimizers import is_optimizer
 from kernlint.interpret.python.control import OutOfBudget
 from kernlint.interpret.reading.calls import CallReading
 from kernlint.interpret.reading.launching import may_launch
+from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.values import Class, Function, Instance, Namespace, Unknown
@@ -83,12 +85,23 @@ class ModelReading(CallReading):
         else:
             init = class_attribute(self.host, cls, "__init__", None)
             made = self._arguments(init, None, skip=1) if isinstance(init, Function) else []
-            first = [self._guard(lambda: construct(self.host, cls, made, {}), Unknown("layer"))]
+            named = self._settings(cls) if not isinstance(init, Function) else {}
+            first = [self._guard(lambda: construct(self.host, cls, made, named), Unknown("layer"))]
         given = self._arguments(forward, None, skip=len(first))
         if is_optimizer([*lineage(cls)]):
             with self.host.recording():  # what the first step makes, the others have
                 self._guard(partial(self.host.invoke, forward, [*first, *given], {}), None)
         return self._follow(forward, [*first, *given], f"{cls.name}.{method}", given)
+
+    def _settings(self, cls: Class) -> dict[str, Any]:
+        """What the layer of torch is made with that ``cls``, which has no constructor of its own, derives from: as facts say, else
+        sizes that are open."""
+        known = layers.settings(layer_of(cls))
+        self.parameters += known
+        said = {f.name: f.value for f in self.question.facts if f.is_value and f.function in ("", cls.name)}
+        said = {name: value for name, value in said.items() if name in known or (known and name == "dtype")}
+        self.used_facts.update(said)
+        return {name: argument(self.host, name, None, True) for name, needed in known.items() if needed} | said
 
     def _of_backward(self, cls: Class, inputs: list[Any] | None = None) -> Workload:
         """The ``backward`` of an autograd function, after its ``forward`` on ``inputs`` (None: unknown ones): on gradients like the

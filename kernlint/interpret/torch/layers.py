@@ -121,6 +121,13 @@ def is_made_by_name(path: str) -> bool:
     return package.startswith("torch.nn") and (name in _ARGUMENTS or name in ("Sequential", "ModuleList"))
 
 
+def settings(path: str) -> dict[str, bool]:
+    """What the constructor of the layer at ``path`` takes, and whether it has to be given."""
+    name = path.rpartition(".")[2]
+    usual = {**_DEFAULTS, **_OWN_DEFAULTS.get(name, {})}
+    return {one: one not in usual for one in _ARGUMENTS.get(name, ())}
+
+
 #: The attribute that keeps what is called before ``forward``.
 PRE_HOOKS = "_forward_pre_hooks"
 
