@@ -253,6 +253,10 @@ class _Uncast:
             target = above.targets[0].target if isinstance(above, cst.Assign) else above.target
             if isinstance(above, cst.AnnAssign) or len(above.targets) == 1:
                 return self._reads(above, target, path)
+        elif isinstance(above, cst.Element):
+            pair = self._unpacked(above)
+            if pair is not None:
+                return self._reads(*pair, path)
         elif isinstance(above, cst.Return):
             function = source.function(above)
             calls = source.calls(function.name.value) if function is not None else []
@@ -270,6 +274,18 @@ class _Uncast:
             )
         reads = reached(self.source, statement, variable(self.source, target.value, function))
         return [use for read in reads for use in self._uses(read, path)]
+
+    def _unpacked(self, element: cst.Element) -> tuple[cst.CSTNode, cst.BaseExpression] | None:
+        """The statement and the target of ``element`` in ``a, b = x, y``."""
+        values = self.source.parent(element)
+        statement = self.source.parent(values) if isinstance(values, cst.Tuple) else None
+        if not isinstance(statement, cst.Assign) or not isinstance(values, cst.Tuple) or len(statement.targets) != 1:
+            return None
+        targets = statement.targets[0].target
+        if not isinstance(targets, cst.Tuple) or len(targets.elements) != len(values.elements):
+            return None
+        index = next(i for i, one in enumerate(values.elements) if one is element)
+        return statement, targets.elements[index].value
 
 
 def _inner(source: Source, call: cst.Call) -> cst.BaseExpression:

@@ -22,6 +22,7 @@ from kernlint.workload import (
     Loop,
     LoopIndex,
     Node,
+    Reduce,
     Scan,
     Size,
     Store,
@@ -38,21 +39,23 @@ MAX_ROW = 16_384
 class RowPasses:
     """Loops among the same statements that sweep one row of ``row`` elements in tiles of ``tile``.
 
-    ``again`` are the loads of later loops that repeat one of an earlier loop.
+    ``again`` are the loads of later loops that repeat one of an earlier loop. ``depth`` is 0 where the tiles are pieces of
+    the row; else they lie beside each other, ``depth`` of them: each lane walks down a column.
     """
 
     loops: tuple[Loop, ...]
     again: tuple[Load, ...]
     tile: int
     row: int
+    depth: int = 0
 
     @property
     def whole(self) -> int:
         """The elements of the tile that holds the row: powers of two, as tl.arange demands."""
-        return power_of_two(self.row)
+        return power_of_two(self.depth) * self.tile if self.depth else power_of_two(self.row)
 
     def __str__(self) -> str:
-        return f"{self.row:,}-element row"
+        return f"{self.depth} x {self.tile} tile" if self.depth else f"{self.row:,}-element row"
 
 
 class RepeatedRowPass(Rule):
@@ -155,8 +158,7 @@ class RepeatedRowPass(Rule):
                 f"Each program loads its {found} of `{name}` {count} times, {found.tile} elements at a time, waiting for "
                 "memory in every pass.",
                 "Load all of it once into one masked tile and do all passes on it in registers.",
-                f"Set the block to {found.whole:,} (next power of two of the row), with warps enough for it, drop the loops at lines "
-                f"{lines}, load `{name}` once with a mask, and "
+                f"{_how(found)}, with warps enough for it, drop the loops at lines {lines}, load `{name}` once with a mask, and "
                 "reduce and write from that tile.",
             ),
             cause,
@@ -176,13 +178,18 @@ def row_passes(launch: Launch) -> RowPasses | None:
     if trip is None or trip < 2 or any(loop.trip != loops[0].trip for loop in loops):
         return None
     tile = found[0].pairs[0][0].elements
-    if not all(_walks(node, loop, tile) for loop in loops for node in loop.body):
+    nodes = [(node, loop) for loop in loops for node in loop.body]
+    depth = 0
+    if all(_walks(node, loop, tile) for node, loop in nodes):
+        row = _length(found[0].pairs[0][0], loops[0], tile * trip)
+    elif all(_walks_down(node, loop, tile) for node, loop in nodes):
+        row, depth = tile * trip, trip
+    else:
         return None
-    row = _length(found[0].pairs[0][0], loops[0], tile * trip)
     again = tuple({b.id: b for s in found for a, b in s.pairs if _same_lanes(s, a, b)}.values())
     if not again:
         return None
-    passes = RowPasses(tuple(loops), again, tile, row)
+    passes = RowPasses(tuple(loops), again, tile, row, depth)
     return passes if max(row, passes.whole) <= MAX_ROW else None
 
 
@@ -203,6 +210,25 @@ def _walks(node: Node, loop: Loop, tile: int) -> bool:
     if not isinstance(node, (Load, Store)) or node.elements == 1:
         return True
     return node.shape == (tile,) and 0 in whole_tiles(node, LoopIndex(loop.id))
+
+
+def _walks_down(node: Node, loop: Loop, tile: int) -> bool:
+    """A load or store of one tile whose next iteration lies beside it, each lane at the head of a column; anything that is
+    no memory access, as long as it is lane by lane."""
+    if isinstance(node, (Loop, Reduce)):
+        return False
+    if not isinstance(node, (Load, Store)) or node.elements == 1:
+        return True
+    if node.offset is None or node.shape != (tile,):
+        return False
+    step, stride = concrete(node.offset.coefficient(LoopIndex(loop.id))), concrete(node.stride(0))
+    return step is not None and stride is not None and abs(step) >= tile * abs(stride) > 0
+
+
+def _how(found: RowPasses) -> str:
+    if found.depth:
+        return f"Add an axis of {power_of_two(found.depth)} to the tile of {found.tile}"
+    return f"Set the block to {found.whole:,} (next power of two of the row)"
 
 
 def _length(load: Load, loop: Loop, padded: int) -> int:

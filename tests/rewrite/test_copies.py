@@ -68,6 +68,11 @@ STRIDED_ROW = (
             "X + (d[None, :] * x_stride3 + x_row[:, None])",
             id="swapped",
         ),
+        pytest.param(
+            rows(copy="t = q.transpose(1, 2)\n        x = t.contiguous()"),
+            "X + x_row[:, None] + d[None, :] * x_stride3",
+            id="a view with a name",
+        ),
     ],
 )
 def test_a_kernel_that_takes_its_input_for_contiguous(source: str, load: str) -> None:

@@ -28,6 +28,12 @@ INT8 = [
         id="names of their own",
     ),
     pytest.param(
+        LOADS + "xf, yf = x.to(tl.float32), y.to(tl.float32)\nacc += tl.dot(xf, yf)",
+        STORE,
+        ["xf, yf = x, y", "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        id="two in one statement",
+    ),
+    pytest.param(
         LOADS + "x = x.to(tl.float32)\ny = y.to(tl.float32)\nacc += tl.dot(x, y)",
         STORE,
         ["tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],

@@ -117,3 +117,40 @@ def test_row_that_fits_is_kept(body, columns):
 )
 def test_row_stays_in_loops(body, columns):
     assert not run_rule("KL505", program(body), C=columns)
+
+
+#: Each lane walks down the channels of its pixel, twice.
+CHANNELS = """
+@triton.jit
+def rms(x, y, C, HW, BLOCK: tl.constexpr):
+    image = tl.program_id(1) * C * HW
+    pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for c in range(C):
+        v = tl.load(x + image + c * HW + pixel)
+        total += v * v
+    scale = tl.rsqrt(total / C + 1e-5)
+    for c in range(C):
+        v = tl.load(x + image + c * {step} + pixel)
+        tl.store(y + image + c * HW + pixel, v * scale)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        rms[(128, 16)](x, y, {channels}, 16384, BLOCK=128)
+        return y
+
+def get_inputs():
+    return [torch.randn(16, {channels}, 128, 128)]
+"""
+
+
+def test_lanes_that_walk_down_columns_hold_a_tile_of_both():
+    found = run_rule("KL505", CHANNELS.format(step="HW", channels=64)).only()
+    assert "the same 64 x 128 tile of `x` in 2 loops" in found.message
+    assert "Add an axis of 64 to the tile of 128" in found.change.plan
+
+
+def test_columns_that_overlap_or_do_not_fit_are_no_tile():
+    assert not run_rule("KL505", CHANNELS.format(step="64", channels=64))
+    assert not run_rule("KL505", CHANNELS.format(step="HW", channels=4096))
