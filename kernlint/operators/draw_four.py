@@ -17,7 +17,7 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.finding import Context, Variant
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import joined_by, walk
 from kernlint.workload import Compute, Launch, Node, Span, Workload
 from kernlint.workload.steps import map_configurations
 from kernlint.workload.values import Value, Values
@@ -171,7 +171,7 @@ class _Written:
         written = self.function.resolved(offsets)
         if written is not offsets:
             self._defined_before(written, line)
-        terms = list(_terms(written))
+        terms = list(joined_by(written, cst.Add))
         rows = [term for term in terms if isinstance(term, cst.Call) and callee(term) == "arange"]
         if len(rows) != 1 or len(rows[0].args) != 2 or self.source.code(rows[0].args[0]) != "0":
             raise CannotRewrite("the offsets are not written as a base and `tl.arange(0, length)`")
@@ -194,28 +194,10 @@ class _Written:
 
     def _quarter(self, term: cst.BaseExpression, length: str) -> str:
         """A quarter of ``term``, which four divides as it is written: a product with the length, a tile's length of at least four."""
-        factors = list(_factors(self.function.resolved(term)))
+        factors = list(joined_by(self.function.resolved(term), cst.Multiply))
         if not any(self.source.code(one) == length or _is_fourfold(one) for one in factors):
             raise CannotRewrite(f"`{self.source.code(term)}` is not written as a multiple of four")
         return f"{self.source.full_code(term)} // 4"
-
-
-def _terms(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The terms of a sum."""
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        yield from _terms(node.left)
-        yield from _terms(node.right)
-    else:
-        yield node
-
-
-def _factors(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The factors of a product."""
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
 
 
 def _is_fourfold(node: cst.BaseExpression) -> bool:

@@ -66,6 +66,15 @@ def children(node: libcst.CSTNode) -> list[libcst.CSTNode]:
     return found
 
 
+def joined_by(node: libcst.BaseExpression, operator: type[libcst.BaseBinaryOp]) -> Iterator[libcst.BaseExpression]:
+    """What ``operator`` joins in ``node``: the terms of a sum, the factors of a product; itself where it joins nothing."""
+    if isinstance(node, libcst.BinaryOperation) and isinstance(node.operator, operator):
+        yield from joined_by(node.left, operator)
+        yield from joined_by(node.right, operator)
+    else:
+        yield node
+
+
 def parameters(function: libcst.FunctionDef | libcst.Lambda) -> list[libcst.Param]:
     """All plain parameters of a function, in order; ``*args`` and ``**kwargs`` are left out."""
     params = function.params

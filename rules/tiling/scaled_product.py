@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from kernlint.records import dataclass, replace
@@ -11,7 +9,7 @@ from kernlint.rules.proofs.called_functions import written_out
 from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.source_text import assignments, bound_names, loop_variables, names_in, statements
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import joined_by, walk
 from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span
 from kernlint.workload import dtype as dt
 from kernlint.workload.synthesis import arith
@@ -49,7 +47,7 @@ def scaled_product(module: Module, dot: Dot, loop: Loop) -> ScaledProduct | None
         if found is None:
             continue
         accumulator, term = found
-        factors = list(_factors(term))
+        factors = list(joined_by(term, cst.Multiply))
         products = [factor for factor in factors if factor is call or _names_dot(factor, body, call)]
         others = [factor for factor in factors if not any(factor is one for one in products)]
         if len(products) != 1 or not others or any(names_in(factor) & changed for factor in others):
@@ -73,14 +71,6 @@ def _update(statement: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
             if isinstance(one, cst.Name) and one.value == target.value:
                 return target.value, other
     return None
-
-
-def _factors(term: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    if isinstance(term, cst.BinaryOperation) and isinstance(term.operator, cst.Multiply):
-        yield from _factors(term.left)
-        yield from _factors(term.right)
-    else:
-        yield term
 
 
 def _names_dot(factor: cst.BaseExpression, body: list[cst.CSTNode], call: cst.Call) -> bool:
