@@ -33,6 +33,7 @@ from kernlint.interpret.host.objects import (
 )
 from kernlint.interpret.host.operators import HostOperators
 from kernlint.interpret.host.optimizers import GROUP, KeptOfEach, gradient, keep
+from kernlint.interpret.host.tuners import config_attribute
 from kernlint.interpret.host.values import LongList, OpenItems, Parent, ShapeOf, Tuner, computed_from_read
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
@@ -61,13 +62,6 @@ from kernlint.syntax.testing import expects_errors
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
-
-#: The attributes of a triton.Config, of every release from 3.2 on.
-_OF_CONFIG = frozenset(
-    "kwargs num_warps num_stages num_ctas maxnreg pre_hook ir_override num_buffers_warp_spec num_consumer_groups "
-    "reg_dec_producer reg_inc_consumer all_kwargs".split()
-)
-
 
 #: Methods of lists and dictionaries that change nothing.
 _READING = frozenset({"get", "items", "keys", "values", "copy", "index"})
@@ -252,7 +246,7 @@ class HostEvaluator(HostOperators):
             action = self.launch if name == "run" else partial(warm_up, self)
             return Builtin(name, lambda a, k, n: action(value, k.pop("grid", ()), a, k, n))
         if isinstance(value, Config):
-            return self._config_attribute(value, name, node)
+            return config_attribute(self, value, name, node)
         if isinstance(value, Parent):
             return parent_attribute(self, value, name)
         if isinstance(value, (releases.Version, KeptOfEach)):
@@ -260,13 +254,6 @@ class HostEvaluator(HostOperators):
         if isinstance(value, (list, dict)) and name not in _READING:
             self.changes()
         return super().getattr(value, name, node)
-
-    def _config_attribute(self, value: Config, name: str, node: cst.CSTNode) -> Any:
-        if name in value.kwargs and name not in _OF_CONFIG:
-            self.refuse("config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`')
-        return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
-            name, Unknown(name)
-        )
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Tuner):

@@ -1,4 +1,4 @@
-"""Decorators of Triton: `triton.jit`, `triton.autotune`, `triton.heuristics`."""
+"""Decorators of Triton, `triton.jit`, `triton.autotune`, `triton.heuristics`, and the configurations that a tuner tries."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 
 MAX_CONFIGS = 48
+#: The attributes of a triton.Config, of every release from 3.2 on.
+_OF_CONFIG = frozenset(
+    "kwargs num_warps num_stages num_ctas maxnreg pre_hook ir_override num_buffers_warp_spec num_consumer_groups "
+    "reg_dec_producer reg_inc_consumer all_kwargs".split()
+)
 
 
 def decorator(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
@@ -124,3 +129,11 @@ def _unspecialised(function: Function, options: Mapping[str, Any]) -> frozenset[
             elif isinstance(item, int) and 0 <= item < len(names):
                 found.add(names[item])
     return frozenset(found)
+
+
+def config_attribute(h: HostEvaluator, config: Config, name: str, node: cst.CSTNode) -> Any:
+    """An attribute of a ``triton.Config``: the constexprs that it sets are none."""
+    if name in config.kwargs and name not in _OF_CONFIG:
+        h.refuse("config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`')
+    known = {"kwargs": dict(config.kwargs), "num_warps": config.num_warps, "num_stages": config.num_stages}
+    return known.get(name, Unknown(name))
