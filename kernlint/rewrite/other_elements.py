@@ -40,15 +40,19 @@ def _other_elements(program: Program, entry: str, bare: bool) -> list[OtherEleme
 
 
 def _given(program: Program, own: Workload, floats: dt.Dtype, integers: dt.Dtype) -> OtherElements | None:
-    question = replace(program.question, floats=floats, integers=integers, detailed=True)
     try:
-        other = program.variant(program.kernel, question, program.reference)
+        other = program.once(_with_elements, floats, integers)
         workload = other.workload(own.entry, NO_EDITS, own.bare)
     except KernlintError:
         return None
     if workload is None or not takes(own, workload) or _untyped(workload) > _untyped(own):
         return None
     return OtherElements(other, workload, " or ".join(dict.fromkeys((floats.name, integers.name))))
+
+
+def _with_elements(program: Program, floats: dt.Dtype, integers: dt.Dtype) -> Program:
+    question = replace(program.question, floats=floats, integers=integers, detailed=True)
+    return program.variant(program.kernel, question, program.reference)
 
 
 def _untyped(workload: Workload) -> int:

@@ -32,7 +32,7 @@ def other_calls(program: Program, workload: Workload, step: int) -> list[OtherCa
 
 def _other_calls(program: Program, entry: str, step: int, bare: bool) -> list[OtherCall]:
     workload = program.workload(entry, NO_EDITS, bare)
-    return [] if workload is None else list(_at_other_sizes(_Sized(program), workload, step))
+    return [] if workload is None else list(_at_other_sizes(program.once(_Sized), workload, step))
 
 
 def _at_other_sizes(sized: _Sized, workload: Workload, step: int) -> Iterator[OtherCall]:
@@ -66,13 +66,13 @@ class _Sized:
         self.constants = {name: overridden.get(name, value) for name, value in self.constants.items()}
         #: Sizes that are equal are one, as what has to agree goes on agreeing then.
         self.extents = sorted({value for value in self.constants.values() if value >= LEAST_LITERAL})
+        #: With other sizes, by these: asked about one entry after another.
+        self.others: dict[tuple[tuple[str, int], ...], Program] = {}
 
     def call(self, before: Workload, sizes: dict[int, int]) -> OtherCall | None:
         """The call ``before`` where each size is what ``sizes`` has for it; None where the program does not take it."""
         moved = {name: sizes[value] for name, value in self.constants.items() if value in sizes}
-        question = self.program.question
-        question = replace(question, overrides={**question.overrides, **moved}, detailed=True)
-        program = self.program.variant(self.kernel, question, self.reference)
+        program = self._with(moved)
         try:
             workload = program.workload(before.entry, NO_EDITS, before.bare)
         except KernlintError:
@@ -80,6 +80,15 @@ class _Sized:
         if workload is None or (sizes and not takes(before, workload)):
             return None
         return OtherCall(program, workload, ", ".join(f"{name} = {value:,}" for name, value in moved.items()))
+
+    def _with(self, moved: dict[str, int]) -> Program:
+        """The program with other sizes."""
+        sizes = tuple(moved.items())
+        if sizes not in self.others:
+            question = self.program.question
+            question = replace(question, overrides={**question.overrides, **moved}, detailed=True)
+            self.others[sizes] = self.program.variant(self.kernel, question, self.reference)
+        return self.others[sizes]
 
 
 def _with_constants(module: Module) -> tuple[Module, dict[str, int]]:
