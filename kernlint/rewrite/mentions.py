@@ -14,7 +14,18 @@ from kernlint.syntax.walk import children, walk
 def mentions(module: Module, name: str) -> Iterator[cst.CSTNode]:
     """The places that mean the module-level function ``name``, its definition left out: names (not those of local
     variables, attributes and keywords) and strings of that text, as in ``__all__``."""
-    yield from _in(module.tree, name)
+    for statement in module.once(_statements).get(name, ()):
+        yield from _in(statement, name)
+
+
+def _statements(module: Module) -> dict[str, list[cst.CSTNode]]:
+    """The statements of ``module`` by the names and strings in them."""
+    found: dict[str, list[cst.CSTNode]] = {}
+    for statement in children(module.tree):
+        words = {name.value for name in module.within(statement, cst.Name)}
+        for word in words | {text.raw_value for text in module.within(statement, cst.SimpleString)}:
+            found.setdefault(word, []).append(statement)
+    return found
 
 
 def _in(node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:

@@ -61,6 +61,16 @@ def test_open_sizes_of_several_kernels():
     assert many[1] < 2.5 * few[1]
 
 
+def test_fixes_of_copies_take_work_for_each():
+    """Whether they hold for other calls is asked of one program with all of the copies in it."""
+    codes = frozenset({"KL220", "KL902"})
+    plain, fixed = (
+        [checked(growth.open_copies(count), codes, fixes)[1] for count in (2, 8)] for fixes in (False, True)
+    )
+    few, many = (with_fixes - alone for with_fixes, alone in zip(fixed, plain))
+    assert many < 12 * few
+
+
 def advised(findings):
     """What is said of each tile, without names and places."""
     return [f.advice.replace(f.kernel, "kernel") for f in findings if f.code in ("KL201", "KL220")]
