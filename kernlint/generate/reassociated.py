@@ -117,6 +117,8 @@ class Orders:
     def __init__(self, sizes: Mapping[Atom, float]) -> None:
         self.sizes = sizes
         self._made: dict[tuple[object, ...], Value] = {}
+        #: The factors that were multiplied, by identity, and when they came: which stands first must not hang on where they lie in memory.
+        self._came: dict[int, tuple[Value, int]] = {}
 
     def work(self, values: Iterable[Value]) -> float:
         """The multiplications of all sums and products that ``values`` are made of."""
@@ -197,7 +199,10 @@ class Orders:
 
     def _met(self, left: Factor, right: Factor | None, letters: tuple[int, ...], extents: Sequence[Size]) -> Factor:
         names = {d: extents[d] for d in (*left.letters, *(right.letters if right is not None else ()))}
-        both = sorted((one for one in (left, right) if one is not None), key=lambda one: (one.letters, id(one.value)))
+        given = [one for one in (left, right) if one is not None]
+        for one in given:
+            self._came.setdefault(id(one.value), (one.value, len(self._came)))
+        both = sorted(given, key=lambda one: (one.letters, self._came[id(one.value)][1]))
         pair = [(one.value.view, one.letters) for one in both]
         wide = any(one.value.dtype == dt.FLOAT64 for one in both)
         made = met(pair, letters, names, dt.FLOAT64 if wide else dt.FLOAT32, self.sizes)

@@ -105,6 +105,7 @@ class Terms:
         self._same: dict[Any, Term] = {}
         #: Loads that nothing guards, by buffer and address.
         self._free: dict[tuple[str, Expr], Term] = {}
+        #: Places that are read from memory, by the key of what stands for them in addresses.
         self.loaded: dict[int, Term] = {}
         #: What stands for the values that this kernel is built around, by identity: each is looked at from one place.
         self.accumulators: dict[int, Term] = {}
@@ -293,7 +294,8 @@ class Terms:
                 zero = self.new("number", term.dtype, number=0)
                 moved = self.new("add", term.dtype, (term, extent))
                 term = self.new("where", term.dtype, (self.new("lt", dt.BOOL, (term, zero)), moved, term))
-            key = -1 - id(term)
+            # Sums are written in the order of their terms' texts, so that a key must not be where the term lies in memory.
+            key = next((key for key, known in self.loaded.items() if known is term), -1 - len(self.loaded))
             self.loaded[key] = term
             values[Opaque("load", (), number)] = Expr.atom(Opaque("load", (), key))
         return values
