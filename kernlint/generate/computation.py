@@ -106,7 +106,9 @@ class Computation:
                 raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")
         self.workload: Workload = workload
         values = chunked([*values, *self.updates.values()], self.sizes)
-        values = gated(reassociated(values, self.sizes), self.sizes)
+        #: Whether something is added that is taken away again.
+        values, self.cancels = reassociated(values, self.sizes)
+        values = gated(values, self.sizes)
         #: Whether something is rounded that the computation does not round.
         values, self.narrowed = narrowed(values)
         self.updates = dict(zip(self.updates, values[len(values) - len(self.updates) :]))

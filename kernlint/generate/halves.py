@@ -1,7 +1,8 @@
 """Sums over one half of a symmetric matrix, by that over all of it.
 
 The sum of ``x[i] . x[j]`` over ``i < j`` is half of that over all ``i`` and ``j`` less the diagonal, and the whole factors: it is the
-square of a sum (Rendle, "Factorization Machines", ICDM 2010, lemma 3.1).
+square of a sum (Rendle, "Factorization Machines", ICDM 2010, lemma 3.1). What stands on the diagonal is added and taken
+away again: where that is much larger than the rest, digits are lost, and where it is infinite, nothing is left.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from kernlint.generate.calls.canonical import through, without_casts
 from kernlint.generate.values import Value, View, identity, lane, looked_through
 from kernlint.workload import Expr, Lane
+from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
 #: What a comparison says of the difference of its sides, as one that is not below zero.
@@ -83,7 +85,9 @@ _SUMMED = 1 << 10
 def _by_all(value: Value, product: View, first: int, second: int, strict: bool) -> Value:
     """Half of the sum of all of ``product`` less the diagonal, on which the lanes ``first`` and ``second`` are one; or with it."""
     rank, over = len(value.shape), value.attributes["over"]
-    whole = Value("reduce", value.shape, value.dtype, (product,), value.attributes)
+    # Both are larger than the half, which may be all that a short type holds.
+    wide = dt.FLOAT32 if value.dtype.bits < 32 else value.dtype
+    whole = Value("reduce", value.shape, wide, (product,), value.attributes)
     kept = [dim for dim in range(rank, rank + len(over)) if dim != second]
     summed = product.value.attributes["over"]
     places = {Lane(dim): lane(rank + number) for number, dim in enumerate(kept)}
@@ -93,10 +97,10 @@ def _by_all(value: Value, product: View, first: int, second: int, strict: bool) 
     on_it = View(one.value, tuple(place.substitute(places) for place in one.index))  # type: ignore[arg-type]
     left = (*(over[dim - rank] for dim in kept), *summed)
     shape = (*value.shape, *left)
-    square = Value("mul", shape, value.dtype, (on_it, on_it))
+    square = Value("mul", shape, wide, (on_it, on_it))
     body = View(square, tuple(map(lane, range(len(shape)))))
-    diagonal = Value("reduce", value.shape, value.dtype, (body,), {"kind": "sum", "over": left})
+    diagonal = Value("reduce", value.shape, wide, (body,), {"kind": "sum", "over": left})
     own = identity(value.shape)
-    both = Value("sub" if strict else "add", value.shape, value.dtype, (View(whole, own), View(diagonal, own)))
-    half = Value("number", (), value.dtype, attributes={"value": 0.5})
+    both = Value("sub" if strict else "add", value.shape, wide, (View(whole, own), View(diagonal, own)))
+    half = Value("number", (), wide, attributes={"value": 0.5})
     return Value("mul", value.shape, value.dtype, (View(both, own), View(half, ())), name=value.name)

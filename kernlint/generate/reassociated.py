@@ -33,10 +33,11 @@ class Factor:
     letters: tuple[int, ...]
 
 
-def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
-    """``values`` in a cheaper order of their sums and products, if it is much cheaper; else as they are."""
+def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> tuple[list[Value], bool]:
+    """``values`` in a cheaper order of their sums and products, if it is much cheaper; else as they are. And whether something is added
+    for it that is taken away again."""
     if sum(one.op == "product" or is_sum(one) for one in walk_all(values)) < 2:
-        return list(values)
+        return list(values), False
     given, halves, whole = values, dict[int, Value](), dict[int, Value]()
     for one in walk_all(values):
         made_whole = of_half(one) if is_sum(one) else None
@@ -53,7 +54,8 @@ def reassociated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[V
             new[id(one)] = found
     made: dict[int, Value] = {}
     other = [exchanged(one, new, made) for one in values]
-    return other if new and orders.work(other) <= _LESS * orders.work(given) else list(given)
+    cheaper = bool(new) and orders.work(other) <= _LESS * orders.work(given)
+    return (other, bool(halves)) if cheaper else (list(given), False)
 
 
 def is_sum(value: Value) -> bool:

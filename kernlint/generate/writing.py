@@ -39,13 +39,16 @@ _MOST_KERNELS = 12
 
 class Rewritten:
     """The text of the kernels and of the body of the function that launches them; ``fixed``: for the extents alone that it asserts;
-    ``narrowed``: with halves where the computation has single precision."""
+    ``narrowed``: with halves where the computation has single precision; ``cancels``: with something added that is taken away again."""
 
-    def __init__(self, kernels: Sequence[Kernel], body: Sequence[str], fixed: bool, narrowed: bool) -> None:
+    def __init__(
+        self, kernels: Sequence[Kernel], body: Sequence[str], fixed: bool, narrowed: bool, cancels: bool
+    ) -> None:
         self.kernels = kernels
         self.body = body
         self.fixed = fixed
         self.narrowed = narrowed
+        self.cancels = cancels
 
 
 def _equal(name: str, number: Any) -> str:
@@ -234,7 +237,7 @@ class Writing(Computation):
         sizes = self.host.size_lines()
         divided = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
         body = [*checks, *prepared, *sizes, *divided, *reach, *body]
-        return Rewritten(kernels, body, bool(extents or divided), self.narrowed)
+        return Rewritten(kernels, body, bool(extents or divided), self.narrowed, self.cancels)
 
     def _planned(self, outputs: Mapping[Any, Value]) -> list[Work]:
         values = {id(value): value for value in outputs.values()}

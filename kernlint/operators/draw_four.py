@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import libcst as cst
@@ -50,19 +50,46 @@ class _DrawFour(Operator[Draw, Draw]):
                     yield Draw(f"`tl.{value.op}`", value.span, launch.function, launch.kernel.name, launch, value)
 
     def check(self, context: Context, site: Draw) -> Draw | WhyNot:
-        values, value = site.launch.kernel.values, site.value
-        assert values is not None, "the site is one of its values"
-        if len(value.shape) != 1 or value.shape[0] < 4:
-            return WhyNot("it draws no row of numbers")
-        if not _steps_by_one(values, values.argument(value, "offset")):
-            return WhyNot("its offsets are not known to be neighbours that begin at a multiple of four")
-        return site
+        reason = next(_obstacles(_all_launches(context), site.span), None)
+        return site if reason is None else WhyNot(reason)
 
     def apply(self, context: Context, proofs: Sequence[Draw]) -> Variant:
-        return context.variant.then(transform=DrawnByFour(frozenset(proof.span for proof in proofs)))
+        launches, draws = _all_launches(context), {proof.span for proof in proofs}
+        # A backward pass is a call of its own.
+        drawn = {value.span for launch in launches for value in launch.kernel.values or () if value.op in FOUR}
+        draws |= {span for span in drawn - draws if next(_obstacles(launches, span), None) is None}
+        return context.variant.then(transform=DrawnByFour(frozenset(draws)))
 
 
 DRAW_FOUR = _DrawFour()
+
+
+def _all_launches(context: Context) -> list[Launch]:
+    """Those of all calls of the program."""
+    workloads = (context.workload, *context.program.workloads())
+    return [launch for workload in workloads for launch in workload.launches()]
+
+
+def _obstacles(launches: Iterable[Launch], span: Span) -> Iterator[str]:
+    """Why the draw at ``span`` is not made by a quarter of the runs in some of ``launches``."""
+    for launch in launches:
+        for one in launch.configurations:
+            values = one.kernel.values
+            for value in values or ():
+                if value.span == span and value.op in FOUR and values is not None:
+                    if not launch.all_followed or launch.open_constexprs:
+                        yield "its tile is not known in all launches"
+                    yield from _obstacle(values, value)
+
+
+def _obstacle(values: Values, value: Value) -> Iterator[str]:
+    seed = values.argument(value, "seed")
+    if len(value.shape) != 1 or value.shape[0] < 4:
+        yield "it draws no row of numbers"
+    if seed is None or seed.shape:
+        yield "its lanes have seeds of their own"
+    if not _steps_by_one(values, values.argument(value, "offset")):
+        yield "its offsets are not known to be neighbours that begin at a multiple of four"
 
 
 def _steps_by_one(values: Values, offset: Value | None) -> bool:
@@ -124,15 +151,23 @@ def draw_four(site: Site, transform: DrawnByFour) -> list[TextEdit]:
     if any(span.file != site.module.path for span in transform.draws):
         raise CannotRewrite("the numbers are drawn in another module")
     calls = [call for call in site.module.of(cst.Call) if source.origin(call.func) in _ORIGINS]
-    if not {source.at(span, cst.Call) for span in transform.draws} <= set(calls):
+    proven = {source.at(span, cst.Call) for span in transform.draws}
+    if not proven <= set(calls):
         raise CannotRewrite("a draw is not written as a call of triton.language")
+    if any(source.origin(node) in _RUNS for node in (*site.module.of(cst.Attribute), *site.module.of(cst.Name))):
+        raise CannotRewrite("the module asks for runs of Philox by itself, which may be the same")
     draws = [_Written(source, call) for call in calls]
     # Another function may use the same names again.
     taken = {draw.function.node: names_in_use(site.module) for draw in draws}
-    return [edit for draw in draws for edit in draw.edits(taken[draw.function.node])]
+    edits = [edit for draw in draws for edit in draw.edits(taken[draw.function.node])]
+    if not set(calls) <= proven:
+        raise CannotRewrite("another draw of the module is not known to be of rows that can be drawn so")
+    return edits
 
 
 _ORIGINS = {f"triton.language.{name}" for name in FOUR}
+#: Functions that give all words of a run.
+_RUNS = {f"triton.language.{name}" for name in (*FOUR.values(), "philox", "philox_impl")}
 
 
 class _Written:

@@ -27,6 +27,9 @@ FROM_ITSELF = "the kernels are written anew from what the program computes and n
 #: And who takes those that are written for some extents alone.
 FIXED = "they serve only the extents that they assert"
 
+#: And who takes sums over one side of a diagonal that are made from those over both.
+CANCELS = "what stands on a diagonal is added and taken away again, which loses digits where that is much larger than the rest"
+
 
 class _Generate(Operator[Place, Rewriting]):
     """Whatever holds a call back, kernels of another form do not have it; so it may be tried for every cause."""
@@ -100,6 +103,6 @@ def _written(program: Program, entry: str, itself: bool) -> Attempt:
     except SourceError as error:
         return Attempt(None, f"the kernels written for it would not parse ({error})")
     unproven = FROM_ITSELF if itself else UNPROVEN
-    notes = (unproven, *((FIXED,) if made.fixed else ()))
-    numerics = "changed" if made.narrowed else "reordered"
+    notes = (unproven, *((FIXED,) if made.fixed else ()), *((CANCELS,) if made.cancels else ()))
+    numerics = "changed" if made.narrowed or made.cancels else "reordered"
     return Attempt(Rewriting(tuple(changes), Effects("unsafe", numerics, "same", notes)), anew=True)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import libcst as cst
 
 from kernlint.headroom import kernels
+from kernlint.operators.doubles import need
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass, replace
 from kernlint.rewrite.effects import Effects
@@ -21,8 +22,6 @@ from kernlint.workload import Access, Compute, Launch, Node, Reduce, TorchOp, Wo
 from kernlint.workload import dtype as dt
 
 _DOUBLE, _SINGLE = "triton.language.float64", "triton.language.float32"
-#: Magnitudes that float32 holds with all of its digits.
-_LEAST, _MOST = 2.0**-126, (2.0 - 2.0**-23) * 2.0**127
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,10 @@ class _Retype(Operator[Wide, Wide]):
             return WhyNot("no reference says that single precision is enough")
         if _has_doubles(reference):
             return WhyNot("the reference computes in doubles")
-        return site
+        functions = {step.name for step in reference.all_steps if isinstance(step, TorchOp)}
+        reasons = (need(one, functions) for launch in same for one in launch.configurations)
+        reason = next((why for why in reasons if why is not None), None)
+        return site if reason is None else WhyNot(reason)
 
     def apply(self, context: Context, proofs: Sequence[Wide]) -> Variant:
         variant = context.variant
@@ -99,9 +101,6 @@ class Narrowed(LaunchChange):
 def narrow(site: Site, transform: Narrowed) -> list[TextEdit]:
     """``tl.float64`` becomes ``tl.float32`` wherever the kernel names it."""
     source, kernel = site.source, LaunchSource(site, transform.launch).kernel.node
-    for node in walk(kernel):
-        if isinstance(node, cst.Float) and node.evaluated_value and not _LEAST <= node.evaluated_value <= _MOST:
-            raise CannotRewrite(f"float32 does not hold `{node.value}`")
     names = (node for node in walk(kernel) if isinstance(node, (cst.Attribute, cst.Name)))
     named = [node for node in names if source.origin(node) == _DOUBLE]
     edits = [source.replace(node, source.spelled(_SINGLE)) for node in named]

@@ -28,7 +28,8 @@ class OneWordOfFour(Rule):
         """
     fix_safety = """
         Unsafe: other numbers of the same distribution are drawn. All draws of the module are changed at once, so that element `e` gets word
-        `e % 4` of counter `e // 4` wherever it is drawn; where one of them cannot be changed, none is.
+        `e % 4` of counter `e // 4` wherever it is drawn; where one of them cannot be changed, or is not launched by what is read,
+        none is.
         """
     evidence = """
         H200, 64M elements of bfloat16, 1,024 a program: a dropout takes 208 us, and 88 us with `tl.rand4x` (float32: 209 and 129 us, a copy

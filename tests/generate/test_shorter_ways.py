@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.generated import attempt
+from support.rewriting import assert_same_results, needs_interpreter
 from support.torch_programs import program
 
 from kernlint.fix import Fixed, fix_source
+from kernlint.operators.generate import CANCELS
 from kernlint.request import Request
+from kernlint.rewrite.text import apply_edits
 
 _COUNTS = "return torch.bincount(x.reshape(-1).long(), minlength=256)"
 _ADDED = """
@@ -73,3 +78,16 @@ def test_a_half_by_the_whole(chosen, halved):
     made = attempt(source, reference).rewriting
     assert made is not None
     assert any("* 0.5" in edit.text for edit in made.edits) == halved
+    assert (CANCELS in made.effects.notes) == (made.effects.numerics == "changed") == halved
+
+
+@needs_interpreter
+def test_the_whole_of_halves_is_more_than_a_half_holds(tmp_path: Path) -> None:
+    """The sum over all pairs would be beyond float16, that over half of them is not."""
+    forward, inputs = "return torch.triu(x @ x.transpose(1, 2), 1).sum((1, 2))", "torch.rand(61, 37, 13).half() * 4"
+    source, reference = program(forward, inputs, "", "x")
+    made = attempt(source, reference).rewriting
+    assert made is not None and CANCELS in made.effects.notes
+    inputs = reference[reference.index("def get_inputs") :]
+    after = apply_edits(source, made.edits) + inputs
+    assert_same_results(tmp_path, reference.replace("Model(", "ModelNew("), after, 1e-2, header=False)

@@ -159,6 +159,19 @@ def test_order_is_known_where_a_sort_or_a_count_makes_it(made: str, ordered: boo
     assert expected(made).ordered is ordered
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["x[3] = 0", "x.scatter_add_(0, x, x)", "x.index_add_(0, x, x)", "torch.add(x, x, out=x)", "x[1:].copy_(x[:-1])"],
+)
+def test_what_is_written_to_is_no_longer_equal(written: str) -> None:
+    text = PROGRAM.replace(
+        "    return [{made}]", f"    x = torch.ones(N, dtype=torch.int64)\n    {written}\n    return [x]"
+    )
+    (workload,) = Program(parse_module(text.format(given="x", drawn="9, (N,)"), "k.py")).workloads()
+    found = workload.launches()[0].arguments["x"]
+    assert isinstance(found, Tensor) and not found.storage.expected.equal
+
+
 def test_order_is_lost_where_elements_are_written() -> None:
     text = PROGRAM.replace("    return [{made}]", "    x = torch.arange(N)\n    x[3] = 0\n    return [x]")
     (workload,) = Program(parse_module(text.format(given="x", drawn="9, (N,)"), "k.py")).workloads()

@@ -21,6 +21,9 @@ def backward(dy, dx, n, p, seed, TILE: tl.constexpr):
     tl.store(dx + at, tl.where(keep, tl.load(dy + at, mask=at < n), 0.0), mask=at < n)
 
 """
+TILES = ("triton.Config({'BLOCK': 1024})", "triton.Config({'BLOCK': 2})")
+#: A launch of it with two elements a program.
+LAUNCHED = ("return y", "backward[(1,)](x, y, 2, 0.1, 7, TILE=2)\n        return y")
 #: The words of each element picked one by one.
 PICKED = """r0, r1, r2, r3 = tl.rand4x(seed, offs // 4)
     word = offs % 4
@@ -70,6 +73,12 @@ def test_written_otherwise(edits: list[tuple[str, str]], wanted: str) -> None:
                      "another branch", id="offsets of a loop"),
         pytest.param([(OFFSETS, "pid = tl.program_id(0)\n    offs = pid * BLOCK + tl.arange(0, BLOCK)\n    pid = pid * 1")],
                      "changes between", id="a base that changes"),
+        pytest.param([("class ModelNew", BACKWARD + "class ModelNew")], "another draw", id="a kernel that nothing followed launches"),
+        pytest.param([("class ModelNew", BACKWARD + "class ModelNew"), LAUNCHED], "another draw", id="a kernel with rows of two"),
+        pytest.param([("class ModelNew", BACKWARD.replace("rand(seed, at)", "philox(seed, at, 0, 0, 0)[0]") + "class ModelNew")],
+                     "by itself", id="words of Philox"),
+        pytest.param([("class ModelNew", BACKWARD.replace("tl.rand(seed, at)", "tl.rand4x(seed, at)[0]") + "class ModelNew")],
+                     "by itself", id="the first of four"),
     ],
 )  # fmt: skip
 def test_refused(edits: list[tuple[str, str]], reason: str) -> None:
@@ -83,6 +92,10 @@ def test_refused(edits: list[tuple[str, str]], reason: str) -> None:
         pytest.param([("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK) * 2")], id="every other one"),
         pytest.param([(OFFSETS, OFFSETS + "\n    row = tl.load(x + offs, mask=offs < n).to(tl.int32)"),
                       (DRAW, "tl.rand(seed, row)")], id="loaded offsets"),
+        pytest.param([(DRAW, "tl.rand(seed + offs, offs)")], id="seeds of each lane"),
+        pytest.param([("return y", "dropout[(1,)](x, y, 2, 0.1, 7, BLOCK=2)\n        return y")], id="rows of two as well"),
+        pytest.param([("@triton.jit", f"@triton.autotune(configs=[{', '.join(TILES)}], key=['n'])\n@triton.jit"),
+                      (", BLOCK=1024)", ")")], id="rows of two if they are faster"),
     ],
 )  # fmt: skip
 def test_silent(edits: list[tuple[str, str]]) -> None:

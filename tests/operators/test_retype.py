@@ -90,5 +90,37 @@ def test_nobody_says_that_less_is_enough():
 
 
 def test_what_float32_does_not_hold():
-    context, found = answer(KERNEL.replace("1e-3", "1e-60"), REFERENCE)
-    assert "does not hold `1e-60`" in RETYPE.emit(context, [found]).reason
+    _, found = answer(KERNEL.replace("1e-3", "1e-60"), REFERENCE)
+    assert isinstance(found, WhyNot) and "does not hold `1e-60`" in found.reason
+
+
+END = "tl.store(y + i, tl.sum(total).to(tl.float32))"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        pytest.param(END, "mean = tl.sum(total) / 8192.0\n    tl.store(y + i, (tl.sum(total * total) - mean * mean).to(tl.float32))",
+                     "difference of sums", id="a variance by squares"),
+        pytest.param("1.0 / (", "tl.exp(here) / (", "leaves the range", id="exponentials of anything"),
+        pytest.param("tl.sum(total)", "tl.sum(total.to(tl.int64))", "integers of doubles", id="integers"),
+        pytest.param("tl.sum(total)", "tl.sum(total.to(tl.int64, bitcast=True))", "integers of doubles", id="bits"),
+        pytest.param("here - there", "here - there * j", "doubles of integers", id="integers without a cast"),
+        pytest.param("here - there", "here - there * n", "", id="an integer that float32 holds"),
+        pytest.param("1.0 / (", "1.0 / (1732960000.25 - 1732960000.0 + ", "", id="numbers that are one"),
+        pytest.param("here - there", "here + 1732960000.25 - there", "does not hold `1732960000.25`", id="a time"),
+        pytest.param("1e-3", "1e-30 * 1e-30", "does not hold", id="a product of literals"),
+        pytest.param("tl.where(j < n", "tl.where(here != there", "the same", id="are two the same"),
+    ],
+)  # fmt: skip
+def test_what_doubles_may_be_there_for(old, new, reason):
+    assert old in KERNEL
+    _, found = answer(KERNEL.replace(old, new), REFERENCE)
+    assert isinstance(found, WhyNot) == bool(reason) and (not reason or reason in found.reason), found
+
+
+def test_exponentials_of_a_reference_that_takes_them_too():
+    _, found = answer(
+        KERNEL.replace("1.0 / (", "tl.exp(here) / ("), REFERENCE.replace("(1.0 /", "(torch.exp(x[:, None]) /")
+    )
+    assert not isinstance(found, WhyNot)

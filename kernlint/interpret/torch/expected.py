@@ -101,7 +101,7 @@ def _made(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tens
         return Expected(None if apart is None or each is None else apart * each)
     if kind == "cast" or name in _IN_PLACE:
         return replace(seen, equal=seen.equal and name not in _JOINING)
-    if kind in ("copy", "transpose", "gather") and source is reads[0]:
+    if kind in ("copy", "transpose", "gather") and source is reads[0] and not name.endswith("_"):
         return seen if seen.equal else Expected(seen.mean)
     return Expected()
 
