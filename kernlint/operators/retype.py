@@ -57,7 +57,7 @@ class _Retype(Operator[Wide, Wide]):
             return WhyNot("no reference says that single precision is enough")
         if _has_doubles(reference):
             return WhyNot("the reference computes in doubles")
-        functions = {step.name for step in reference.all_steps if isinstance(step, TorchOp)}
+        functions = {step.name.rstrip("_") for step in reference.all_steps if isinstance(step, TorchOp)}
         reasons = (need(one, functions) for launch in same for one in launch.configurations)
         reason = next((why for why in reasons if why is not None), None)
         return site if reason is None else WhyNot(reason)
