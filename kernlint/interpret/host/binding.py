@@ -76,7 +76,9 @@ def launch_faults(
     origins = (origin_of(d.decorator, function.module.imports) or "" for d in function.node.decorators)
     followed = all(is_tritons(origin, "jit", "autotune", "heuristics") for origin in origins)
     open_ended = "**" in stars or jit.open_ended or (jit.autotuned and not jit.configs) or not followed
-    open_ended = open_ended or kernel in function.module.once(_handed_on)
+    # What prunes several configurations may give others back.
+    pruned = jit.tuning is not None and jit.tuning.pruned and len(jit.configs) > 1
+    open_ended = open_ended or pruned or kernel in function.module.once(_handed_on)
     for param in every:
         name = param.name.value
         if param.default is None and name not in given and name not in kwargs and name not in made and not open_ended:

@@ -60,7 +60,7 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
         (checks.holds if best == 0 else checks.fails)(h, node.test, scope)
     if leaves is None and h.ways_out:
         h.ways_out[-1] += [
-            _way_out(h, node, arm, skipped, way)
+            (way.value, _way_out(h, node, arm, skipped))
             for arm, (_, skipped, way) in enumerate(outcomes)
             if arm != best and isinstance(way, Return)
         ]
@@ -87,15 +87,14 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
     scope.vars = merged
 
 
-def _way_out(h: HostEvaluator, node: cst.If, arm: int, steps: list[Recorded], leaves: Return) -> Callable[[], Any]:
-    """What follows one arm of ``node``, which ``leaves`` the function."""
-    value, line, code = leaves.value, h.span(node.test).line, h.code(node.test)
+def _way_out(h: HostEvaluator, node: cst.If, arm: int, steps: list[Recorded]) -> Callable[[], None]:
+    """What follows one arm of ``node``, which leaves the function."""
+    line, code = h.span(node.test).line, h.code(node.test)
 
-    def follow() -> Any:
+    def follow() -> None:
         h.assume(f"line {line}: `{code}` {'holds' if arm == 0 else 'does not hold'}")
         for step in steps:
             h.record(step)
-        return value
 
     return follow
 

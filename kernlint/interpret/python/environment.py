@@ -70,7 +70,7 @@ class Environment:
         self.budget = self._budget_counted = budget
         self.calls: list[Function] = []
         #: What each of them returns on the ways that were not followed, where nobody knows which is taken: if the others raise.
-        self.ways_out: list[list[Callable[[], Any]]] = []
+        self.ways_out: list[list[tuple[Any, Callable[[], None]]]] = []
         #: How many ``try`` statements are there to catch what is raised now.
         self.guarded = 0
         #: How many of them carry on whatever a kernel raises that does not compile or start.

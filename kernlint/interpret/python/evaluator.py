@@ -236,7 +236,10 @@ class Evaluator(Expressions):
         except Raised:
             if not self.ways_out[-1]:
                 raise
-            return self.ways_out[-1][-1]()
+            *others, (value, follow) = self.ways_out[-1]
+            follow()
+            plain = isinstance(value, (int, float, str))
+            return Unknown("one of several results") if plain and any(other != value for other, _ in others) else value
         finally:
             self.ways_out.pop()
             self.calls.pop()
