@@ -176,7 +176,10 @@ def launch_one(
     kernel = unread_kernel(function) if draft else kernel_of(h, jit, arguments, constexprs, extents, span)
     if bound.guessed:
         guesses = (f"{name} = {number}" for name, number in bound.guessed.items())
-        kernel = replace(kernel, assumed=(*kernel.assumed, *guesses))
+        sure = tuple(
+            f for f in kernel.faults if f.kind not in _OF_NUMBERS or bound.guessed.keys().isdisjoint(constexprs)
+        )
+        kernel = replace(kernel, assumed=(*kernel.assumed, *guesses), faults=sure)
     if kernel.complete:
         # What the kernel never points into is no tensor.
         pointers = kernel.perhaps_pointers.union(a.base for a in kernel.nodes(Access))
@@ -187,7 +190,7 @@ def launch_one(
         sure = tuple(f for f in kernel.faults if f.kind != "seed-address" or f.name in tensors)
         kernel = kernel if sure == kernel.faults else replace(kernel, faults=sure)
     faults: tuple[Fault, ...] = ()
-    told = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
+    told = {n: Unknown("presumed") if n in presumed or n in bound.guessed else v for n, v in constexprs.items()}
     written = isinstance(node, cst.Call)
     if h.target is not None and not draft:
         refused = refused_by_front_end(h, jit, arguments, told, h.target, not written)

@@ -15,7 +15,7 @@ import libcst as cst
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.python.expressions import Expressions
 from kernlint.interpret.python.operators import AUGMENTED, BINARY
-from kernlint.interpret.values import YIELDED, Class, Function, Jit, Rest, Scope, Unknown, Yielded
+from kernlint.interpret.values import YIELDED, Class, Function, Guess, Jit, Rest, Scope, Unknown, Yielded
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.unreached import leaves_program
 
@@ -238,8 +238,8 @@ class Evaluator(Expressions):
                 raise
             *others, (value, follow) = self.ways_out[-1]
             follow()
-            plain = isinstance(value, (int, float, str))
-            return Unknown("one of several results") if plain and any(other != value for other, _ in others) else value
+            open_number = isinstance(value, int) and any(other != value for other, _ in others)
+            return Guess(value) if open_number else value
         finally:
             self.ways_out.pop()
             self.calls.pop()

@@ -73,9 +73,12 @@ class KernelEvaluator(KernelArithmetic):
         return self.noted("call", args, Block(dt.FLOAT32, shape, loads=loads), node) if loads else Unknown("call")
 
     def eval_Name(self, node: cst.Name, scope: Scope) -> Any:
-        if len(self.calls) == 1:
+        value = super().eval_Name(node, scope)
+        if len(self.calls) > 1 and isinstance(value, Block):
+            self.met.add(value.base)
+        elif len(self.calls) == 1 and node not in self.handed_on:
             self.met.add(node.value)
-        return super().eval_Name(node, scope)
+        return value
 
     def eval_IfExp(self, node: cst.IfExp, scope: Scope) -> Any:
         return follow_choice(self, node, scope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -124,6 +124,7 @@ def _evaluated(
     evaluator.modules.append(function.module)
     evaluator.calls.append(function)
     assert isinstance(function.node, cst.FunctionDef)
+    evaluator.handed_on = frozenset(_handed_on(function))
     try:
         evaluator.run(function.node.body.body, scope)
     except Return:
@@ -139,6 +140,15 @@ def _evaluated(
     evaluator.close_guards()
     evaluator.count()
     return evaluator
+
+
+def _handed_on(function: Function) -> Iterator[cst.CSTNode]:
+    """The names in the body of ``function`` that are what it calls another function in view with."""
+    for call in walk(function.node.body):
+        if type(call) is cst.Call and type(call.func) is cst.Name:
+            known = function.closure.vars if function.closure is not None else {}
+            if isinstance(known.get(call.func.value), (Function, Jit)):
+                yield from (arg.value for arg in call.args if type(arg.value) is cst.Name)
 
 
 def _unmet(function: cst.FunctionDef, met: AbstractSet[str]) -> frozenset[str]:

@@ -41,8 +41,9 @@ class KernelRecording(Evaluator):
         self.guards: list[tuple[list[tuple[Node, ...]], int, Span, tuple[Bounds | None, ...]]] = []
         self.grid = grid
         self.counts_programs = False
-        #: The names that the kernel's own body was asked for.
+        #: The parameters that the kernel was asked for, and where it only hands one on to a helper, which may ask for it.
         self.met: set[str] = set()
+        self.handed_on: frozenset[cst.CSTNode] = frozenset()
         #: The pointers between which it chooses, of which an access names one.
         self.chosen: set[str] = set()
         self.stack: list[list[Node]] = [[]]
