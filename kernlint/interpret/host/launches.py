@@ -176,10 +176,7 @@ def launch_one(
     kernel = unread_kernel(function) if draft else kernel_of(h, jit, arguments, constexprs, extents, span)
     if bound.guessed:
         guesses = (f"{name} = {number}" for name, number in bound.guessed.items())
-        sure = tuple(
-            f for f in kernel.faults if f.kind not in _OF_NUMBERS or bound.guessed.keys().isdisjoint(constexprs)
-        )
-        kernel = replace(kernel, assumed=(*kernel.assumed, *guesses), faults=sure)
+        kernel = replace(kernel, assumed=(*kernel.assumed, *guesses))
     if kernel.complete:
         # What the kernel never points into is no tensor.
         pointers = kernel.perhaps_pointers.union(a.base for a in kernel.nodes(Access))
