@@ -180,10 +180,11 @@ class _Written:
     def edits(self, taken: set[str]) -> list[TextEdit]:
         """The four tiles of words in front of the statement, and the row that they make in the place of the call."""
         line = self.function.line(self.call)
-        seed, offsets, *rest = self.call.args
-        named = any(arg.keyword is not None or arg.star for arg in (seed, offsets))
-        if named or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        given, rest = self.call.args[:2], self.call.args[2:]
+        plain = len(given) == 2 and all(arg.keyword is None and not arg.star for arg in given)
+        if not plain or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
             raise CannotRewrite("the draw is not a call with a seed and offsets in a statement of its own")
+        seed, offsets = given
         base, length = self._row(offsets.value, line)
         tl = module_alias(self.source.module, "triton.language")
         quarter = str(int(length) // 4) if length.isdigit() else f"{length} // 4"

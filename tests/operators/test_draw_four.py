@@ -69,6 +69,8 @@ def test_written_otherwise(edits: list[tuple[str, str]], wanted: str) -> None:
         pytest.param([("class ModelNew", BACKWARD.replace("* TILE", "* 30") + "class ModelNew")],
                      "multiple of four", id="the draw of another kernel stays"),
         pytest.param([(DRAW, "tl.rand(offset=offs, seed=seed)")], "a seed and offsets", id="by name"),
+        pytest.param([("class ModelNew", BACKWARD.replace("(seed, at)", "(*seed)") + "class ModelNew")],
+                     "a seed and offsets", id="unpacked"),
         pytest.param([("class ModelNew", BACKWARD.replace("    at =", "    for i in range(1):\n        at =") + "class ModelNew")],
                      "another branch", id="offsets of a loop"),
         pytest.param([(OFFSETS, "pid = tl.program_id(0)\n    offs = pid * BLOCK + tl.arange(0, BLOCK)\n    pid = pid * 1")],
