@@ -204,6 +204,21 @@ def test_where_one_way_raises_another_is_taken():
     assert any("holds" in assumption for assumption in found.assumptions)
 
 
+def test_a_flag_that_one_of_several_ways_returns_stays_one():
+    found = read("""
+        def is_wide(n):
+            for count, wide in ((8, False), (4, True)):
+                if n <= 64 // count:
+                    return wide
+            raise ValueError
+
+        def f(x):
+            M, N = x.shape
+            k[(4 if isinstance(is_wide(N), bool) else 7,)](x, torch.empty_like(x), x.numel(), 2.0, BLOCK=1024)
+        """, "f")  # fmt: skip
+    assert found.first_call().launches()[0].grid == (4,)
+
+
 def test_numbers_are_told_by_what_grids_and_sizes_are_made_of():
     found = read("""
         def f(m, n, block):

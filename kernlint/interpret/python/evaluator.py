@@ -238,8 +238,8 @@ class Evaluator(Expressions):
                 raise
             *others, (value, follow) = self.ways_out[-1]
             follow()
-            open_number = isinstance(value, int) and any(other != value for other, _ in others)
-            return Guess(value) if open_number else value
+            number = isinstance(value, int) and not isinstance(value, bool)
+            return Guess(value) if number and any(other != value for other, _ in others) else value
         finally:
             self.ways_out.pop()
             self.calls.pop()
