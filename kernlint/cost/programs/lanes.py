@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
 from kernlint.cost.arithmetic import BRANCHING, on_special_unit
 from kernlint.cost.layout import Layout
 from kernlint.cost.programs.caches import Caches
+from kernlint.cost.programs.resources import BANKS, most_in_a_bank
 from kernlint.cost.traffic.model import WARP_LANES
 from kernlint.workload import Compute, Dtype, Reduce, Scan
 
@@ -26,10 +26,6 @@ _INTEGER_INSIDE = frozenset({"rand", "randint"})
 #: up to 32 bits), and the lanes whose shuffles take as long: 16 of them against 32 shuffles a clock and multiprocessor (CUDA C++
 #: Programming Guide, throughput of native arithmetic instructions); none is measured here.
 _REDUX, _LANES_OF_REDUX = frozenset({"sum", "max", "min", "xor_sum"}), 4
-
-
-#: Words of shared memory that are read or written at a time, each from a bank of its own.
-_BANKS = 32
 
 
 class Lanes(Caches):
@@ -96,7 +92,7 @@ class Lanes(Caches):
         if far:
             # Triton sorts a tile with an axis for each bit of the place: neighbours in memory are far apart in shared memory.
             apart = 2 * elements / extent * 2 ** (depth - near - lanes - 1)
-            meet = min(2**lanes, max(1.0, apart * 2**lanes / _BANKS))
+            meet = min(2**lanes, max(1.0, apart * 2**lanes / BANKS))
             cost += far * self._barrier_ns(2) * max(1.0, elements / self.threads)
             cost += self._pass_ns(far * math.prod(layout.values) * self.warps * self._meeting(meet), executions)
         return cost
@@ -203,4 +199,4 @@ def _bank_conflicts(shape: tuple[int, ...], layout: Layout, axes: Sequence[int],
             step = apart * layout.vector[axis]
             places = [place + lane * step for place in places for lane in range(layout.lanes[axis])]
             apart *= extent
-    return max(Counter(place % _BANKS for place in set(places)).values())
+    return most_in_a_bank(set(places))

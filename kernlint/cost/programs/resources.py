@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from kernlint.cost.arithmetic import Operations
@@ -232,8 +232,13 @@ class Resources(TileSizes):
         return self.layout(shape)
 
 
-#: Words of L1 that are read at a time, each from a bank of its own.
-_BANKS, _WORD_BYTES = 32, 4
+#: Words of L1 and of shared memory, which are one memory, that are read or written at a time, each in a bank of its own.
+BANKS, _WORD_BYTES = 32, 4
+
+
+def most_in_a_bank(words: Collection[int]) -> int:
+    """How many of ``words``, by their numbers in memory, lie in the bank that has most of them."""
+    return max(Counter(word % BANKS for word in words).values())
 
 
 @lru_cache(maxsize=4096)
@@ -248,7 +253,7 @@ def _lines_and_banks(
         places = {place + lane * step for place in places for lane in range(min(count, extent))}
     words = {(place + byte) // _WORD_BYTES for place in places for byte in range(0, vector, _WORD_BYTES)}
     lines = {word * _WORD_BYTES // LINE_BYTES for word in words}
-    return float(len(lines)), float(max(Counter(word % _BANKS for word in words).values()))
+    return float(len(lines)), float(most_in_a_bank(words))
 
 
 def _pipelined(loop: Loop) -> bool:

@@ -144,11 +144,10 @@ def _evaluated(
 
 def _handed_on(function: Function) -> Iterator[cst.CSTNode]:
     """The names in the body of ``function`` that are what it calls another function in view with."""
-    for call in walk(function.node.body):
-        if type(call) is cst.Call and type(call.func) is cst.Name:
-            known = function.closure.vars if function.closure is not None else {}
-            if isinstance(known.get(call.func.value), (Function, Jit)):
-                yield from (arg.value for arg in call.args if type(arg.value) is cst.Name)
+    known = function.closure.vars if function.closure is not None else {}
+    for call in function.module.within(function.node, cst.Call):
+        if type(call.func) is cst.Name and isinstance(known.get(call.func.value), (Function, Jit)):
+            yield from (arg.value for arg in call.args if type(arg.value) is cst.Name)
 
 
 def _unmet(function: cst.FunctionDef, met: AbstractSet[str]) -> frozenset[str]:
