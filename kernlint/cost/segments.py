@@ -7,6 +7,9 @@ the array.
 
 A kernel that reads how far to go along an axis (the valid length of a padded sequence, of a cache) may go all along it: the extent of
 that axis stands for what was read.
+
+What the inputs draw comes before what sizes tell. It is not one number: loops run as often as its middle says for some programs, and
+the launch ends with that which drew most.
 """
 
 from __future__ import annotations
@@ -31,9 +34,23 @@ from kernlint.workload import (
 from kernlint.workload.expr import Atom, simplify
 from kernlint.workload.tensor import Expected
 
+#: Draws that stand for all: how far from the mean each lies, in parts of the spread.
+_DRAWS = (-0.8, -0.4, 0.0, 0.4, 0.8)
 
-def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
-    """The loaded values that bound the loops of ``launch`` and decide its branches, each as what it is in the mean over the grid."""
+
+def drawn_bounds(launch: Launch) -> list[dict[Atom, Expr]]:
+    """As :func:`likely_bounds`, once for each of a few draws, and last as the largest of those of all programs is; empty where nothing
+    is drawn."""
+    bounds = likely_bounds(launch)
+    if not bounds or likely_bounds(launch, 1.0) == bounds:
+        return []
+    programs = math.prod(concrete(extent) or 1 for extent in launch.grid)
+    return [likely_bounds(launch, draw) for draw in (*_DRAWS, 1 - 2 / (programs + 1))]
+
+
+def likely_bounds(launch: Launch, draw: float = 0.0) -> dict[Atom, Expr]:
+    """The loaded values that bound the loops of ``launch`` and decide its branches, each as what it is in the mean over the grid;
+    lengths and counts lie ``draw`` parts of their spread above it."""
     kernel = launch.kernel
     counted = [(node, node.trip) for node in kernel.nodes(Loop) if loaded(node.trip)]
     asked = [gap for node in kernel.nodes(Branch) for gap in _gaps(node) if loaded(gap)]
@@ -43,11 +60,11 @@ def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
         for loop, trip in counted:
             bounds = loaded(trip)
             if any(atom not in found for atom in bounds):
-                found.update(_segment(launch, loop, bounds, loads))
+                found.update(_segment(launch, loop, bounds, loads, draw))
             for atom in bounds:
-                mean = expected_of(launch, loads.get(atom.key)).mean
+                mean = _mean(expected_of(launch, loads.get(atom.key)), draw)
                 if mean is not None:
-                    found.setdefault(atom, Expr.constant(max(1, round(mean))))
+                    found.setdefault(atom, Expr.constant(mean))
         for gap in asked:
             # A mean stands for what was drawn where it is held against what takes many values.
             spread = any(isinstance(atom, (ProgramId, LoopIndex)) for atom in gap.atoms())
@@ -56,6 +73,13 @@ def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
                 if held.mean is not None and (spread or held.equal):
                     found.setdefault(atom, Expr.constant(round(held.mean)))
     return found
+
+
+def _mean(held: Expected, draw: float) -> int | None:
+    """A number of those ``held``, ``draw`` parts of their spread above the mean."""
+    if held.mean is None:
+        return None
+    return max(1, round(held.mean)) if not draw or held.step is not None else round(held.mean + draw * held.spread)
 
 
 def _gaps(branch: Branch) -> list[Expr]:
@@ -91,7 +115,7 @@ def expected_of(launch: Launch, load: Load | None) -> Expected:
     return Expected() if any(w and w.storage.id == tensor.storage.id for w in written) else tensor.storage.expected
 
 
-def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, Load]) -> dict[Atom, Expr]:
+def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, Load], draw: float) -> dict[Atom, Expr]:
     """The bounds of ``loop`` from the first load in it that begins at a loaded place and moves on with the loop."""
     for load, loops in launch.kernel.walk(Load):
         if loop not in loops or not isinstance(load, Load) or load.offset is None:
@@ -103,19 +127,32 @@ def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, 
         pointer = loads.get(start.key)
         coefficient = load.offset.coefficient(start)
         step = concrete(simplify(coefficient)) if coefficient is not None else None
-        if pointer is None or pointer.offset is None or pointer.shape or not step:
+        pace = load.offset.coefficient(LoopIndex(loop.id))
+        if pointer is None or pointer.offset is None or pointer.shape or not step or not _same_way(step, pace):
             continue
         ends = {atom: _beyond(loads.get(atom.key), pointer) for atom in bounds if atom != start}
         closed = None not in ends.values() and bool(ends)
-        each = expected_of(launch, pointer).step or _shared_out(launch, load, pointer, abs(step), closed)
+        told = expected_of(launch, pointer)
+        each = told.step or _shared_out(launch, load, pointer, abs(step), closed)
         if each is None:
             continue
-        length = max(1, round(each))
-        found: dict[Atom, Expr] = {start: pointer.offset * length}
+        apart = max(1, round(each))
+        length = round(each + draw * told.spread) if draw and told.step else apart
+        found: dict[Atom, Expr] = {start: pointer.offset * apart}
         for atom, end in ends.items():
-            found[atom] = Expr.constant(length) if end is None else end * length
+            drawn = _mean(expected_of(launch, loads.get(atom.key)), draw)
+            if end is None:
+                found[atom] = Expr.constant(length if drawn is None else drawn)
+            else:
+                found[atom] = pointer.offset * apart + (end - pointer.offset) * length
         return found
     return {}
+
+
+def _same_way(step: int, pace: Expr | None) -> bool:
+    """Whether a load that goes on by ``pace`` each turn begins ``step`` times a loaded place, and not that far before it."""
+    each = concrete(simplify(pace)) if pace is not None else None
+    return each is None or each * step > 0
 
 
 def _shared_out(launch: Launch, load: Load, pointer: Load, step: int, closed: bool) -> float | None:

@@ -14,11 +14,13 @@ from kernlint.workload.span import Span
 @dataclass(frozen=True)
 class Expected:
     """What integers are in the mean: ``mean`` each, and ``step`` more than the one before it in memory. None where that is not known.
+    ``spread`` is how far from it they are drawn, evenly, at the most: the steps, where these are known, else the numbers.
     ``equal`` where all of them are the mean, ``counted`` where they are made by counting, so that neighbours name neighbours (the
     corners of the cells of a grid), ``ordered`` where none is less than the one before it, or none more."""
 
     mean: float | None = None
     step: float | None = None
+    spread: float = 0.0
     equal: bool = False
     counted: bool = False
     ordered: bool = False

@@ -72,6 +72,45 @@ def test_pointers_into_a_part_of_an_array_rise_as_drawn() -> None:
     assert traffic(told(rows(1000, 128 * 1000 * 10), pointers=Expected(step=10.0))).trips[2] == 1
 
 
+def reach(made: Launch) -> float:
+    """The trips of the program that drew most."""
+    return max(trips[2] for trips in traffic(made).uneven)
+
+
+def test_drawn_lengths_are_many_numbers() -> None:
+    made = told(rows(1000, None, lengths=True), lengths=Expected(32.0, spread=32.0))
+    moved = traffic(made)
+    # Half of the rows take a second turn of 32, and so does the longest.
+    assert 1.3 < moved.trips[2] < 1.7 and reach(made) == 2
+    values = next(access for access in moved.accesses if access.base == "values")
+    # The lanes inside the mask over all turns are as many as the rows are long.
+    assert abs(values.active_elements * moved.trips[2] - 32) < 3
+
+
+def test_pointers_that_rise_by_draws_are_segments_of_many_lengths() -> None:
+    made = told(rows(1000, None), pointers=Expected(step=40.0, spread=40.0))
+    assert 1.4 < traffic(made).trips[2] < 2.2 and reach(made) == 3
+
+
+def test_a_draw_of_one_number_has_no_longest() -> None:
+    assert traffic(told(rows(1000, None, lengths=True), lengths=Expected(40.0, 0.0, equal=True))).uneven == ()
+
+
+def test_what_is_drawn_comes_before_what_sizes_tell() -> None:
+    """A length whose draw is known is no share of an array that the loop walks up to, or reads in part."""
+    assert traffic(told(rows(1000, 1000 * 4096, lengths=True), lengths=Expected(320.0))).trips[2] == 10
+
+
+def test_a_place_that_a_load_ends_at_begins_no_segment() -> None:
+    """``mask[position - length]`` goes on to the loaded place, not from it."""
+    at = Expr.atom(LoopIndex(2)) * 32 + LANE - START
+    loop = Loop(2, "range", lift(ceildiv(START, number(32))), (load(3, "tree", F32, (32,), at),), HERE, carried=True)
+    arguments = {"lengths": tensor("lengths", I32, 4), "tree": tensor("tree", F32, 64)}
+    made = launch("tails", (load(0, "lengths", I32, (), PID), loop, store(4, "tree", F32, (), PID)), (4,), arguments, 1)
+    assert 32 <= traffic(told(made, lengths=Expected(1024.0, spread=128.0))).trips[2] <= 33
+    assert traffic(made).unknown_trips == 1
+
+
 def test_assumed_trips_say_where_they_come_from() -> None:
     ((_, text),) = assumed_trips(told(rows(1000, None), pointers=Expected(step=40.0)))
     assert text == "2 in the mean, as its inputs draw them"

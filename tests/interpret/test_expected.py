@@ -43,24 +43,66 @@ def expected(made: str, given: str = "x", drawn: str = "0, 21, (N,)") -> Expecte
     "drawn", ["0, 21, (N,)", "21, (N,)", "low=0, high=21, size=(N,)", "0, high=21, size=[N]", "high=21, size=(N,)"]
 )
 def test_a_draw_is_its_middle_in_the_mean(drawn: str) -> None:
-    assert expected("lens", drawn=drawn) == Expected(10.0)
+    assert expected("lens", drawn=drawn) == Expected(10.0, spread=10.0)
 
 
 @pytest.mark.parametrize(
     "made", ["ends", "ends.int()", "ends[5:50]", "lens.cumsum(0)", "torch.cat([torch.zeros(1), lens.cumsum(0)])"]
 )
 def test_a_running_sum_rises_by_what_it_adds(made: str) -> None:
-    assert expected(made) == Expected(step=10.0)
+    assert expected(made) == Expected(step=10.0, spread=10.0)
 
 
 def test_the_difference_of_neighbours_is_what_was_added() -> None:
-    assert expected("ends", "x[1:] - x[:-1]") == Expected(10.0)
-    assert expected("ends", "torch.diff(x)") == Expected(10.0)
-    assert expected("ends", "x[2:] - x[:-2]") == Expected(20.0)
+    assert expected("ends", "x[1:] - x[:-1]") == Expected(10.0, spread=10.0)
+    assert expected("ends", "torch.diff(x)") == Expected(10.0, spread=10.0)
+    two = expected("ends", "x[4:] - x[:-4]")
+    assert two == Expected(40.0, spread=20.0)  # of four draws some are long where others are short
 
 
 def test_a_copy_of_every_other_pointer_rises_twice_as_fast() -> None:
-    assert expected("ends", "x[::2].contiguous()") == Expected(step=20.0)
+    assert expected("ends", "x[::2].contiguous()") == Expected(step=20.0, spread=10.0)
+
+
+@pytest.mark.parametrize(
+    ("made", "mean", "spread"),
+    [
+        ("lens + 1", 11.0, 10.0), ("1 + lens", 11.0, 10.0), ("lens - 4", 6.0, 10.0), ("torch.sub(lens, 4)", 6.0, 10.0),
+        ("40 - lens", 30.0, 10.0), ("lens * 2", 20.0, 20.0), ("-lens", -10.0, 10.0), ("lens // 4", 2.125, 2.5),
+        ("-(-lens // 4)", 2.875, 2.5), ("lens.clamp(min=4)", 12.0, 8.0), ("lens.clamp(max=4)", 2.0, 2.0),
+        ("lens.clamp(2, 6)", 4.0, 2.0), ("torch.clamp(lens, min=2, max=6)", 4.0, 2.0), ("lens.clamp_min(4)", 12.0, 8.0),
+        ("torch.minimum(lens, torch.full((N,), 4))", 2.0, 2.0), ("(lens + 1).int()", 11.0, 10.0),
+        ("lens + torch.full((N,), 5)", 15.0, 10.0), ("lens * torch.full((N,), 5)", 50.0, 50.0),
+        ("torch.randperm(N)[:1].new_full((N,), 3) + lens", 13.0, 10.0), ("lens[3:7]", 10.0, 10.0), ("lens.flip(0)", 10.0, 10.0),
+    ],
+)  # fmt: skip
+def test_arithmetic_moves_the_middle_and_the_ends(made: str, mean: float, spread: float) -> None:
+    found = expected(made)
+    assert found.mean == pytest.approx(mean) and found.spread == pytest.approx(spread) and not found.equal
+
+
+def test_arithmetic_on_equal_numbers_leaves_them_equal() -> None:
+    assert expected("torch.full((N,), 9) // 4") == Expected(2, 0.0, equal=True)
+    assert expected("torch.full((N,), 9) * 4 - 1").mean == 35 and expected("torch.full((N,), 9) + 4").equal
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["lens % 4", "lens // 0", "lens // lens", "lens + torch.randn(N)", "lens * 0.5", "lens.pow(2)", "lens + elsewhere"],
+)
+def test_what_no_law_gives_has_no_mean(made: str) -> None:
+    assert expected(made).mean is None
+
+
+def test_sorted_draws_are_as_far_apart_as_so_many_are() -> None:
+    assert expected("lens.sort().values") == Expected(10.0, 0.2, 0.2, ordered=True)
+    assert expected("torch.arange(N).flip(0).sort().values").step is None
+
+
+def test_bins_share_out_what_is_counted() -> None:
+    assert expected("torch.bincount(lens, minlength=25)") == Expected(4.0)
+    assert expected("torch.bincount(lens, minlength=25).cumsum(0)") == Expected(step=4.0)
+    assert expected("torch.bincount(lens)") == Expected()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +119,8 @@ def test_what_is_filled_holds_one_number(made: str, number: int) -> None:
 
 def test_numbers_that_rise() -> None:
     assert expected("torch.arange(0, 100, 4)") == Expected(step=4, ordered=True)
-    assert expected("torch.tensor([0, 100, 150, 300])") == Expected(137.5, 100.0)
+    assert expected("torch.tensor([0, 100, 150, 300])") == Expected(137.5, 100.0, 50.0)
+    assert expected("torch.tensor([7, 1, 5])") == Expected(13 / 3, -1.0, 3.0)
     assert expected("torch.ones(N, dtype=torch.int32)", "torch.cumsum(x, 0)") == Expected(step=1.0)
 
 
@@ -105,7 +148,7 @@ def test_floats_are_no_counts() -> None:
     assert expected("torch.ones(N)") == Expected()
 
 
-@pytest.mark.parametrize("made", ["lens * 2", "ends.flip(0)", "lens.view(10, 10).cumsum(0)", "torch.randn(N)"])
+@pytest.mark.parametrize("made", ["ends.flip(0)", "lens.view(10, 10).cumsum(0)", "torch.randn(N)"])
 def test_what_is_not_followed_is_not_known(made: str) -> None:
     assert expected(made) == Expected()
 

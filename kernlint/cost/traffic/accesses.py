@@ -13,7 +13,7 @@ import math
 from kernlint import work
 from kernlint.cost.evaluate import evaluator
 from kernlint.cost.layout import vector_bytes
-from kernlint.cost.segments import expected_of, greatest_lengths, likely_bounds, loaded
+from kernlint.cost.segments import drawn_bounds, expected_of, greatest_lengths, likely_bounds, loaded
 from kernlint.cost.traffic.masks import active_fraction
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic, Traffic
 from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
@@ -86,7 +86,8 @@ def _traffic(launch: Launch) -> Traffic:
     if bounds or lengths:
         read = (*bounds.items(), *lengths.items())
         launch = replace(launch, kernel=replace(launch.kernel, likely=(*launch.kernel.likely, *read)))
-    probe = Probe(launch.kernel, grid, bounds, lengths)
+    drawn = [Probe(launch.kernel, grid, one, lengths) for one in drawn_bounds(launch)]
+    probe = Probe(launch.kernel, grid, bounds, lengths, drawn)
     accesses: list[AccessTraffic] = []
     shares: dict[int, tuple[float, ...]] = {}
     _visit(launch.kernel.body, 1.0, 1.0, (), probe, launch, programs, accesses, shares)

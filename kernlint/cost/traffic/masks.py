@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 
 from kernlint.cost.evaluate import Columns, Point, evaluator, origin, slot
 from kernlint.cost.traffic.probe import Probe, put
@@ -24,8 +25,19 @@ def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:
         return 1.0
     asked = access.mask, access.shape
     if asked not in probe.fractions:
-        probe.fractions[asked] = _fraction(access.mask, access.shape, probe)
+        probe.fractions[asked] = _over_draws(access, probe) or _fraction(access.mask, access.shape, probe)
     return probe.fractions[asked]
+
+
+def _over_draws(access: Load | Store | Atomic, probe: Probe) -> float | None:
+    """The share in the mean over what is drawn, each by the turns that it takes; None where nothing is."""
+    loops = {
+        atom.loop for side in chain(*access.mask or ()) for atom in lift(side).atoms() if isinstance(atom, LoopIndex)
+    }
+    turns = [math.prod(one.trips.get(loop, 1.0) for loop in loops) for one in probe.drawn]
+    if not sum(turns):
+        return None
+    return sum(count * active_fraction(access, one) for count, one in zip(turns, probe.drawn)) / sum(turns)
 
 
 def _fraction(mask: Bounds, shape: tuple[int, ...], probe: Probe) -> float:

@@ -29,7 +29,11 @@ _PACES = (0.7548776662, 0.5698402910, 0.8191725134, 0.6710436067, 0.5497004779)
 
 
 class Probe:
-    """Evaluates expressions of one launch at typical and sampled programs and iterations."""
+    """Evaluates expressions of one launch at typical and sampled programs and iterations.
+
+    Where loops go as far as numbers say that are ``drawn``, there is a probe for each of a few draws, whose trips are the trips in the
+    mean; the last of these is of the program that drew most.
+    """
 
     def __init__(
         self,
@@ -37,7 +41,9 @@ class Probe:
         grid: Sequence[int],
         bounds: Mapping[Atom, Expr] | None = None,
         lengths: Mapping[Atom, Expr] | None = None,
+        drawn: Sequence[Probe] = (),
     ) -> None:
+        self.drawn, self.longest = drawn[:-1], drawn[-1:]
         self.grid = [max(1, extent) for extent in grid]
         self.lengths = lengths or {}
         self.bounds = {**(bounds or {}), **self.lengths}
@@ -59,7 +65,7 @@ class Probe:
         """Adds the trips of the loops in ``body``, which programs within the bounds ``inside`` come to."""
         for node in body:
             if isinstance(node, Loop):
-                trip = self._mean_inside(self.likely(node.trip), inside)
+                trip = self._over_draws(node) or self._mean_inside(self.likely(node.trip), inside)
                 greatest = any(atom in self.lengths for atom in loaded(node.trip))
                 self.counted_trips += trip is not None and bool(loaded(node.trip)) and not greatest
                 if trip is None or greatest:
@@ -72,6 +78,11 @@ class Probe:
             elif isinstance(node, Branch):
                 for arm, bounds in zip(node.arms, _conditions(node)):
                     self._add_loops(arm, (*inside, *(bounds or ())))
+
+    def _over_draws(self, loop: Loop) -> float | None:
+        """The mean trips of ``loop`` over what is drawn; None where nothing that it depends on is."""
+        trips = [probe.trips[loop.id] for probe in self.drawn] if loaded(loop.trip) else []
+        return sum(trips) / len(trips) if trips else None
 
     def arm_shares(self, branch: Branch) -> tuple[float, ...] | None:
         """The part of programs and iterations that take each arm: counted where its condition is made of bounds that can be
@@ -182,9 +193,10 @@ class Probe:
                 trips[loop.id] = max(0.0, value)
 
     def uneven(self) -> tuple[Mapping[int, float], ...]:
-        """The trips of the programs at the corners of the grid in which some loop runs longer than it does in the mean."""
+        """The trips of the programs at the corners of the grid, and of that which drew most, in which some loop runs longer than it does
+        in the mean."""
         found: list[Mapping[int, float]] = []
-        for _, trips in self.corners:
+        for trips in (*(trips for _, trips in self.corners), *(probe.trips for probe in self.longest)):
             if trips not in found and any(count > max(1.0, self.trips[loop]) for loop, count in trips.items()):
                 found.append(trips)
         return tuple(found)

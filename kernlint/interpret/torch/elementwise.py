@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.expected import computed
 from kernlint.interpret.torch.indexing import dynamic
 from kernlint.interpret.torch.shapes import Shape, axis_in, broadcast, is_dense, product, with_extents
 from kernlint.interpret.values import ReadValue, Unknown
@@ -125,6 +126,8 @@ def elementwise(
             result = replace(result, strides=lead.strides)
     count = result.numel
     h.torch_op(name, "elementwise", tensors, (result,), node, flops=None if count is None else count * flops)
+    if into is None and h.expected and result.dtype is not None and result.dtype.is_integer:
+        computed(h.expected, name, args, result)
     return result
 
 
@@ -132,6 +135,8 @@ def _elementwise(name: str, dtype: Dtype | None = None, flops: int = 1) -> Handl
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         out = kwargs.get("out")
         values = [*args, *(v for k, v in kwargs.items() if k != "out" and isinstance(v, (Tensor, float)))]
+        if name in ("clamp", "clip"):
+            values = [argument(args, kwargs, place, bound) for place, bound in enumerate(("input", "min", "max"))]
         operation = "floor_divide" if name in _DIVISIONS and kwargs.get("rounding_mode") is not None else name
         return elementwise(h, operation, values, node, dtype, flops, out if isinstance(out, Tensor) else None)
 

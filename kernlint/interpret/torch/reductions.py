@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import dtype_given, tensors_in
 from kernlint.interpret.torch.elementwise import common_dtype, elementwise
+from kernlint.interpret.torch.expected import in_order
 from kernlint.interpret.torch.shapes import Shape, axis_in, axis_of, broadcast, with_extents
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
@@ -89,7 +90,8 @@ def _counted(h: HostState, node: cst.CSTNode, x: Tensor, weights: Any, least: An
     dtype = weights.dtype if isinstance(weights, Tensor) else dt.INT64
     result = h.result_of("bincount", "scan", tensors_in([x, weights]), dtype, (least,) if known else None, node)
     h.sync("bincount waits for the largest element", node, x)
-    return result
+    places, count = concrete(least) if known and weights is None else None, concrete(x.numel)
+    return h.expect(result, Expected(count / places)) if places and count else result
 
 
 @takes("input", "bins", bins=100, operands=1)
@@ -131,12 +133,15 @@ def _with_places(name: str) -> Handler:
     """A row-wise operation that tells beside the values where they come from."""
 
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        result = _rowwise(name, "scan", 16 if name == "sort" else 1)(h, args, kwargs, node)
+        x, result = (
+            argument(args, kwargs, 0, "input"),
+            _rowwise(name, "scan", 16 if name == "sort" else 1)(h, args, kwargs, node),
+        )
         if not isinstance(result, Tensor):
             return result
         places = replace(result, dtype=dt.INT64)
         if name == "sort" and not h.sinks and len(result.shape or ()) == 1:
-            h.expect(result, Expected(ordered=True))
+            h.expect(result, in_order(h.expected.get(x.storage.id, Expected()), concrete(x.numel)))
             places = h.allocate(dt.INT64, result.shape, "result", node)
         return result, places
 
