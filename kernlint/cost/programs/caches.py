@@ -144,6 +144,7 @@ class Caches(Resources):
         kept = c.table_keeps * cache
         crowded = ramp(self.footprint, c.l2_keeps * cache, c.l2_drops * cache)
         miss = min(1.0 - kept / held, crowded) if held > kept else 0.0
+        miss = max(miss, self._gone(access.base) * access.footprint_bytes / max(1.0, asked))
         granule = 1.0
         if isolated:
             granule = 2.0 * (c.scattered_dram if access.kind == "load" else c.scattered_store)
@@ -151,6 +152,12 @@ class Caches(Resources):
         self.dram_bytes += dram
         self.l2_bytes[id(access.access)] = reach_l2
         self._set_shares(access, reach_l2, dram)
+
+    def _gone(self, base: str) -> float:
+        """The part of a table at ``base`` that L2 has lost since its last use, to what other launches touched in between."""
+        others = self.reuse_bytes.get(base, 0.0) - self.footprint
+        cache = self.scale.cache_bytes
+        return ramp(others, self.c.l2_keeps * cache, self.c.l2_drops * cache)
 
     def _lines_met(self, access: AccessTraffic, table: float) -> float:
         """Bytes of the lines that random rows of a table touch: those of ``table`` bytes, what stands alone holding a line."""
