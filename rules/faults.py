@@ -36,7 +36,7 @@ class FaultRule(Rule, abstract=True):
     if_certain: ClassVar[frozenset[str]] = frozenset()
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch, fault in context.workload.once(_faults):
+        for launch, fault in context.workload.once(faults_in):
             if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
                 continue
             kernel = launch.kernel.name
@@ -87,7 +87,7 @@ class RefusalRule(FaultRule, abstract=True):
     severity = "error"
 
 
-def _faults(workload: Workload) -> list[tuple[Launch, Fault]]:
+def faults_in(workload: Workload) -> list[tuple[Launch, Fault]]:
     """The faults of each launch and its kernel, further autotune configurations included: one of a kind at a place, the
     certain one, and that by which the program ends, where launches differ."""
     found: dict[object, tuple[Launch, Fault]] = {}

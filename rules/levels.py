@@ -14,7 +14,13 @@ from kernlint.interpret.project import is_helper, is_left
 from kernlint.records import replace
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
-from kernlint.rules.proofs.compiled import interpreter_of, is_rewritten, never_compiled, run_otherwise
+from kernlint.rules.proofs.compiled import (
+    called_before_defined_again,
+    interpreter_of,
+    is_rewritten,
+    never_compiled,
+    run_otherwise,
+)
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -65,6 +71,9 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     if rule.compiler_only and (runner := interpreter_of(context.program.kernel, finding.span)):
         yield Doubt(f"the file has its kernels run as Python, which takes it (`{runner}`)")
     launches = _launches_of(finding.kernel, context) if rule.refused or rule.category in NOT_ABOUT_SPEED else []
+    meant = [one for one in launches if one.span.contains(finding.span)] or launches
+    if meant and all(called_before_defined_again(context.program.kernel, one.kernel.name, one.span) for one in meant):
+        yield Doubt(f"`{finding.kernel}` is defined again below, and the calls above that launch the first one")
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")
     if bare and not rule.lexical and rule.category in NOT_ABOUT_SPEED:

@@ -1,9 +1,9 @@
 """Which modules are for devices whose compiler is a fork of Triton's: what NVIDIA's and AMD's back ends refuse may pass there.
 
 Told by what a module cannot do without (an unconditional import of a vendor's package, its own or that of a file of the project that
-it imports or of a package around it, tensors made on its device, functions that ask torch for that) or by the packages around it,
-whose ``__init__`` registers them, or functions that import them, for a vendor or a device, by the fork that the project requires, or by
-a ``triton`` of its own that has a ``jit``. Names of other files and folders say nothing.
+it imports or of a package around it, tensors made on its device, functions that only its Triton has, functions that ask torch for
+that) or by the packages around it, whose ``__init__`` registers them, or functions that import them, for a vendor or a device, by the
+fork that the project requires, or by a ``triton`` of its own that has a ``jit``. Names of other files and folders say nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kernlint.errors import SourceError
 from kernlint.interpret import project
 from kernlint.interpret.imports import imported_file
 from kernlint.interpret.triton_release import fork_asked_for, requirement_files
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module
@@ -31,6 +31,11 @@ _OWN = frozenset({"cuda", "nvidia", "hip", "rocm", "amd", "gpu", "cpu", "meta", 
 _DEVICES = frozenset({"npu", "mlu", "musa", "gcu", "xmlir", "txda", "ptpu", "hpu", "xpu", "sdaa", "gaudi"})
 #: What ``triton.language.extra`` and ``triton.backends`` hold in Triton's own releases.
 _OWN_EXTRAS = frozenset({"cuda", "hip", "libdevice", "nvidia", "amd", "compiler", "driver", "backends"})
+
+#: Functions of ``triton.language`` in Triton-Ascend (its reference), which no release of Triton has had.
+_OF_FORKS = frozenset(
+    "extract_slice insert_slice get_element compile_hint multibuffer parallel sync_block_all sync_block_set sync_block_wait".split()
+)
 
 #: Folders of what is installed: beside a package that stands in one, Triton itself does.
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -64,6 +69,8 @@ def _other_vendor(module: Module) -> str:
     for path in _imports(module):
         if _is_foreign_package(path):
             return f"the module imports `{path}`"
+    for path in _used(module):
+        return f"the module calls `{path}`"
     devices = _devices(module)
     if devices and not devices & _OWN:
         return f"the module makes tensors on `{min(devices)}`"
@@ -96,6 +103,19 @@ def _imports(module: Module) -> Iterator[str]:
                 yield package
                 if not isinstance(part.names, cst.ImportStar):
                     yield from (f"{package}.{alias.evaluated_name}" for alias in part.names)
+
+
+def _used(module: Module) -> Iterator[str]:
+    """What ``module`` takes from ``triton.language``, under no condition, that only a fork has there."""
+    if "triton.language" not in module.imports.values():
+        return
+    conditional = {node for branch in module.of(cst.If) for node in module.within(branch, cst.Attribute)}
+    for node in module.of(cst.Attribute):
+        path = origin_of(node, module.imports) or ""
+        package, _, name = path.rpartition(".")
+        foreign = package == "triton.language" and name in _OF_FORKS
+        if (foreign or _is_foreign_package(path)) and node not in conditional:
+            yield path
 
 
 def _import_statements(module: Module) -> Sequence[ast.stmt]:

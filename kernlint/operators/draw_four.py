@@ -13,6 +13,7 @@ from kernlint.records import dataclass, replace
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import FunctionSource, callee, enclosing_function, module_alias
 from kernlint.rewrite.names import fresh_name, names_in_use
+from kernlint.rewrite.reflection import reflects
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -154,8 +155,12 @@ def draw_four(site: Site, transform: DrawnByFour) -> list[TextEdit]:
     proven = {source.at(span, cst.Call) for span in transform.draws}
     if not proven <= set(calls):
         raise CannotRewrite("a draw is not written as a call of triton.language")
-    if any(source.origin(node) in _RUNS for node in (*site.module.of(cst.Attribute), *site.module.of(cst.Name))):
-        raise CannotRewrite("the module asks for runs of Philox by itself, which may be the same")
+    known = {call.func for call in calls} | {alias.name for alias in site.module.of(cst.ImportAlias)}
+    named = (*site.module.of(cst.Attribute), *site.module.of(cst.Name))
+    if any(source.origin(node) in _RUNS and node not in known for node in named) or site.module.once(reflects):
+        raise CannotRewrite(
+            "the module may ask for runs of Philox by itself, or under another name, which may be the same"
+        )
     draws = [_Written(source, call) for call in calls]
     # Another function may use the same names again.
     taken = {draw.function.node: names_in_use(site.module) for draw in draws}
@@ -166,8 +171,8 @@ def draw_four(site: Site, transform: DrawnByFour) -> list[TextEdit]:
 
 
 _ORIGINS = {f"triton.language.{name}" for name in FOUR}
-#: Functions that give all words of a run.
-_RUNS = {f"triton.language.{name}" for name in (*FOUR.values(), "philox", "philox_impl")}
+#: Functions that make runs of Philox.
+_RUNS = {f"triton.language.{name}" for name in (*FOUR, *FOUR.values(), "philox", "philox_impl")}
 
 
 class _Written:

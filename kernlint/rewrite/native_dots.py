@@ -79,7 +79,8 @@ def _of_other_elements(site: Site, fed: Mapping[Span, _Fed]) -> Effects:
     """Unsafe where the program takes operands of other types that need the casts."""
     for other in other_elements(site.program, site.workload.entry, site.workload.bare):
         dots = [dot for launch in other.workload.launches() for dot in launch.kernel.nodes(Dot) if dot.span in fed]
-        if not all(fed[dot.span].serves(dot.a.memory_dtype) for dot in dots):
+        types = [(dot.a.memory_dtype, dot.b.memory_dtype, fed[dot.span]) for dot in dots]
+        if not all(a == b and dot.serves(a) for a, b, dot in types):
             return Effects("unsafe", notes=(f"{other.names} operands, which it takes as well, need the cast",))
     return Effects()
 
@@ -120,7 +121,10 @@ def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
     ]
     if not found:
         raise CannotRewrite(f"the dot at line {span.line} was not followed")
-    if len({dot.a.memory_dtype for dot, _ in found}) > 1:
+    others = (w for w in site.program.workloads() if w.entry != site.workload.entry)
+    elsewhere = (dot for w in others for launch in w.launches() for dot in launch.kernel.nodes(Dot) if dot.span == span)
+    fed = {operand.memory_dtype for dot, _ in found for operand in (dot.a, dot.b)}
+    if len(fed) > 1 or any(dot.a.memory_dtype != dot.b.memory_dtype for dot in elsewhere):
         raise CannotRewrite(f"the dot at line {span.line} is launched with operands of different types")
     return found
 

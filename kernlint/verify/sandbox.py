@@ -211,11 +211,17 @@ def _watch(
             return "memory", f"it used more than {limits.memory_bytes >> 20} MB of memory and was stopped"
 
 
+def _death(by: str) -> str:
+    """What to say of a process that the signal ``by`` has ended."""
+    outside = by in ("SIGSEGV", "SIGBUS")
+    return f"the process died of {by}" + ", as of an access outside of a tensor, or to one without elements" * outside
+
+
 def _ending(status: int, events: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     if events and events[-1].get("event") == "end":
         return "finished", ""
     if status < 0:
-        return "crashed", f"the process died of {signal_name(-status)}"
+        return "crashed", _death(signal_name(-status))
     return "crashed", f"the process ended early, with status {status}"
 
 

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
-from kernlint.rules.faults import FaultRule
+from collections.abc import Iterator
+
+from kernlint.interpret.api import Target
+from kernlint.rules.faults import FaultRule, faults_in
+from kernlint.rules.finding import Context, Doubt
+from kernlint.workload import Fault
 
 
 class UnsignedDifference(FaultRule):
@@ -9,6 +14,16 @@ class UnsignedDifference(FaultRule):
     summary = "a difference of unsigned values wraps before it becomes a float"
     kinds = frozenset(["unsigned-wrap"])
     methods = (("unsigned-wrap", "Widen the value to int32 before the difference."),)
+
+    def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:
+        """That the kernel is for a release before 3.2: it asks for what those alone have. There a number of Python's is an int32."""
+        yield from super().doubts_of(fault, context)
+        target = context.program.question.target or Target(named=False)
+        for _, other in context.workload.once(faults_in):
+            same = other.kind == "removed-name" and other.function == fault.function
+            if same and not target.named and not target.gone_since(other.name):
+                shown = other.name.replace("triton.language", "tl")
+                yield Doubt(f"the releases that have `{shown}` make the difference in int32")
 
     what_it_does = """
         Finds an unsigned tensor minus a positive number whose result is converted to a float: unpacked 4-bit or 8-bit

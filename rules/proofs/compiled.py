@@ -102,6 +102,19 @@ def run_otherwise(context: Context, kernel: str) -> str:
     return ""
 
 
+def called_before_defined_again(module: Module, kernel: str, place: Span) -> bool:
+    """Whether the function around ``place`` stands between two functions that are called ``kernel``, and is called there: as the cells of
+    a notebook are run, it launches the first."""
+    statements = module.tree.body
+    defined = [i for i, one in enumerate(statements) if isinstance(one, cst.FunctionDef) and one.name.value == kernel]
+    own = next((i for i, one in enumerate(statements) if module.span(one).contains(place)), 0)
+    function, later = statements[own], next((i for i in defined if i > own), 0)
+    if not isinstance(function, cst.FunctionDef) or not later or defined[0] > own:
+        return False
+    run = (one for one in statements[own + 1 : later] if not isinstance(one, (cst.FunctionDef, cst.ClassDef)))
+    return any(function.name.value in names_in(one) for one in run)
+
+
 def interpreter_of(module: Module, place: Span) -> str:
     """What has the kernel of ``module`` with ``place`` in it run as Python, not compiled; empty where nothing says so:
     `os.environ["TRITON_INTERPRET"] = "1"` before it, as the last such statement outside of functions and branches (who makes a kernel

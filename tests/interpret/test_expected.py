@@ -204,8 +204,13 @@ def test_order_is_known_where_a_sort_or_a_count_makes_it(made: str, ordered: boo
 
 @pytest.mark.parametrize(
     "written",
-    ["x[3] = 0", "x.scatter_add_(0, x, x)", "x.index_add_(0, x, x)", "torch.add(x, x, out=x)", "x[1:].copy_(x[:-1])"],
-)
+    [
+        "x[3] = 0", "x.scatter_add_(0, x, x)", "x.index_add_(0, x, x)", "torch.add(x, x, out=x)", "x[1:].copy_(x[:-1])",
+        "torch.cumsum(x, 0, out=x)", "torch.sort(x, out=(x, x))", "x.numpy()[3] = 5", "a = x.numpy(); a[3] = 5",
+        "torch._foreach_add_([x], 1)", "torch.ops.mine.write(x)", "torch.ops.mine.clone(x)", "torch.ops.aten.add_.Tensor(x, x)",
+        "torch.nn.init.constant_(x, 4)", "torch.distributed.all_reduce(x)", "library.write(x.data_ptr())",
+    ],
+)  # fmt: skip
 def test_what_is_written_to_is_no_longer_equal(written: str) -> None:
     text = PROGRAM.replace(
         "    return [{made}]", f"    x = torch.ones(N, dtype=torch.int64)\n    {written}\n    return [x]"
@@ -213,6 +218,17 @@ def test_what_is_written_to_is_no_longer_equal(written: str) -> None:
     (workload,) = Program(parse_module(text.format(given="x", drawn="9, (N,)"), "k.py")).workloads()
     found = workload.launches()[0].arguments["x"]
     assert isinstance(found, Tensor) and not found.storage.expected.equal
+
+
+@pytest.mark.parametrize(
+    "read", ["torch.cumsum(x, 0)", "x.cpu()", "torch.ops.aten.add.Tensor(x, x)", "x.tolist()", "print(x.shape)"]
+)
+def test_what_is_only_read_stays_known(read: str) -> None:
+    text = PROGRAM.replace("        k[(1,)]", f"        {read}\n        k[(1,)]")
+    made = text.format(made="torch.ones(N, dtype=torch.int64)", given="x", drawn="9, (N,)")
+    (workload,) = Program(parse_module(made, "k.py")).workloads()
+    found = workload.launches()[0].arguments["x"]
+    assert isinstance(found, Tensor) and found.storage.expected.equal
 
 
 def test_order_is_lost_where_elements_are_written() -> None:

@@ -9,6 +9,8 @@ import pytest
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.syntax.tree import parse_module
 
+TL = "import triton.language as tl\n"
+
 
 @pytest.mark.parametrize(
     "source",
@@ -19,6 +21,8 @@ from kernlint.syntax.tree import parse_module
         pytest.param("from triton.language.extra import deeplink\n", id="name of an extension"),
         pytest.param("from triton.backends.enflame.driver import Driver\n", id="back end"),
         pytest.param("import torch\nx = torch.empty(4, device='npu:0')\n", id="device"),
+        pytest.param(TL + "def f(x):\n    return tl.extract_slice(x, (0,), (8,), (1,))\n", id="function of a fork"),
+        pytest.param(TL + "def f(x):\n    return tl.extra.mlu.libdevice.fast_tanh(x)\n", id="attribute of tl"),
     ],
 )
 def test_for_another_vendor(source: str) -> None:
@@ -37,6 +41,10 @@ def test_for_another_vendor(source: str) -> None:
         pytest.param("# for the npu\nVENDOR = 'ascend'\n", id="words"),
         pytest.param("x = torch.empty(4, device='cuda')\ny = torch.empty(4, device='npu')\n", id="two devices"),
         pytest.param("x = torch.empty(4, device=device)\n", id="any device"),
+        pytest.param(TL + "def f(x):\n    return tl.extra.cuda.libdevice.rsqrt(x)\n", id="attribute of NVIDIA's"),
+        pytest.param(TL + "def f(x, NPU):\n    if NPU:\n        tl.compile_hint(x, 'a')\n", id="under a condition"),
+        pytest.param(TL + "def f(x):\n    return tl.exract_slice(x)\n", id="a name that nobody has"),
+        pytest.param("import tools as tl\ndef f(x):\n    return tl.get_element(x, 0)\n", id="another module"),
     ],
 )
 def test_for_triton_itself(source: str) -> None:

@@ -288,6 +288,49 @@ def test_a_long_k_of_unknown_length_is_unsafe() -> None:
     assert "K is not known" in refusal(source, "KL101", unsafe=False)
 
 
+_PAIR = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(a, b, c, K, BM: tl.constexpr, BK: tl.constexpr):
+    m, k = tl.arange(0, BM), tl.arange(0, BK)
+    acc = tl.zeros((BM, BM), tl.float32)
+    for start in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + (start + k)[None, :]).to(tl.float32)
+        y = tl.load(b + (start + k)[:, None] + m[None, :] * K).to(tl.float32)
+        acc += tl.dot(x, y)
+    tl.store(c + m[:, None] * BM + m[None, :], acc)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b, d):
+        c = torch.empty(2, 64, 64, device=a.device)
+        kernel[(1,)](a, b, c[0], 4096, BM=64, BK=64)
+        kernel[(1,)](a, d, c[1], 4096, BM=64, BK=64)
+        return c
+
+def get_inputs():
+    narrow = torch.ones(64, 4096, device="cuda", dtype=torch.{narrow})
+    return [narrow, narrow, torch.ones(64, 4096, device="cuda", dtype=torch.{other})]
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "narrow", "other"),
+    [
+        ("KL103", "float16", "bfloat16"), ("KL103", "float16", "float32"), ("KL103", "bfloat16", "float16"),
+        ("KL101", "int8", "uint8"), ("KL101", "int8", "float16"), ("KL102", "float8_e4m3fn", "float8_e5m2"),
+    ],
+)  # fmt: skip
+def test_another_launch_has_operands_of_two_types(rule: str, narrow: str, other: str) -> None:
+    assert "operands of different types" in refusal(_PAIR.format(narrow=narrow, other=other), rule)
+
+
+def test_another_launch_has_operands_of_the_same_type() -> None:
+    assert fixed(_PAIR.format(narrow="float16", other="float16"), "KL103").applied
+
+
 def test_one_line_of_several_statements() -> None:
     loop = LOADS + "xf = x.to(tl.float32); yf = y.to(tl.float32); acc += tl.dot(xf, yf)"
     _, came = changed(fixed(gemm(loop), "KL101"))

@@ -20,7 +20,7 @@ from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.arguments import tensors_in
-from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.torch.functions import torch_function, unknown_function
 from kernlint.interpret.torch.limits import limits
 from kernlint.interpret.values import Builtin, Config, Function, Instance, Namespace, Unknown, is_concrete
 from kernlint.workload import Dtype, Expr, Tensor
@@ -157,6 +157,7 @@ def _library_tool(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str
 def _call_torch(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
     name = path.rpartition(".")[2]
     if path.startswith("torch.nn.init"):
+        h.overwritten(tensors_in(args))
         return args[0] if args else None
     if path.startswith("torch.nn.") and not path.startswith("torch.nn.functional"):
         return layers.construct(h, path, args, kwargs, node)
@@ -172,6 +173,11 @@ def _call_torch(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, 
     function = registered.operator(h, path)
     if function is not None:
         return h.invoke(function, args, kwargs)
+    if path.startswith(registered.PREFIX):
+        namespace, _, name = path.removeprefix(registered.PREFIX).partition(".")
+        name = name.partition(".")[0]  # without the overload
+        if namespace != "aten":
+            return unknown_function(h, name, args, kwargs, node)
     tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
     if tool and name != "synchronize":
         return gradients(h, args, kwargs) if path == "torch.autograd.grad" else _torch_tool(path, args)

@@ -16,6 +16,7 @@ from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.values import Instance
 from kernlint.workload import Call, Collected, Dtype, Expr, Fault, Span, Tensor
+from kernlint.workload import dtype as dt
 from kernlint.workload.tensor import Expected
 
 #: Parts of the arguments of a call, those of parts counted each time they stand there, up to which it is kept.
@@ -35,6 +36,8 @@ class Recording(Evaluator):
         self.host_numbers: dict[int, float] = {}
         #: What integers tensors hold in the mean, by storage.
         self.expected: dict[int, Expected] = {}
+        #: The type of floats that are made without a word on theirs; None where that is not known.
+        self.float_type: Dtype | None = dt.FLOAT32
         #: Rounds up to which they are followed one by one then.
         self.unrolled = 0
         #: The torch function that is being followed, with its arguments.

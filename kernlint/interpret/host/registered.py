@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _MAKING = ("custom_op", "triton_op", "impl")
 #: Implementations that no call on the device in question gets to.
 _ELSEWHERE = frozenset({"Meta", "CPU", "cpu", "Autograd", "AutogradCUDA", "FakeTensor", "XPU", "HIP", "NPU"})
-_PREFIX = "torch.ops."
+#: Of the path of an operator.
+PREFIX = "torch.ops."
 
 
 def register(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -48,9 +49,9 @@ def library(h: HostEvaluator, args: list[Any]) -> Instance:
 
 def operator(h: HostEvaluator, path: str) -> Function | None:
     """The function behind ``torch.ops.namespace.name`` (or an overload of it), where one in view is registered under that name."""
-    if not path.startswith(_PREFIX):
+    if not path.startswith(PREFIX):
         return None
-    name = ".".join(path.removeprefix(_PREFIX).split(".")[:2])
+    name = ".".join(path.removeprefix(PREFIX).split(".")[:2])
     if name not in h.operators and name not in h.operators_elsewhere and h.find_operator is not None:
         h.find_operator(name.rpartition(".")[2])
         h.operators_elsewhere.setdefault(name, None)

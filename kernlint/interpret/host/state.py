@@ -459,9 +459,10 @@ class HostState(Recording):
 
     def escape(self, value: Any, local: bool = False) -> None:
         """``value`` is given to something that is not followed, or that outlives the call."""
-        if self.sinks and not self.depth_once and not local and (isinstance(value, Unknown) or tensors_in([value])):
+        tensors = [] if local else tensors_in([value])
+        self.overwritten(tensors)
+        if self.sinks and not self.depth_once and not local and (isinstance(value, Unknown) or tensors):
             self.escapes = True
-            self.overwritten(tensors_in([value]))
 
     def save(self, tensors: Iterable[Tensor]) -> None:
         """``tensors`` outlive the call."""

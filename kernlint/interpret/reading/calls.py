@@ -29,6 +29,7 @@ class CallReading(ArgumentReading):
         host.open_choices = 0
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
+        float_type = host.float_type
         if self.trace is not None and entry == self.only:
             host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
         if host.journal is not None:
@@ -40,6 +41,7 @@ class CallReading(ArgumentReading):
                 host.unknown("the call is too long to follow to its end")
             except (Raised, Break, Continue):
                 host.unknown(f"{entry} raises for these arguments")
+        host.float_type = float_type
         if host.journal is not None:
             host.journal.following = ""
         host.seen = None

@@ -16,7 +16,7 @@ from kernlint.interpret.host.modules import in_other_module
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Deferred, Scope, Unknown
+from kernlint.interpret.values import Deferred, Guess, Scope, Unknown
 from kernlint.syntax.names import bound_by
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
@@ -84,6 +84,12 @@ class ModuleReading:
     def _module_scope(self, module: Module) -> Scope:
         scope = Scope()
         self._run(module, scope)
+        for name in {
+            item.name.value for node in module.of(cst.Global) for item in node.names
+        } - self.question.overrides.keys():
+            value = scope.vars.get(name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                scope.vars[name] = Guess(value)  # until a function sets it that is followed
         return scope
 
     def _run(self, module: Module, scope: Scope) -> None:

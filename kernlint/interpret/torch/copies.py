@@ -139,8 +139,17 @@ def _copy_(h: HostState, node: cst.CSTNode, x: Any, source: Any) -> Any:
 def _cpu(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     if h.is_hosted(x):
         return x
+    if x.storage.id in h.unplaced:
+        h.overwritten((x,))  # it may be there, and what is written to the result in it
     h.sync("copy to the CPU", node, x)
     return h.host_tensor(h.allocate(x.dtype, x.shape, "result", node, x.name))
+
+
+@takes("input", operands=1)
+def _numpy(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
+    """The same memory, which is written in ways that are not followed."""
+    h.overwritten((x,))
+    return _cpu(h, [x], {}, node)
 
 
 @takes("input")
@@ -173,7 +182,7 @@ def _cat(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
         if count != len(parts):  # filled by a loop: all but the first are like the last
             total = ex.simplify(ex.lift(total) + (ex.lift(count) - len(parts)) * (shapes[-1] or (1,))[axis])
         shape = with_extents(shapes[0], axis, total)
-    return h.result_of("cat", "cat", tensors, common_dtype(tensors), shape, node)
+    return h.result_of("cat", "cat", tensors, common_dtype(h, tensors), shape, node)
 
 
 @takes("tensors", "dim", dim=0)
@@ -185,7 +194,7 @@ def _stack(h: HostState, node: cst.CSTNode, parts: Any, dim: Any) -> Any:
     axis = axis_of(dim, len(shape) + 1)
     count = h.list_length(parts)
     result_shape = (*shape[:axis], count, *shape[axis:]) if axis is not None and count is not None else None
-    return h.result_of("stack", "cat", tensors, common_dtype(tensors), result_shape, node)
+    return h.result_of("stack", "cat", tensors, common_dtype(h, tensors), result_shape, node)
 
 
 def _stacked(axis: int) -> Handler:
@@ -215,7 +224,7 @@ def _blocks(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape = None
     if len(shapes) == len(args):
         shape = tuple(ex.simplify(sum((ex.lift(one[axis]) for one in shapes), ex.lift(0))) for axis in (0, 1))
-    return h.result_of("block_diag", "cat", tensors, common_dtype(tensors), shape, node)
+    return h.result_of("block_diag", "cat", tensors, common_dtype(h, tensors), shape, node)
 
 
 def _cartesian(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -224,7 +233,7 @@ def _cartesian(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     sizes = tuple(x.shape[0] for x in tensors if x.shape and len(x.shape) == 1)
     known = len(sizes) == len(args) > 1
     shape = (product(sizes), len(sizes)) if known else None
-    return h.result_of("cartesian_prod", "cat", tensors, common_dtype(tensors), shape, node)
+    return h.result_of("cartesian_prod", "cat", tensors, common_dtype(h, tensors), shape, node)
 
 
 def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: bool = False) -> Any:
@@ -292,7 +301,8 @@ TABLE: dict[str, Handler] = {
     "bool": _cast_to(dt.BOOL),
     "char": _cast_to(dt.INT8),
     "copy_": _copy_,
-    **dict.fromkeys(("cpu", "numpy"), _cpu),
+    "cpu": _cpu,
+    "numpy": _numpy,
     "cuda": _cuda,
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
     "stack": _stack,

@@ -13,7 +13,7 @@ from kernlint.interpret.torch.shapes import is_dense
 from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.syntax.names import origin_of
-from kernlint.workload import Dtype, Expr, Size, Tensor, concrete
+from kernlint.workload import Expr, Size, Tensor, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.tensor import Expected
@@ -62,11 +62,11 @@ def _fill_of(kind: str, args: Args, kwargs: Kwargs) -> Any:
 def _create(origin: str, kind: str, random: bool = False) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         values = args
-        default: Dtype | None = dt.FLOAT32
+        default = h.float_type
         fill = _fill_of(kind, args, kwargs)
         if kind == "full":
             values = args[:1]
-            default = dt.BOOL if isinstance(fill, bool) else dt.INT64 if isinstance(fill, (int, Expr)) else dt.FLOAT32
+            default = dt.BOOL if isinstance(fill, bool) else dt.INT64 if isinstance(fill, (int, Expr)) else default
         elif kind == "randint":
             given = [*args, kwargs.get("size")]
             values = [a for a in given if isinstance(a, (tuple, list))] or [Unknown("size")]
@@ -118,7 +118,7 @@ def _new(origin: str, kind: str) -> Handler:
 
 def _empty_strided(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape, strides = shape_given(args[:1]), shape_given([argument(args, kwargs, 1, "stride")])
-    result = h.allocate(dtype_given(kwargs, dt.FLOAT32), shape, "empty", node)
+    result = h.allocate(dtype_given(kwargs, h.float_type), shape, "empty", node)
     h.torch_op("empty_strided", "alloc", (), (result,), node)
     return replace(result, strides=strides) if strides is not None else result
 
@@ -137,7 +137,7 @@ def _arange(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         count = max(0, -int(-(end - start) // step))
     each = concrete(step) if integer else None
     rising = Expected(step=each, counted=each in (1, -1), ordered=True)
-    dtype = dtype_given(kwargs, dt.INT64 if integer else dt.FLOAT32)
+    dtype = dtype_given(kwargs, dt.INT64 if integer else h.float_type)
     result = h.allocate(dtype, (count,) if count is not None else None, "filled", node)
     if on_cpu(kwargs):
         return h.expect(h.host_tensor(result), rising)
@@ -170,7 +170,7 @@ def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     while isinstance(inner, (list, tuple)):
         shape.append(h.list_length(inner))
         inner = inner[0] if inner else 0
-    default: Dtype | None = dt.FLOAT32 if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
+    default = h.float_type if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
     if isinstance(inner, Unknown):
         default = None
     told = not isinstance(data, Unknown) or isinstance(data, (OpenFloat, ReadValue))
@@ -198,9 +198,9 @@ def _new_tensor(h: HostState, node: cst.CSTNode, x: Tensor, data: Any, options: 
 
 
 def _constructed(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    """``torch.Tensor(3, 4)`` of sizes, ``torch.Tensor([1, 2])`` of numbers: float32 in any case."""
+    """``torch.Tensor(3, 4)`` of sizes, ``torch.Tensor([1, 2])`` of numbers: floats in any case."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
-        return _tensor(h, args, {**kwargs, "dtype": dt.FLOAT32}, node)
+        return _tensor(h, args, {**kwargs, "dtype": h.float_type or Unknown("dtype")}, node)
     sized = bool(args) and all(isinstance(size, (int, Expr)) for size in args)
     return _create("empty", "empty")(h, args, {}, node) if sized else Unknown("torch.Tensor")
 

@@ -65,7 +65,7 @@ _OF_FLOATS = _DIVISIONS | frozenset(
 )
 
 
-def common_dtype(values: Any) -> Dtype | None:
+def common_dtype(h: HostState, values: Any) -> Dtype | None:
     """The element type of what is computed from tensors and Python numbers, by torch's rule: tensors with dimensions decide,
     those without and numbers only where they are of a higher kind. None where that is not known."""
     tensors = [value for value in values if isinstance(value, Tensor)]
@@ -84,7 +84,7 @@ def common_dtype(values: Any) -> Dtype | None:
     if any(isinstance(value, (Unknown, ReadValue)) for value in values):
         return None
     if any(isinstance(value, float) for value in values):
-        return dt.FLOAT32
+        return h.float_type
     return dt.INT64 if result == dt.BOOL and any(type(value) in (int, Expr) for value in values) else result
 
 
@@ -112,9 +112,9 @@ def elementwise(
     shape: Shape | None = tensors[0].shape
     for t in tensors[1:]:
         shape = broadcast(shape, t.shape)
-    result_type = common_dtype(args)
+    result_type = common_dtype(h, args)
     if name in _OF_FLOATS and result_type is not None and not result_type.is_float:
-        result_type = dt.FLOAT32
+        result_type = h.float_type
     if into is not None:
         result = into
     else:
@@ -150,8 +150,9 @@ def _where(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     # The condition comes first, or second where this is a method.
     condition = next((a for a in args[:2] if isinstance(a, Tensor) and a.dtype == dt.BOOL), None)
     values = [a for a in args if a is not condition]
-    numbers = [dt.FLOAT32 if isinstance(a, float) else dt.BOOL if isinstance(a, bool) else dt.INT64 for a in values]
-    dtype = None if condition is None else common_dtype(values) if tensors_in(values) else max(numbers, key=_by_kind)
+    integers = dt.BOOL if all(isinstance(a, bool) for a in values) else dt.INT64
+    numbers = h.float_type if any(isinstance(a, float) for a in values) else integers
+    dtype = None if condition is None else common_dtype(h, values) if tensors_in(values) else numbers
     result = elementwise(h, "where", args, node, dtype)
     return result if dtype is not None or not isinstance(result, Tensor) else replace(result, dtype=None)
 
@@ -173,13 +174,13 @@ def _kron(h: HostState, node: cst.CSTNode, a: Tensor, b: Tensor) -> Any:
         rank = max(len(a.shape), len(b.shape))
         padded = ((1,) * (rank - len(one)) + one for one in (a.shape, b.shape))
         shape = tuple(product(pair) for pair in zip(*padded))
-    return h.result_of("kron", "copy", (a, b), common_dtype((a, b)), shape, node)
+    return h.result_of("kron", "copy", (a, b), common_dtype(h, (a, b)), shape, node)
 
 
 def _common(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     """``result_type`` of values, ``promote_types`` of types."""
     types = [value for value in args if isinstance(value, Dtype)]
-    found = _promoted(*types) if len(types) == 2 else common_dtype(args)
+    found = _promoted(*types) if len(types) == 2 else common_dtype(h, args)
     return found or Unknown("common type")
 
 

@@ -55,13 +55,7 @@ def torch_function(h: HostState, name: str, args: Args, kwargs: Kwargs, node: cs
     if handler is None:
         handler = _by_family(name)
     if handler is None:
-        reads = tuple(t for t in tensors_in(args) + tensors_in(list(kwargs.values())))
-        if reads:
-            h.torch_op(name, "unknown", reads, (), node, flops=None)
-            if h.perhaps_number(reads[0]):
-                h.escape(reads)  # a method of some other object, perhaps one that keeps what it is given
-            h.unknown(f"torch function {name}")
-        return Unknown(f"torch.{name}")
+        return unknown_function(h, name, args, kwargs, node)
     try:
         with h.inside(name, args, kwargs):
             return handler(h, args, kwargs, node)
@@ -69,6 +63,20 @@ def torch_function(h: HostState, name: str, args: Args, kwargs: Kwargs, node: cs
         # The program passes what this function does not take (or what was not followed): its own error, not ours.
         h.unknown(f"arguments of torch function {name}")
         return Unknown(f"torch.{name}")
+    finally:
+        h.overwritten(tensors_in([kwargs.get("out")]))
+
+
+def unknown_function(h: HostState, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Unknown:
+    """What a function gives of which nothing is known: it may write to what it is given, and share its memory."""
+    reads = tensors_in([*args, *kwargs.values()])
+    if reads:
+        h.torch_op(name, "unknown", reads, (), node, flops=None)
+        h.overwritten(reads)
+        if h.perhaps_number(reads[0]):
+            h.escape(reads)  # a method of some other object, perhaps one that keeps what it is given
+        h.unknown(f"torch function {name}")
+    return Unknown(f"torch.{name}")
 
 
 def tensor_attribute(h: HostState, x: Tensor, name: str, node: cst.CSTNode) -> Any:

@@ -86,7 +86,7 @@ def construct(h: HostState, path: str, args: list[Any], kwargs: dict[str, Any], 
         return instance
     make = _PARAMETERS.get(name)
     if make is not None:
-        dtype = kwargs.get("dtype") if isinstance(kwargs.get("dtype"), Dtype) else dt.FLOAT32
+        dtype = kwargs.get("dtype") if isinstance(kwargs.get("dtype"), Dtype) else h.float_type
         given = _arguments(name, args, kwargs)
         for attr, shape in make(given).items():
             if shape is None:

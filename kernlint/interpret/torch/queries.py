@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
-from kernlint.interpret.torch.arguments import device_of
+from kernlint.interpret.torch.arguments import device_of, tensors_in
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import ReadValue, Unknown
-from kernlint.workload import Tensor
-from kernlint.workload import dtype as dt
+from kernlint.workload import Dtype, Tensor
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
@@ -73,8 +72,19 @@ def _turns_autocast_on(module: Module) -> bool:
     return re.search(r"\b(autocast|set_autocast_enabled)\b", module.text) is not None
 
 
+def _address(h: HostState, args: Args) -> Any:
+    h.overwritten(tensors_in(args))  # by whoever is given it
+    return Unknown("address")
+
+
 def _nothing(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return None
+
+
+def _set_float_type(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    h.changes()
+    (given,) = (*args, *kwargs.values())
+    h.float_type = given if isinstance(given, Dtype) and not h.doubts else None
 
 
 TABLE: dict[str, Handler] = {
@@ -88,17 +98,18 @@ TABLE: dict[str, Handler] = {
     "is_floating_point": lambda h, a, k, n: (
         a[0].dtype.is_float if isinstance(a[0], Tensor) and a[0].dtype else Unknown("dtype")
     ),
-    "data_ptr": lambda h, a, k, n: Unknown("address"),
+    "data_ptr": lambda h, a, k, n: _address(h, a),
     "get_device": lambda h, a, k, n: 0,
     "storage_offset": lambda h, a, k, n: a[0].offset,
     "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n),
     "device": lambda h, a, k, n: device_of(a[0]) if a and isinstance(a[0], str) else Unknown("device"),
-    **dict.fromkeys(("manual_seed", "record_stream", "retain_grad", "backward", "set_default_dtype"), _nothing),
+    **dict.fromkeys(("manual_seed", "record_stream", "retain_grad", "backward"), _nothing),
     "no_grad": lambda h, a, k, n: Unknown("context"),
     "is_tensor": lambda h, a, k, n: isinstance(a[0], Tensor),
     "is_available": lambda h, a, k, n: True,
     "is_grad_enabled": lambda h, a, k, n: False,
-    "get_default_dtype": lambda h, a, k, n: dt.FLOAT32,
+    "get_default_dtype": lambda h, a, k, n: h.float_type or Unknown("dtype"),
+    **dict.fromkeys(("set_default_dtype", "set_default_tensor_type"), _set_float_type),
     **dict.fromkeys(("is_complex", "is_conj", "is_neg"), _is_of_complex),
     "is_autocast_enabled": _is_autocast,
     "__len__": lambda h, a, k, n: a[0].shape[0] if a[0].shape else Unknown("length"),

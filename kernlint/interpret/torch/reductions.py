@@ -78,7 +78,7 @@ def _compared(name: str, axis: int) -> Handler:
         similar = name == "cosine_similarity"
         keep = not similar and bool(options.get("keepdim", False))
         shape = _reduced(broadcast(x.shape, y.shape), dim if similar else axis, keep)
-        return h.result_of(name, "reduce", (x, y), common_dtype((x, y)), shape, node, flops=x.numel)
+        return h.result_of(name, "reduce", (x, y), common_dtype(h, (x, y)), shape, node, flops=x.numel)
 
     return handler
 
