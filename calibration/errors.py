@@ -32,6 +32,7 @@ FILES = {
     "h100-spilling.csv": ("spilling",),
     "h200-lanes.csv": ("lanes",),
     "h200-banks.csv": ("banks",),
+    "h200-orders.csv": ("orders",),
     "h100-scatter.csv": ("scatter",),
     "h100-arithmetic.csv": ("arithmetic",),
     "h200-grids.csv": ("grids",),

@@ -416,10 +416,9 @@ def _arithmetic(body: Sequence[Node], moved: Traffic) -> tuple[float, float]:
             elif node.kind == "arith" and not node.accumulates:
                 plain += node.elements * (1.0 if _counts_once(node) else measured.times(node, "+"))
         elif isinstance(node, (Reduce, Scan)):
-            elements = 1
-            for extent in node.shape:
-                elements *= extent
-            plain += elements
+            # Where each value carries its place along, both are compared and both selected, each step behind the one before it.
+            pair = program_constants().indexed if isinstance(node, Reduce) and node.indexed else 1.0
+            plain += pair**2 * math.prod(node.shape)
         elif isinstance(node, Loop):
             p, s = _arithmetic(node.body, moved)
             trip = moved.trips.get(node.id, 1.0)

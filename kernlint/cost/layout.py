@@ -77,12 +77,18 @@ def vector_bytes(access: Load | Store | Atomic) -> int:
 
 
 def fastest_axis(access: Load | Store | Atomic) -> int:
-    """The axis along which neighbours in the tile are neighbours in memory; the last one where none is."""
+    """The axis along which lanes follow each other: that of :func:`neighbours`, the first where there is none (Triton up to 3.6)."""
+    return neighbours(access) or 0
+
+
+def neighbours(access: Load | Store | Atomic) -> int | None:
+    """The axis along which neighbours in the tile are neighbours in memory, as far as the compiler sees; None where it sees none (an
+    index that is clamped, mirrored or loaded)."""
     if access.offset is not None:
         for dim in reversed(range(len(access.shape))):
             if access.shape[dim] > 1 and _run(access.offset, Lane(dim)):
                 return dim
-    return max(0, len(access.shape) - 1)
+    return None
 
 
 def _run(offset: Expr, lane: Lane) -> int:

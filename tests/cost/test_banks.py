@@ -39,6 +39,19 @@ def test_banks_as_measured() -> None:
         assert 0.8 < lines / measured[f"STRIDE={stride}"] < 1.3, stride
 
 
+def test_orders_as_measured() -> None:
+    """Windows whose columns are clamped go down the tile, where rows meet in a bank; fields are written sector by sector each."""
+    with (FACTS / "h200-orders.csv").open(encoding="utf-8", newline="") as rows:
+        measured = {(row["term"], row["params"]): float(row["gpu_us"]) for row in csv.DictReader(rows)}
+    met = set()
+    for case in bench_module("orders").cases():
+        key = case.term, ";".join(f"{name}={value}" for name, value in case.params.items())
+        error = program_time(read(case.launches[0]), H200).us / measured[key]
+        assert 0.8 < error < 1.6, key
+        met.add(key)
+    assert met == set(measured)
+
+
 def estimate_of(launch: Launch) -> dict[str, float]:
     return dict(program_time(launch, H200).terms)
 

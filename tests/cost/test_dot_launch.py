@@ -210,3 +210,45 @@ def test_what_is_remembered_of_a_kernel_is_of_the_launch_and_the_device_asked_ab
             fresh = dataclasses.replace(one, kernel=dataclasses.replace(one.kernel))
             assert kernel_time(one, device) == kernel_time(fresh, device)
             assert traffic(one).footprints == traffic(fresh).footprints
+
+
+NEAREST = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def nearest(x, codes, out, n, D: tl.constexpr):
+    rows = tl.program_id(0) * 32 + tl.arange(0, 32)
+    d = tl.arange(0, D)
+    a = tl.load(x + rows[:, None] * D + d[None, :])
+    best, at = tl.full((32,), float("inf"), tl.float32), tl.zeros((32,), tl.int32)
+    for start in range(0, n, 128):
+        c = start + tl.arange(0, 128)
+        far = -2.0 * tl.dot(a, tl.trans(tl.load(codes + c[:, None] * D + d[None, :])))
+        {reduced}
+    tl.store(out + rows, {result})
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, codes):
+        out = torch.empty(x.shape[0], device=x.device, dtype=torch.int32)
+        nearest[(x.shape[0] // 32,)](x, codes, out, codes.shape[0], D=64)
+        return out
+
+def get_inputs():
+    return [torch.randn(64, 64, dtype=torch.float16), torch.randn(16384, 64, dtype=torch.float16)]
+"""
+
+
+def test_the_place_of_the_best_is_compared_and_selected_too() -> None:
+    """`top1` of 16,384 codes, 32 queries a program: 72 us with ``tl.max``, 121 with its places beside it."""
+
+    def us(reduced: str, result: str) -> float:
+        (context,) = run_rule("KL104", NEAREST.format(reduced=reduced, result=result)).contexts
+        (launch,) = context.workload.launches()
+        return kernel_time(launch, H100).us
+
+    alone = us("best = tl.minimum(best, tl.min(far, axis=1))", "best.to(tl.int32)")
+    placed = "m, i = tl.min(far, axis=1, return_indices=True); at = tl.where(m < best, start + i, at); best = tl.minimum(best, m)"
+    assert 1.2 < us(placed, "at") / alone < 2.5
+    assert us("at += tl.argmin(far, axis=1)", "at") == pytest.approx(us(placed, "at"), rel=0.1)

@@ -6,12 +6,12 @@ from micro_launches import LANE, LANE1, PID, load, number, store
 
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import find_device
-from kernlint.cost.layout import blocked, fastest_axis, vector_bytes
+from kernlint.cost.layout import blocked, fastest_axis, neighbours, vector_bytes
 from kernlint.cost.programs.price import program_time
 from kernlint.cost.registers import COLLAPSE, pressures
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.workload import dtype as dtypes
-from kernlint.workload.expr import mod
+from kernlint.workload.expr import lift, maximum, minimum, mod, opaque
 
 H100 = find_device("h100-sxm")
 F16, F32 = dtypes.FLOAT16, dtypes.FLOAT32
@@ -58,6 +58,31 @@ def test_an_index_that_wraps_around_keeps_its_vectors() -> None:
 def test_the_contiguous_axis() -> None:
     assert fastest_axis(load(0, "x", F32, (32, 64), LANE * 64 + LANE1)) == 1
     assert fastest_axis(store(0, "x", F32, (32, 64), LANE + LANE1 * 32)) == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "seen"),
+    [
+        pytest.param(LANE1, 1, id="counted"),
+        pytest.param(LANE1 + 3, 1, id="shifted"),
+        pytest.param(minimum(LANE1 + 3, 63), None, id="clamped"),
+        pytest.param(maximum(LANE1 - 3, 0), None, id="clamped below"),
+        pytest.param(maximum(LANE1 - 3, 3 - LANE1), None, id="mirrored"),
+        pytest.param(LANE1 * 3, None, id="planes between"),
+        pytest.param(lift(opaque("load", key=7)) + LANE1, 1, id="from a loaded place on"),
+        pytest.param(lift(opaque("load", LANE1, key=7)), None, id="loaded"),
+    ],
+)
+def test_neighbours_are_those_that_the_compiler_sees(column, seen: int | None) -> None:
+    """Where it sees none, Triton up to 3.6 takes the first axis for the fastest."""
+    window = load(0, "x", F32, (8, 64), LANE * 64 + column)
+    assert neighbours(window) == seen
+    assert fastest_axis(window) == (seen or 0)
+
+
+def test_a_line_of_its_own_has_no_other_axis() -> None:
+    assert fastest_axis(load(0, "x", F32, (64,), minimum(LANE + 3, 63))) == 0
+    assert fastest_axis(load(0, "x", F32, (), PID)) == 0
 
 
 @pytest.mark.parametrize(

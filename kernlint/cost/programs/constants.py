@@ -34,6 +34,8 @@ class Constants:
     l2_write_gb_per_s: float = 6500.0
     l2_short_row_gb_per_s: float = 4300.0
     l2_partial_write_gb_per_s: float = 1950.0
+    #: Not fitted: the middle of ``fields`` in ``h200-orders.csv``.
+    l2_field_write_gb_per_s: float = 2750.0
     l2_keeps: float = 0.64
     l2_drops: float = 1.0
     l1_keeps: float = 0.6

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from kernlint.cost.arithmetic import Operations
 from kernlint.cost.device import Device
-from kernlint.cost.layout import Layout, blocked, fastest_axis
+from kernlint.cost.layout import Layout, blocked, fastest_axis, neighbours
 from kernlint.cost.programs.constants import Constants
 from kernlint.cost.programs.scale import Scale
 from kernlint.cost.registers import TileSizes, pressures
@@ -224,11 +224,10 @@ class Resources(TileSizes):
 
     def _dealt(self, access: AccessTraffic) -> Layout:
         """How the lanes of a load are dealt out. In two dimensions one without neighbours in memory goes by another order of the axes
-        than the others of its shape, and so its own way (``taps``)."""
-        shape, size = access.access.shape, access.access.dtype.bytes
-        steps = [abs(step) for step, extent in zip(access.strides or (), shape) if extent > 1]
-        if len(shape) > 1 and steps and size not in steps:
-            return blocked(shape, len(shape) - 1, 1, self.warps)
+        than the others of its shape, and so its own way (``taps``, and ``blur`` of ``h200-orders.csv``)."""
+        shape = access.access.shape
+        if len(shape) > 1 and neighbours(access.access) is None:
+            return blocked(shape, 0, 1, self.warps)
         return self.layout(shape)
 
 

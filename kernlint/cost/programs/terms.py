@@ -35,6 +35,9 @@ class Terms(Loops):
                 rate = c.l2_partial_write_gb_per_s
             else:
                 rate = c.l2_short_row_gb_per_s if short else c.l2_write_gb_per_s
+                if access.kind == "store" and access.efficiency < 0.6:
+                    # Other stores fill the sector, each by a write of its own.
+                    rate = min(rate, c.l2_field_write_gb_per_s)
             if access.kind == "store" and access.gather and not access.known:
                 # What meets in a few sectors is written there one after the other, as atomics are (``put``).
                 units = self._units(self.moved.footprints.get(access.base, 0.0))
