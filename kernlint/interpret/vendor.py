@@ -2,8 +2,9 @@
 
 Told by what a module cannot do without (an unconditional import of a vendor's package, its own or that of a file of the project that
 it imports or of a package around it, tensors made on its device, functions that only its Triton has, functions that ask torch for
-that) or by the packages around it, whose ``__init__`` registers them, or functions that import them, for a vendor or a device, by the
-fork that the project requires, or by a ``triton`` of its own that has a ``jit``. Names of other files and folders say nothing.
+that) or by the packages around it, whose ``__init__`` registers them, or functions that import them, for a vendor or a device, or turns
+away tensors of others, by the fork that the project requires, or by a ``triton`` of its own that has a ``jit``. Names of other files and
+folders say nothing.
 """
 
 from __future__ import annotations
@@ -88,6 +89,9 @@ def _other_vendor(module: Module) -> str:
         for name, registered in ((file.parent.name, registrations.get("")), (part, registrations.get(part))):
             if registered:
                 return f"its package `{name}` is for `{registered}`"
+    for file in package_files(module.path)[:1]:
+        if device := _demanded(project.statements_of(str(file))):
+            return f"its package `{file.parent.name}` takes tensors on `{device}` alone"
     fork = fork_asked_for(module.path)
     return f"the project needs `{fork}`" if fork else ""
 
@@ -184,6 +188,18 @@ def _devices(module: Module) -> set[str]:
         if arg.keyword is not None and arg.keyword.value == "device" and isinstance(arg.value, cst.SimpleString):
             found.add(str(arg.value.evaluated_value).partition(":")[0])
     return found
+
+
+def _demanded(statements: Iterable[ast.stmt]) -> str:
+    """The device of another vendor that ``statements`` turn away tensors of all others for (``if x.device.type != "npu": return``)."""
+    nodes = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.If)]
+    tests = [node.test for node in nodes if isinstance(node.body[-1], (ast.Return, ast.Raise))]
+    found = set()
+    for one in (node for test in tests for node in ast.walk(test)):
+        match one:
+            case ast.Compare(ast.Attribute(attr="type"), [ast.NotEq()], [ast.Constant(str(device))]):
+                found.add(device)
+    return min(found) if found and found <= _DEVICES else ""
 
 
 def _registered(file: Path) -> Mapping[str, str]:

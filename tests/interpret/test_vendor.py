@@ -73,6 +73,10 @@ def module_in(folder: Path, registration: str) -> str:
         ("info = Info(vendor_name=\n", False),
         ("import os\nimport torch_npu\n", True),
         ("try:\n    import torch_npu\nexcept ImportError:\n    pass\n", False),
+        ("def fits(x):\n    if x is None or x.device.type != 'npu':\n        return False\n    return True\n", True),
+        ("def fits(x):\n    if x.device.type != 'npu':\n        x = x.cpu()\n    return True\n", False),
+        ("def fits(x):\n    if x.device.type == 'npu':\n        return False\n    return True\n", False),
+        ("def fits(x):\n    if x.device.type != 'npu' and x.device.type != 'cuda':\n        raise ValueError\n", False),
     ],
 )  # fmt: skip
 def test_registered_package(tmp_path: Path, registration: str, foreign: bool) -> None:
