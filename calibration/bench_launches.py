@@ -156,9 +156,13 @@ _SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "
 
 
 def bench_samples(
-    step: int = 1, files: Mapping[str, tuple[str, ...]] = PROGRAM_FILES, fitted: bool = True
+    step: int = 1,
+    files: Mapping[str, tuple[str, ...]] = PROGRAM_FILES,
+    fitted: bool = True,
+    ordered: bool | None = None,
 ) -> Iterator[Sample]:
-    """Measured cases of one launch without a dot: all, or every ``step``-th of a file; those that are fitted, or the others."""
+    """Measured cases of one launch without a dot: all, or every ``step``-th of a file; those that are fitted, or the others;
+    those whose indices are in order, or the others, where it is said which."""
     for file, modules in files.items():
         if not (FACTS / file).exists():
             continue
@@ -171,10 +175,12 @@ def bench_samples(
                 continue
             if case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
-                name, ordered = case.key.replace(",", " "), case.params.get("order") in ORDERED
+                name, in_order = case.key.replace(",", " "), case.params.get("order") in ORDERED
+                if ordered is not None and in_order != ordered:
+                    continue
                 launch = read(case.launches[0])
                 if not launch.kernel.dots():
-                    yield Sample(case.term, name, launch, us[case.key], size, device, ordered)
+                    yield Sample(case.term, name, launch, us[case.key], size, device, in_order)
 
 
 def card_of(file: str) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support import warm
 
 SEED = Path(__file__).parents[2] / "fixtures" / "seed" / "task.md"
 
 
 def run(*arguments: str, stdin: str | bytes = "") -> subprocess.CompletedProcess[bytes]:
     data = stdin.encode() if isinstance(stdin, str) else stdin
-    return subprocess.run(
-        [sys.executable, "-m", "kernlint", *arguments], input=data, capture_output=True, timeout=120, check=False
-    )
+    return warm.run([*warm.KERNLINT, *arguments], input=data)
 
 
 LAUNCHER = """

@@ -1,4 +1,4 @@
-"""The command as users run it: by subprocess, looking at status, standard output and standard error."""
+"""The command as users run it: as a process, looking at status, standard output and standard error."""
 
 import contextlib
 import io
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from support import fake_cli
+from support import fake_cli, warm
+from support.terminal import shown
 
 from kernlint.cli import main
 from kernlint.lint.diagnostics import DIAGNOSTICS
@@ -22,21 +23,12 @@ from kernlint.schema import load
 from kernlint.syntax.source import MAX_BYTES
 from kernlint.version import __version__
 
-REAL = [sys.executable, "-m", "kernlint"]
-FAKE = [sys.executable, fake_cli.__file__]
+REAL = warm.KERNLINT
+FAKE = (fake_cli.__file__,)
 
 
 def run(command, *arguments, stdin=b"", cwd=None, env=None):
-    environment = {**os.environ, **(env or {})}
-    result = subprocess.run(
-        [*command, *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        timeout=60,
-        cwd=cwd,
-        env=environment,
-        check=False,
-    )
+    result = warm.run([*command, *arguments], input=stdin, cwd=cwd, env={**os.environ, **(env or {})})
     assert b"Traceback" not in result.stderr or env, result.stderr.decode()
     return result
 
@@ -89,7 +81,7 @@ def test_nothing_of_the_output_is_lost_whatever_the_status():
         "main._COMMANDS['x'] = ''\n"
         "sys.argv = ['kernlint', 'x']; main.command()"
     )
-    done = run([sys.executable, "-c", program])
+    done = run(["-c", program])
     assert (done.returncode, len(done.stdout)) == (1, 100_000)
 
 
@@ -145,24 +137,10 @@ def test_a_file_called_like_a_subcommand(source, tmp_path, arguments):
 
 
 def test_a_terminal_sees_the_findings(source):
-    pty = pytest.importorskip("pty")
-    path = source("yes\n\n    tl.dot(a, b)\n")
-    terminal, other_end = pty.openpty()
-    process = subprocess.Popen([*FAKE, path], stdout=subprocess.DEVNULL, stderr=other_end)
-    os.close(other_end)
-    shown = b""
-    while True:
-        try:
-            chunk = os.read(terminal, 65536)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not chunk:
-            break
-        shown += chunk
-    os.close(terminal)
-    assert process.wait(30) == 0
-    assert b"int8-upcast-before-dot" in shown
-    assert b"worth optimizing" in shown
+    text, status = shown([*FAKE, source("yes\n\n    tl.dot(a, b)\n")], ["stderr"])
+    assert status == 0
+    assert "int8-upcast-before-dot" in text
+    assert "worth optimizing" in text
 
 
 # -- no verdict -------------------------------------------------------------------------------------------------------
@@ -312,7 +290,7 @@ def refused_here(arguments, folder):
 def test_a_closed_pipe_is_silent(source):
     reader, writer = os.pipe()
     os.close(reader)
-    result = subprocess.run([*FAKE, source("yes")], stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    result = warm.run([*FAKE, source("yes")], stdout=writer)
     os.close(writer)
     assert result.returncode == 141
     assert result.stderr == b""
@@ -321,7 +299,7 @@ def test_a_closed_pipe_is_silent(source):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_line(source):
     with open("/dev/full", "wb") as full:
-        result = subprocess.run([*FAKE, source("yes")], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        result = warm.run([*FAKE, source("yes")], stdout=full)
     assert result.returncode == 2
     assert b"cannot write: No space left" in result.stderr
     assert b"Traceback" not in result.stderr
@@ -333,7 +311,11 @@ def test_a_full_disk_is_one_line(source):
 def test_interrupt_ends_command_and_worker(source, number, status, kill):
     patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
     process = start(
-        [*FAKE, source("hang")], signal.SIG_DFL, stderr=subprocess.PIPE, start_new_session=True, env=patient
+        [sys.executable, *FAKE, source("hang")],
+        signal.SIG_DFL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=patient,
     )
     time.sleep(1)
     kill(process.pid, number)
@@ -349,7 +331,11 @@ def test_a_job_in_the_background_ends_as_its_shell_says(source):
     """A shell starts it with Ctrl-C ignored, which is meant for what runs in front; it is told to end by another signal."""
     patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
     process = start(
-        [*FAKE, source("hang")], signal.SIG_IGN, stderr=subprocess.PIPE, start_new_session=True, env=patient
+        [sys.executable, *FAKE, source("hang")],
+        signal.SIG_IGN,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=patient,
     )
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
@@ -377,8 +363,8 @@ def test_a_job_in_the_background_ends_as_its_shell_says(source):
     ],
 )
 def test_a_standard_stream_that_is_not_there(redirection, arguments, status, tmp_path):
-    shell = ["sh", "-c", f'"$@" {redirection}', "sh", *REAL, *arguments]
-    done = run(shell, cwd=tmp_path)
+    shell = ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, *REAL, *arguments]
+    done = subprocess.run(shell, capture_output=True, cwd=tmp_path, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
@@ -430,6 +416,6 @@ def test_what_needs_no_analysis_imports_no_parser(arguments):
         "import sys; from kernlint.cli import main; main(sys.argv[1:]); "
         "sys.exit(' '.join({'libcst', 'jsonschema', 'rich', 'multiprocessing'} & set(sys.modules)))"
     )
-    result = run([sys.executable, "-c", program], *arguments)
+    result = run(["-c", program], *arguments)
     assert result.returncode in (0, 1)
     assert result.stderr.strip() == b""

@@ -7,10 +7,15 @@ import sys
 
 import click
 import pytest
+from support import warm
 
 from kernlint.cli.main import cli
 
-KERNLINT = [sys.executable, "-m", "kernlint"]
+
+def run(*arguments, **more):
+    """The status, output and complaints of the command."""
+    done = warm.run([*warm.KERNLINT, *arguments], **more)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def complete(*words):
@@ -21,9 +26,9 @@ def complete(*words):
         "COMP_WORDS": " ".join(("kernlint", *words)),
         "COMP_CWORD": str(len(words)),
     }
-    done = subprocess.run(KERNLINT, env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return [tuple(line.split(",", 1)) for line in done.stdout.splitlines()]
+    status, words, errors = run(env=environment)
+    assert (status, errors) == (0, "")
+    return [tuple(line.split(",", 1)) for line in words.splitlines()]
 
 
 def test_commands_come_first_and_files_where_there_is_none():
@@ -74,12 +79,12 @@ def test_each_option_for_a_file_completes_files():
 
 @pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
 def test_scripts_are_valid(shell, tmp_path):
-    done = subprocess.run([*KERNLINT, "completion", shell], capture_output=True, text=True, check=True)
-    assert "_KERNLINT_COMPLETE" in done.stdout
+    status, text, _ = run("completion", shell)
+    assert status == 0 and "_KERNLINT_COMPLETE" in text
     program = shutil.which(shell)
     if program is not None:
         script = tmp_path / "script"
-        script.write_text(done.stdout)
+        script.write_text(text)
         subprocess.run([program, "-n", str(script)], check=True)
 
 
@@ -116,6 +121,6 @@ def test_a_shell_completes(shell, tmp_path):
 
 
 def test_another_shell_is_refused():
-    done = subprocess.run([*KERNLINT, "completion", "csh"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'csh' is not one of" in done.stderr
+    status, text, errors = run("completion", "csh")
+    assert (status, text) == (2, "")
+    assert "'csh' is not one of" in errors

@@ -1,18 +1,15 @@
 """`kernlint explain` and `--perf`, as users run them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
-from support import budgets
+from support import budgets, warm
+from support.terminal import shown
 
 from kernlint.schema import load
 
-KERNLINT = [sys.executable, "-m", "kernlint"]
 SEED = Path(__file__).parents[2] / "fixtures/seed/task.md"
 
 
@@ -24,9 +21,7 @@ def small(tmp_path):
 
 
 def run(*arguments, stdin=b"", **more):
-    result = subprocess.run(
-        [*KERNLINT, *map(str, arguments)], input=stdin, capture_output=True, timeout=120, check=False, **more
-    )
+    result = warm.run([*warm.KERNLINT, *arguments], input=stdin, **more)
     assert b"Traceback" not in result.stderr, result.stderr.decode()
     return result
 
@@ -110,20 +105,6 @@ def test_bad_performance_data_is_one_line(small, tmp_path, content):
 
 
 def test_a_terminal_gets_colours(small):
-    pty = pytest.importorskip("pty")
-    terminal, other_end = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"}
-    process = subprocess.Popen([*KERNLINT, "explain", str(small)], stdout=other_end, env=environment)
-    os.close(other_end)
-    shown = b""
-    while True:
-        try:
-            chunk = os.read(terminal, 65536)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not chunk:
-            break
-        shown += chunk
-    os.close(terminal)
-    assert process.wait(60) == 0
-    assert b"\x1b[" in shown and "\u2588".encode() in shown and b"axpy_kernel" in shown
+    text, status = shown([*warm.KERNLINT, "explain", small], ["stdout"], TERM="xterm-256color", COLUMNS="150")
+    assert status == 0
+    assert "\x1b[" in text and "\u2588" in text and "axpy_kernel" in text

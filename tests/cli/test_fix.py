@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support import warm
 from support.fixes import LOADS, gemm
 
 ROOT = Path(__file__).parents[2]
@@ -17,10 +17,8 @@ SOURCE = gemm(LOADS + "xf = x.to(tl.float32)\nacc += tl.dot(xf, y.to(tl.float32)
 FIXED_LINE = "        acc += tl.dot(x, y)"
 
 
-def run(*arguments: str, stdin: bytes | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "kernlint", "fix", *arguments], input=stdin, capture_output=True, cwd=cwd, timeout=240
-    )
+def run(*arguments: str, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+    return warm.run([*warm.KERNLINT, "fix", *arguments], input=stdin, cwd=cwd)
 
 
 @pytest.fixture

@@ -1,17 +1,15 @@
 """The command on a real terminal: what fits, what is coloured and linked, and what moves."""
 
-import os
 import re
 import subprocess
 import sys
 import time
 
 import pytest
+from support import warm
 from support.budgets import ROOT
 from support.lint import KERNEL
-
-pty = pytest.importorskip("pty")
-fcntl = pytest.importorskip("fcntl")
+from support.terminal import shown
 
 SEED = ROOT / "fixtures" / "seed" / "task.md"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]|\x1b\]8;;[^\x1b]*\x1b\\|\r")
@@ -19,28 +17,14 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]|\x1b\]8;;[^\x1b]*\x1b\\|\r")
 
 def run(arguments, width=80, code=None, **env):
     """Standard output and error together, as the terminal gets them, and the status."""
-    import struct
-    import termios
+    started = ["-c", code] if code else warm.KERNLINT
+    return shown([*started, *arguments], width=width, **{"TERM": "xterm", **env})
 
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    command = [sys.executable, *(["-c", code] if code else ["-m", "kernlint"]), *map(str, arguments)]
-    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    child = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env={**environment, "TERM": "xterm", **env}
-    )
-    os.close(slave)
-    said = b""
-    while True:
-        try:
-            data = os.read(master, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        said += data
-    os.close(master)
-    return said.decode(), child.wait()
+
+@pytest.fixture(autouse=True)
+def _nothing_is_said_of_the_terminal(monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support import warm
 from support.fixes import LOADS, gemm
 
 from kernlint.lint.fixing import apply_fixes
@@ -18,9 +18,8 @@ PAIR = Path(__file__).parents[2] / "fixtures/pairs/gemm-int8-upcast-copy"
 SOURCE = gemm(LOADS + "xf = x.to(tl.float32)\nacc += tl.dot(xf, y.to(tl.float32))")
 
 
-def check(folder: Path, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "kernlint", "check", "--no-cache", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=folder, timeout=240)
+def check(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return warm.run([*warm.KERNLINT, "check", "--no-cache", *arguments], input=stdin, cwd=folder)
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import warm
 from support.fixes import LOADS, gemm
 
 from kernlint.lint.cells import text_edit, with_cell_edits
@@ -28,8 +28,7 @@ OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["xf = 1\n", "\u00e
 
 
 def check(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "kernlint", "check", "--no-cache", *arguments]
-    return subprocess.run(command, capture_output=True, cwd=folder, timeout=240)
+    return warm.run([*warm.KERNLINT, "check", "--no-cache", *arguments], cwd=folder)
 
 
 def cell(source: Any, kind: str = "code", **more: Any) -> dict[str, Any]:

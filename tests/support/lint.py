@@ -1,13 +1,13 @@
-"""Sources for the linter's tests, and the command itself by subprocess."""
+"""Sources for the linter's tests, and the command itself as a process."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from support import warm
 
 from kernlint.lint.check_file import check_file
 from kernlint.lint.diagnostics import DIAGNOSTICS
@@ -62,15 +62,7 @@ def kernlint_check(*arguments: object, cwd: Path, stdin: bytes = b"", status: in
     given = [str(argument) for argument in arguments]
     if "--cache-dir" not in given:
         given.append("--no-cache")
-    done = subprocess.run(
-        [sys.executable, "-m", "kernlint", "check", *given],
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        env={**os.environ, **env},
-        timeout=120,
-        check=False,
-    )
+    done: Any = warm.run([*warm.KERNLINT, "check", *given], input=stdin, cwd=cwd, env={**os.environ, **env})
     done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in done.stderr, done.stderr
     if status is not None:
