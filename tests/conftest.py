@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 
+from kernlint import crew
+
 #: Objects made and not freed between two looks for garbage, as in the process of the command line.
 _GARBAGE = 100_000
 
@@ -17,3 +19,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(_GARBAGE)
     gc.enable()
+    _forks_beside_xdist()
+
+
+def _forks_beside_xdist() -> None:
+    """Let workers be forked from a process of the tests as from one of the command line. Of several threads a new interpreter is
+    started for each, and xdist has one, which waits for messages while a test runs; those that a test starts count."""
+    threads = crew._threads
+    others = threads() - 1
+    crew._threads = lambda: threads() - others

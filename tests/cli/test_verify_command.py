@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kernlint.cli import main
+from kernlint.cli import main, worker
 from kernlint.report import verification_text
 from kernlint.schema import load
 from kernlint.verify import prove as proving
@@ -30,8 +30,21 @@ STATUS = {
 }
 
 
+#: What there is to prove, by what is asked: the same for every outcome.
+PLANS: dict[str, object] = {}
+run_on_task = worker.run_on_task
+
+
 def answer(monkeypatch: pytest.MonkeyPatch, outcome: str, summary: str = "in words") -> None:
     """Let the proof end so."""
+
+    def planned(*asked, **wanted):
+        key = repr((asked[1:], wanted))
+        if key not in PLANS:
+            PLANS[key] = run_on_task(*asked, **wanted)
+        return PLANS[key]
+
+    monkeypatch.setattr(worker, "run_on_task", planned)
     monkeypatch.setattr("kernlint.verify.versions.require", lambda: ("2.0", "3.9"))
     change = ChangeReport(None, ("KL102",), "changed")
     case = CaseResult("odd", {"M": 3}, "not_checkable", 1e-4, 2e-4, 3e-4, 1.0005, "why")

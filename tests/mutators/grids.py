@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import code, grouped, is_jit, is_launch, kernel_names, parsed
+from mutators.trees import Transformer, code, grouped, is_jit, is_launch, kernel_names, parsed
 
 from kernlint.syntax.names import dotted_name
 
@@ -21,7 +21,7 @@ def divided_by_hand(source: str) -> str | None:
     return new if new != source else None
 
 
-class _Functions(cst.CSTTransformer):
+class _Functions(Transformer):
     def __init__(self, kernels: set[str]) -> None:
         self.kernels = kernels
 
@@ -36,7 +36,7 @@ class _Functions(cst.CSTTransformer):
         return updated_node.with_changes(func=function.with_changes(slice=[cst.SubscriptElement(cst.Index(made))]))
 
 
-class _ByHand(cst.CSTTransformer):
+class _ByHand(Transformer):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         return not is_jit(node)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import libcst as cst
-from mutators.trees import Replaced, is_constexpr, is_jit, locals_of, parsed, top_functions
+from mutators.trees import Replaced, Transformer, is_constexpr, is_jit, locals_of, parsed, top_functions
 
 from kernlint.syntax.names import bound_by
 from kernlint.syntax.walk import walk, walk_until
@@ -56,7 +56,7 @@ def _straight(function: cst.FunctionDef) -> bool:
     return not returns or (isinstance(last, cst.SimpleStatementLine) and returns == [last.body[-1]])
 
 
-class _Inliner(cst.CSTTransformer):
+class _Inliner(Transformer):
     def __init__(self, helpers: dict[str, cst.FunctionDef], calls: Callable[[cst.FunctionDef], bool]) -> None:
         self.helpers = helpers
         self.calls = calls

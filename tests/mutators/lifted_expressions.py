@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import libcst as cst
-from mutators.trees import code, constexprs, free_names, is_jit, kernels, locals_of, parsed
+from mutators.trees import Transformer, code, constexprs, free_names, is_jit, kernels, locals_of, parsed
 
 from kernlint.syntax.walk import walk
 
@@ -27,7 +27,7 @@ def lifted_expressions(source: str) -> str | None:
     return module.with_changes(body=body).code if changed else None
 
 
-class _Lifter(cst.CSTTransformer):
+class _Lifter(Transformer):
     def __init__(self, kernel: cst.FunctionDef) -> None:
         self.kernel = kernel
         self.locals = locals_of(kernel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import code, is_jit, parsed
+from mutators.trees import Transformer, code, is_jit, parsed
 
 from kernlint.syntax.names import dotted_name
 
@@ -20,7 +20,7 @@ def written_out_sums(source: str) -> str | None:
     return new if new != source else None
 
 
-class _InKernels(cst.CSTTransformer):
+class _InKernels(Transformer):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         return is_jit(node)
 

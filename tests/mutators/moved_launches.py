@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import libcst as cst
-from mutators.trees import code, free_names, is_jit, kernel_names, launches_in, locals_of, parsed
+from mutators.trees import Transformer, code, free_names, is_jit, kernel_names, launches_in, locals_of, parsed
 
 
 @lru_cache(maxsize=4)  # asked once more for what comes of it
@@ -18,7 +18,7 @@ def moved_launches(source: str) -> str | None:
     return module.with_changes(body=[*module.body, *mover.helpers]).code
 
 
-class _Mover(cst.CSTTransformer):
+class _Mover(Transformer):
     def __init__(self, kernels: set[str]) -> None:
         self.kernels = kernels
         self.functions: list[cst.FunctionDef] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import after_imports, is_jit, is_launch, kernel_names, parsed, statements
+from mutators.trees import Transformer, after_imports, is_jit, is_launch, kernel_names, parsed, statements
 
 
 def named_launch_literals(source: str) -> str | None:
@@ -20,7 +20,7 @@ def named_kernel_literals(source: str) -> str | None:
     return naming.made(module, "{name} = tl.constexpr({text})")
 
 
-class _Naming(cst.CSTTransformer):
+class _Naming(Transformer):
     """Names the numbers in launches."""
 
     def __init__(self, kernels: set[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import grouped, is_jit, kernels, locals_of, parsed
+from mutators.trees import Transformer, grouped, is_jit, kernels, locals_of, parsed
 
 from kernlint.syntax.names import bound_by, dotted_name, variables
 from kernlint.syntax.walk import walk
@@ -19,7 +19,7 @@ def named_addresses(source: str) -> str | None:
     return new.code if naming.count else None
 
 
-class _Addresses(cst.CSTTransformer):
+class _Addresses(Transformer):
     def __init__(self) -> None:
         self.count = 0
 

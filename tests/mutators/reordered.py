@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import is_jit, parsed, top_functions
+from mutators.trees import Transformer, is_jit, parsed, top_functions
 
 from kernlint.syntax.walk import walk
 
@@ -23,7 +23,7 @@ def kernels_last(source: str) -> str | None:
     return module.with_changes(body=body).code if body != list(module.body) else None
 
 
-class _Swap(cst.CSTTransformer):
+class _Swap(Transformer):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         return is_jit(node)
 

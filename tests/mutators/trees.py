@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 import libcst as cst
+import libcst._nodes.op
+import libcst._nodes.whitespace
 
 from kernlint.syntax.names import bound_by, dotted_name, variables
 from kernlint.syntax.walk import walk
@@ -25,13 +28,55 @@ def parsed(source: str) -> cst.Module:
     return cst.parse_module(source)
 
 
+class Transformer(cst.CSTTransformer):
+    """Goes no deeper than expressions go, so not into white space and operators, and calls the methods that a mutator has: LibCST
+    calls one of its own, which does nothing, for each node and attribute else."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        cls.methods = {name for one in cls.__mro__ if one.__module__.startswith("mutators.") for name in vars(one)}
+        if not any(name.startswith(("visit_", "leave_")) and name.count("_") > 1 for name in cls.methods):
+            cls.on_visit_attribute = cls.on_leave_attribute = lambda *_: None  # type: ignore[method-assign]
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        kind = type(node)
+        visit = f"visit_{kind.__name__}"
+        if visit in self.methods:
+            return getattr(self, visit)(node) is not False
+        return kind not in _LEAVES
+
+    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+        leave = f"leave_{type(original_node).__name__}"
+        return getattr(self, leave)(original_node, updated_node) if leave in self.methods else updated_node
+
+    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
+        self._of_attribute("visit", node, attribute)
+
+    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
+        self._of_attribute("leave", original_node, attribute)
+
+    def _of_attribute(self, what: str, node: cst.CSTNode, attribute: str) -> None:
+        method = f"{what}_{type(node).__name__}_{attribute}"
+        if method in self.methods:
+            getattr(self, method)(node)
+
+
+#: Kinds of nodes in which there is no expression.
+_LEAVES = frozenset(
+    kind
+    for module in (libcst._nodes.whitespace, libcst._nodes.op)
+    for kind in vars(module).values()
+    if isinstance(kind, type)
+) | {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.LeftParen, cst.RightParen}
+
+
 def with_calls(source: str, change: Callable[[cst.Call, cst.Call], cst.BaseExpression]) -> str | None:
     """``source`` with ``change(original, updated)`` in the place of each call inside a kernel; None where nothing changes."""
     new = parsed(source).visit(_Calls(change)).code
     return new if new != source else None
 
 
-class _Calls(cst.CSTTransformer):
+class _Calls(Transformer):
     def __init__(self, change: Callable[[cst.Call, cst.Call], cst.BaseExpression]) -> None:
         self.change = change
         self.inside = 0
@@ -87,7 +132,7 @@ def free_names(node: cst.CSTNode, of: set[str]) -> list[str]:
     return [name for name in dict.fromkeys(v.value for v in variables(node)) if name in of and name not in own]
 
 
-class Replaced(cst.CSTTransformer):
+class Replaced(Transformer):
     """Puts expressions in the place of variables."""
 
     def __init__(self, names: Mapping[str, cst.BaseExpression]) -> None:
