@@ -27,16 +27,20 @@ from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.shapes import contiguous_strides
-from kernlint.interpret.values import Class, Function, Instance, Jit, Namespace, Presumed, Unknown
+from kernlint.interpret.values import Class, Config, Function, Instance, Jit, Namespace, Presumed, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Tensor, Workload, concrete
+from kernlint.workload import dtype as dt
+from kernlint.workload.tensor import Expected
 
 #: Calls that are kept of each function, and files that tell types of what they call it with beyond which no more are followed.
 _MOST_CALLS, _ENOUGH = 12, 3
 #: Nodes that one function of a caller, one file and all of them may take.
 _BUDGET, _FILE_BUDGET, _ALL_BUDGET = 30_000, 120_000, 300_000
+#: Types of what counts and points: of other integers, which are data, a call tells no more than the type.
+_COUNTING = (dt.INT32, dt.INT64)
 #: Items of a list that a call may give.
 _MOST_ITEMS = 64
 
@@ -117,7 +121,7 @@ def call_sites(
                 budget, telling = budget - spent, telling + any(site.tells for site in more)
                 found += more
     kept: dict[str, list[CallSite]] = {}
-    for site in [*_of_new_kinds(found), *found]:
+    for site in [*_of_new_kinds(found), *_ends_first(found)]:
         same = kept.setdefault(site.function, [])
         if len(same) < _MOST_CALLS and all(site.arguments != other.arguments for other in same):
             same.append(site)
@@ -131,6 +135,12 @@ def _of_new_kinds(sites: Iterable[CallSite]) -> Iterable[CallSite]:
         for site in reversed([*sites])
     }
     return reversed(kinds.values())
+
+
+def _ends_first(sites: Sequence[CallSite]) -> Iterable[CallSite]:
+    """``sites`` with the largest and the smallest first, as sizes decide which way a program goes."""
+    rising, falling = (sorted(sites, key=lambda site: site.largest, reverse=turned) for turned in (False, True))
+    return (site for pair in zip(falling, rising) for site in pair)
 
 
 def _kind(value: Any) -> object:
@@ -200,7 +210,8 @@ class _Watching(HostEvaluator):
         return {name: known for name, value in given.items() if (known := _plain(self, value)) is not None}
 
     def _add(self, function: Function, plain: dict[str, Any]) -> None:
-        if not isinstance(function.node, cst.FunctionDef) or len(self.sites) > 4 * _MOST_CALLS:
+        known = [site.arguments for site in self.sites if site.function == function.symbol]
+        if not isinstance(function.node, cst.FunctionDef) or len(known) > 4 * _MOST_CALLS or plain in known:
             return
         if any(not isinstance(value, Nothing) for value in plain.values()):
             self.sites.append(CallSite(function.symbol, _shown(self.caller), self.line, plain, self.tries))
@@ -219,22 +230,28 @@ class Items:
 
 
 def _plain(host: HostEvaluator, value: Any) -> Any:
-    """What is known of an argument: its type and shape, with its strides where it is not dense, or its value; None where nothing is."""
+    """What is known of an argument: its type and shape, with its strides (None: dense) and what integers it holds where there is more to
+    know, or its value; None where nothing is."""
     if value is None:
         return Nothing()
     if isinstance(value, Tensor):
         value = host.current(value)
         shape = tuple(concrete(extent) for extent in value.shape) if value.shape is not None else None
         strides = tuple(map(concrete, value.strides)) if value.strides is not None and shape is not None else (None,)
-        if None not in strides and shape is not None and None not in shape and not _is_dense(shape, strides):
-            return value.dtype, shape, strides
+        if shape is not None and None not in shape:
+            told = None if None in strides or _is_dense(shape, strides) else strides
+            held = host.held_by(value) if value.dtype in _COUNTING else Expected()
+            if told is not None or held != Expected():
+                return value.dtype, shape, told, held
         return (value.dtype, shape) if value.dtype is not None or shape is not None else None
     if type(value) in (list, tuple):
         known = tuple(_plain(host, item) for item in value[: _MOST_ITEMS + 1])
         return Items(known) if 0 < len(known) <= _MOST_ITEMS and None not in known else None
     if isinstance(value, Presumed):
         return None
-    return value if isinstance(value, (bool, int, float, str, Dtype)) and not isinstance(value, Unknown) else None
+    return (
+        value if isinstance(value, (bool, int, float, str, Dtype, Config)) and not isinstance(value, Unknown) else None
+    )
 
 
 def _is_dense(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> bool:

@@ -10,6 +10,7 @@ from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.host.device import HostFacts
 from kernlint.records import dataclass
 from kernlint.workload import Dtype
+from kernlint.workload.tensor import Expected
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Fact:
     """One ``--assume``: the argument ``function.name`` is a tensor of this ``dtype`` and ``shape`` (None for what stays open), dense
-    unless it has ``strides``; or it,
-    or a local size, ``is_value``; or it is a list of what ``items`` say, one by one; or the size called ``name`` (``x.shape[0]``,
-    ``len(x)``, ``grid[0]``) is ``size``."""
+    unless it has ``strides``; or it, or a local size, ``is_value``; or it is a list of what ``items`` say, one by one; or the size called
+    ``name`` (``x.shape[0]``, ``len(x)``, ``grid[0]``) is ``size``."""
 
     name: str
     function: str = ""
@@ -31,6 +31,8 @@ class Fact:
     size: int | None = None
     items: tuple[Fact, ...] | None = None
     strides: tuple[int, ...] | None = None
+    #: What integers the tensor holds.
+    held: Expected = Expected()
     #: Whether nothing else that is known of the argument counts, so that its sizes are open.
     opens: bool = False
 

@@ -23,6 +23,7 @@ from kernlint.rules.registry import all_rules
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
 from kernlint.workload import dtype as dt
+from kernlint.workload.tensor import Expected
 
 #: How often sizes may show up only once others are given.
 _ROUNDS = 3
@@ -126,8 +127,8 @@ class Planner:
     """Makes the plans for one open workload of ``program``."""
 
     def __init__(self, program: Program, workload: Workload, target: Target, sites: Sequence[CallSite] = ()) -> None:
-        #: The calls of the entry in its project, those of benchmarks first, the largest of them.
-        self.sites = sorted(sites, key=_weight, reverse=True)
+        #: The calls of the entry in its project: those of benchmarks, the likeliest first, and those that try it, the largest first.
+        self.sites = [*_middle_first(site for site in sites if not site.tried), *_falling(s for s in sites if s.tried)]
         self.program = program
         self.workload = workload
         self.target = target
@@ -337,9 +338,17 @@ def _is_small(site: CallSite) -> bool:
     return site.tried and site.largest < _ORDINARY
 
 
-def _weight(site: CallSite) -> tuple[bool, int]:
-    """What makes a call say more of those that matter: it is more than a try, and it is large."""
-    return not site.tried, site.largest
+def _falling(sites: Iterable[CallSite]) -> list[CallSite]:
+    return sorted(sites, key=lambda site: site.largest, reverse=True)
+
+
+def _middle_first(sites: Iterable[CallSite]) -> list[CallSite]:
+    """``sites`` with the middle one by size first, as what holds at the ends of a sweep holds of few calls, then the largest, the
+    smallest and the others. The middle and the smallest are those of the calls that are large enough to say something of speed."""
+    falling = _falling(sites)
+    ordinary = [site for site in falling if site.largest >= _ORDINARY] or falling
+    first = [*ordinary[len(ordinary) // 2 :][:1], *ordinary[:1], *ordinary[-1:], *falling]
+    return [site for place, site in enumerate(first) if all(site is not other for other in first[:place])]
 
 
 def _fact(name: str, function: str, value: Any) -> Fact:
@@ -348,7 +357,8 @@ def _fact(name: str, function: str, value: Any) -> Fact:
         items = tuple(_fact(f"{name}[{place}]", function, item) for place, item in enumerate(value.known))
         return Fact(name, function, items=items)
     if isinstance(value, tuple):
-        return Fact(name, function, value[0], value[1], strides=next(iter(value[2:]), None))
+        dtype, shape, strides, held = value if len(value) == 4 else (*value, None, Expected())
+        return Fact(name, function, dtype, shape, strides=strides, held=held)
     return Fact(name, function, value=None if isinstance(value, Nothing) else value, is_value=True)
 
 

@@ -166,7 +166,8 @@ def _flip(first: Scenario, other: Scenario) -> str:
     sized = other.name in RUNGS
     what = "" if sized else " and ".join(f"{listed(names)} {value}" for value, names in types.items())
     if other.name.startswith("call at "):
-        return f"{other.speedup if other.worth else 'no'} for the {other.name}"
+        told = f" with {what}" if what else ""
+        return f"{other.speedup if other.worth else 'no'} for the {other.name}{told}"
     where = f"if {what}" if what else f"at {other.name} sizes ({', '.join(sizes[:4])})"
     return f"{other.speedup if other.worth else 'no'} {where}"
 

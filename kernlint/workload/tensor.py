@@ -16,7 +16,8 @@ class Expected:
     """What integers are in the mean: ``mean`` each, and ``step`` more than the one before it in memory. None where that is not known.
     ``spread`` is how far from it they are drawn, evenly, at the most: the steps, where these are known, else the numbers.
     ``equal`` where all of them are the mean, ``counted`` where they are made by counting, so that neighbours name neighbours (the
-    corners of the cells of a grid), ``ordered`` where none is less than the one before it, or none more."""
+    corners of the cells of a grid), ``ordered`` where none is less than the one before it, or none more. ``numbers`` are all of them in
+    the order of memory, where they are few and the program spells them out."""
 
     mean: float | None = None
     step: float | None = None
@@ -24,6 +25,7 @@ class Expected:
     equal: bool = False
     counted: bool = False
     ordered: bool = False
+    numbers: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -170,3 +170,27 @@ def flagged(held: Expected) -> dict[object, Expr]:
 def test_the_mean_of_flags_is_no_flag() -> None:
     assert flagged(Expected(0.5)) == {}
     assert list(flagged(Expected(0, 0.0, equal=True)).values()) == [number(0)]
+
+
+def tiles(stored: int | None, at: Expr, programs: int = 4, rounds: int = 8) -> Launch:
+    """In each of some rounds, as many tiles of 32 elements as values that are not known tell, stored ``at`` a place."""
+    inner = Loop(2, "while", None, (store(3, "y", F32, (32,), at),), HERE)
+    body = (Loop(1, "range", lift(number(rounds)), (inner,), HERE),)
+    return launch("tiles", body, (programs,), {} if stored is None else {"y": tensor("y", F32, stored)}, 1)
+
+
+def test_rounds_that_store_tiles_are_as_many_as_there_are_tiles() -> None:
+    moving = Expr.atom(LoopIndex(2)) * 32 + LANE
+    moved = traffic(tiles(32 * 64, moving))
+    assert moved.trips[2] == 64 / (4 * 8) and moved.unknown_trips == 1  # still a guess
+    ((_, text),) = assumed_trips(tiles(32 * 64, moving))
+    assert text == "2 in the mean, the tiles of what it stores over the programs"
+    few = traffic(tiles(32 * 16, moving))
+    assert few.trips[2] == 0.5 and few.accesses[0].executions == 4
+
+
+def test_rounds_that_store_to_one_place_are_not_counted_by_it() -> None:
+    moving = Expr.atom(LoopIndex(2)) * 32 + LANE
+    for made in (tiles(32 * 64, LANE), tiles(None, moving), tiles(0, moving)):
+        assert traffic(made).trips[2] == ASSUMED_TRIP
+    assert traffic(tiles(32 * 64, moving, rounds=0)).trips[2] == ASSUMED_TRIP

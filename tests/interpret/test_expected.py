@@ -114,13 +114,15 @@ def test_bins_share_out_what_is_counted() -> None:
     ],
 )  # fmt: skip
 def test_what_is_filled_holds_one_number(made: str, number: int) -> None:
-    assert expected(made) == Expected(number, 0.0, equal=True)
+    found = expected(made)
+    assert found == Expected(number, 0.0, equal=True, numbers=found.numbers)
+    assert found.numbers == ((4, 4, 4) if "[4, 4, 4]" in made else None)  # of few alone, one by one
 
 
 def test_numbers_that_rise() -> None:
     assert expected("torch.arange(0, 100, 4)") == Expected(step=4, ordered=True)
-    assert expected("torch.tensor([0, 100, 150, 300])") == Expected(137.5, 100.0, 50.0)
-    assert expected("torch.tensor([7, 1, 5])") == Expected(13 / 3, -1.0, 3.0)
+    assert expected("torch.tensor([0, 100, 150, 300])") == Expected(137.5, 100.0, 50.0, numbers=(0, 100, 150, 300))
+    assert expected("torch.tensor([7, 1, 5])") == Expected(13 / 3, -1.0, 3.0, numbers=(7, 1, 5))
     assert expected("torch.ones(N, dtype=torch.int32)", "torch.cumsum(x, 0)") == Expected(step=1.0)
 
 

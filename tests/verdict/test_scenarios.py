@@ -724,3 +724,30 @@ def test_open_settings_of_a_layer_of_torch_have_names():
         Request(textwrap.dedent(DERIVED).partition("if __name__")[0], entry="Norm", assumptions=("Norm.num_groups=32",))
     )
     assert found.judgement.workload.entry == "Norm.forward"
+
+
+STREAMED = STREAM.format(kernel="copy", value="x", annotation="", check="pass").replace("apply", "copied")
+SWEEP = """
+    def test_copied():
+        for n in (3, 5):
+            copied(torch.randn(n, device="cuda"))
+
+    if __name__ == "__main__":
+        test_copied()
+        for n in (7, 1 << 20, 1 << 22, 1 << 24, 1 << 28):
+            x = torch.randn(n, device="cuda", dtype=torch.bfloat16)
+            print(triton.testing.do_bench(lambda: copied(x)))
+"""
+
+
+def test_of_a_sweep_the_middle_answers_and_the_ends_stand_beside_it():
+    found = ask(STREAMED + SWEEP)
+    given = [fact.value for one in found.verdict.details.scenarios for fact in one.facts if fact.name == "x"]
+    assert given == [f"bfloat16[{1 << n}]" for n in (22, 28, 20)]
+    for other in given[1:]:
+        assert f"with `x` {other}" in found.verdict.reason
+    alone = SWEEP.replace("(7, 1 << 20, 1 << 22, 1 << 24, 1 << 28)", "(7, 9, 12)")
+    few = [
+        fact.value for one in ask(STREAMED + alone).verdict.details.scenarios for fact in one.facts if fact.name == "x"
+    ]
+    assert few == ["bfloat16[9]", "bfloat16[12]", "bfloat16[7]"]

@@ -20,7 +20,21 @@ from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
 from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share_windows, span_bytes
 from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
 from kernlint.records import replace
-from kernlint.workload import Atomic, Branch, Expr, Launch, Load, Loop, Node, Opaque, Size, Store, Symbol, concrete
+from kernlint.workload import (
+    Atomic,
+    Branch,
+    Expr,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Opaque,
+    Size,
+    Store,
+    Symbol,
+    concrete,
+)
 from kernlint.workload.expr import Atom
 
 
@@ -36,13 +50,26 @@ def traffic(launch: Launch) -> Traffic:
     return found
 
 
+def rounds_by_result(launch: Launch) -> dict[int, float]:
+    """The rounds that loops of unknown length make in all programs together, by the loop: where each round stores a tile at a place of
+    its own, so many as there are tiles in the tensor."""
+    found: dict[int, float] = {}
+    for loop in launch.kernel.nodes(Loop):
+        for node in loop.body:
+            tensor = launch.tensor(node.base) if isinstance(node, Store) and node.elements > 1 else None
+            moves = isinstance(node, Store) and node.offset is not None and LoopIndex(loop.id) in node.offset.atoms()
+            if tensor is not None and tensor.numel and moves:
+                found[loop.id] = max(found.get(loop.id, 0.0), tensor.numel / node.elements)
+    return found
+
+
 def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
     """The loops of ``launch`` whose trip counts no source tells, by line, each with how often it is taken to run: those bounded by
     loaded values, and those of which nothing is known."""
     found: dict[int, tuple[int, str]] = {}
     bounds = likely_bounds(launch)
     lengths = greatest_lengths(launch, bounds)
-    trips = traffic(launch).trips
+    trips, by_result = traffic(launch).trips, rounds_by_result(launch)
     for node in launch.kernel.nodes(Loop):
         if _follows(node):
             continue
@@ -50,6 +77,8 @@ def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
         times = f"{trips.get(node.id, ASSUMED_TRIP):.3g}"
         if any(atom in lengths for atom in read):
             times += " at most, the extent of the axis that it goes along"
+        elif node.id in by_result and is_guess(launch, node):
+            times += " in the mean, the tiles of what it stores over the programs"
         elif read and all(atom in bounds for atom in read):
             means = (expected_of(launch, launch.kernel.load(atom.key)) for atom in read)
             told = any((one.mean, one.step) != (None, None) for one in means)
@@ -86,8 +115,9 @@ def _traffic(launch: Launch) -> Traffic:
     if bounds or lengths:
         read = (*bounds.items(), *lengths.items())
         launch = replace(launch, kernel=replace(launch.kernel, likely=(*launch.kernel.likely, *read)))
-    drawn = [Probe(launch.kernel, grid, one, lengths) for one in drawn_bounds(launch)]
-    probe = Probe(launch.kernel, grid, bounds, lengths, drawn)
+    tiles = rounds_by_result(launch)
+    drawn = [Probe(launch.kernel, grid, one, lengths, rounds=tiles) for one in drawn_bounds(launch)]
+    probe = Probe(launch.kernel, grid, bounds, lengths, drawn, tiles)
     accesses: list[AccessTraffic] = []
     shares: dict[int, tuple[float, ...]] = {}
     _visit(launch.kernel.body, 1.0, 1.0, (), probe, launch, programs, accesses, shares)

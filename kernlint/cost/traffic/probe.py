@@ -42,10 +42,13 @@ class Probe:
         bounds: Mapping[Atom, Expr] | None = None,
         lengths: Mapping[Atom, Expr] | None = None,
         drawn: Sequence[Probe] = (),
+        rounds: Mapping[int, float] | None = None,
     ) -> None:
         self.drawn, self.longest = drawn[:-1], drawn[-1:]
         self.grid = [max(1, extent) for extent in grid]
         self.lengths = lengths or {}
+        #: How many rounds loops make in all programs together, for those that nothing else tells of.
+        self.rounds = rounds or {}
         self.bounds = {**(bounds or {}), **self.lengths}
         self.trips: dict[int, float] = {}
         #: The trips of loops that differ between programs, at the corners of the grid: elsewhere few kernels have more.
@@ -61,8 +64,8 @@ class Probe:
             put(self.centre, ProgramId(axis), float(extent // 2))
         self._add_loops(kernel.body)
 
-    def _add_loops(self, body: tuple[Node, ...], inside: Bounds = ()) -> None:
-        """Adds the trips of the loops in ``body``, which programs within the bounds ``inside`` come to."""
+    def _add_loops(self, body: tuple[Node, ...], inside: Bounds = (), times: float = 1.0) -> None:
+        """Adds the trips of the loops in ``body``, which programs within the bounds ``inside`` come to, so many ``times`` each."""
         for node in body:
             if isinstance(node, Loop):
                 trip = self._over_draws(node) or self._mean_inside(self.likely(node.trip), inside)
@@ -70,14 +73,19 @@ class Probe:
                 self.counted_trips += trip is not None and bool(loaded(node.trip)) and not greatest
                 if trip is None or greatest:
                     self.unknown_trips += 1
-                    trip = ASSUMED_TRIP if trip is None else trip
+                    trip = self._shared_out(node, times) if trip is None else trip
                 self.trips[node.id] = max(0.0, trip)
                 self._add_corners(node)
                 put(self.centre, LoopIndex(node.id), float(int(max(0.0, trip - 1) / 2)))
-                self._add_loops(node.body, inside)
+                self._add_loops(node.body, inside, times * self.trips[node.id])
             elif isinstance(node, Branch):
                 for arm, bounds in zip(node.arms, _conditions(node)):
-                    self._add_loops(arm, (*inside, *(bounds or ())))
+                    self._add_loops(arm, (*inside, *(bounds or ())), times)
+
+    def _shared_out(self, loop: Loop, times: float) -> float:
+        """The trips of ``loop``, which each program comes to so many ``times``, of which nothing tells but the tiles that it stores."""
+        shares = math.prod(self.grid) * times
+        return self.rounds[loop.id] / shares if loop.id in self.rounds and shares else ASSUMED_TRIP
 
     def _over_draws(self, loop: Loop) -> float | None:
         """The mean trips of ``loop`` over what is drawn; None where nothing that it depends on is."""

@@ -17,7 +17,7 @@ from kernlint.interpret.edits import Literal
 from kernlint.interpret.host import checks, releases, sequences
 from kernlint.interpret.host.branches import follow_branches
 from kernlint.interpret.host.journal import Entry
-from kernlint.interpret.host.launches import launch, warm_up
+from kernlint.interpret.host.launches import best_config, launch, warm_up
 from kernlint.interpret.host.library import call_external, external_attribute
 from kernlint.interpret.host.loops import follow_comprehension, follow_for, follow_while
 from kernlint.interpret.host.memoised import is_memoised, memoises, run_once
@@ -242,6 +242,8 @@ class HostEvaluator(HostOperators):
             return {"itemsize": value.bytes, "is_floating_point": value.is_float}.get(name, Unknown(name))
         if isinstance(value, Jit) and name in ("fn", "kernel"):
             return value.within if name == "fn" else value
+        if isinstance(value, Jit) and name == "best_config" and value.configs:
+            return best_config(self, value)
         if isinstance(value, Jit) and name in ("run", "warmup"):
             action = self.launch if name == "run" else partial(warm_up, self)
             return Builtin(name, lambda a, k, n: action(value, k.pop("grid", ()), a, k, n))

@@ -118,6 +118,13 @@ def configurations(h: HostEvaluator, kernel: Jit) -> tuple[Config, ...]:
     return every if h.follows_tuners else every[:1]
 
 
+def best_config(h: HostEvaluator, kernel: Jit) -> Config:
+    """What the tuner of ``kernel`` settled on: taken to be the one of its configurations that is asked about."""
+    if len(kernel.configs) > 1:
+        h.assume(f"the tuner of {kernel.function.name} settles on the first of its configurations")
+    return configurations(h, kernel)[0]
+
+
 def warm_up(
     h: HostEvaluator, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode
 ) -> Any:

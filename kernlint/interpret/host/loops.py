@@ -82,7 +82,7 @@ def follow_comprehension(h: HostEvaluator, node: cst.ListComp | cst.GeneratorExp
     if opened is None:
         return None
     inner = Scope(scope)
-    with h.recording() as body:
+    with h.recording() as body, h.one_round_for_all():
         h.assign(clause.target, opened.item, inner)
         value = h.eval(node.elt, inner)
     if body:
@@ -105,7 +105,7 @@ def follow_while(h: HostEvaluator, node: cst.While, scope: Scope) -> bool:
             truth = None  # what ends it depends on what is not known
         if truth is None:
             entry = dict(scope.vars)
-            with h.recording() as body, suppress(Break, Continue):
+            with h.recording() as body, h.one_round_for_all(), suppress(Break, Continue):
                 h.run(node.body.body, scope)
             _forget(scope, entry)
             if body:
@@ -143,7 +143,7 @@ def _rest(h: HostEvaluator, node: cst.For, items: list[Any], scope: Scope) -> bo
     """The last ``items`` of a list as one Repeat, if the first of them makes device work: a list that long holds the
     candidates of a search. False where it makes none, which changes nothing."""
     put_back = _putting_back(scope)
-    with h.recording() as body:
+    with h.recording() as body, h.one_round_for_all():
         _iteration(h, node, node.target, items[0], scope)
     if not _works(body):
         put_back()
@@ -200,7 +200,7 @@ def _followed_at_once(
         grown = _lengths(scope)
         h.rounds += 1
         try:
-            with h.recording() as steps:
+            with h.recording() as steps, h.one_round_for_all():
                 whole = _iteration(h, node, target, item, scope) and whole
         finally:
             h.rounds -= 1
@@ -237,14 +237,14 @@ def _repeat(
     steps of a first iteration that was followed before that, from the variables ``start``."""
     entry = dict(scope.vars)
     lengths = _lengths(scope) if initial is None else initial
-    with h.recording() as earlier:
+    with h.recording() as earlier, h.one_round_for_all():
         try:
             whole = _iteration(h, node, target, before, scope)
         except (Raised, Return):
             return
     second = dict(scope.vars)
     grown = _lengths(scope)
-    with h.recording() as body:
+    with h.recording() as body, h.one_round_for_all():
         whole = _iteration(h, node, target, item, scope) and whole
     _lengthen(scope, grown, count, lengths)
     _forward(scope, entry if start is None else start, entry, second, count if whole else None)

@@ -128,6 +128,8 @@ class HostOperators(HostState):
             guess = a if isinstance(a, int) and not isinstance(b, int) else b
             return bounded if bounded is not None else Guess(guess) if isinstance(guess, int) else guess
         if isinstance(a, Tensor) and isinstance(b, Tensor):
+            if a.storage.id != b.storage.id:
+                self.forget_numbers(a)
             return either(a, b)
         if isinstance(a, ReadValue) and isinstance(b, ReadValue):
             return computed_from_read("choice", (a, b))

@@ -17,7 +17,6 @@ from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.values import Instance
 from kernlint.workload import Call, Collected, Dtype, Expr, Fault, Span, Tensor
 from kernlint.workload import dtype as dt
-from kernlint.workload.tensor import Expected
 
 #: Parts of the arguments of a call, those of parts counted each time they stand there, up to which it is kept.
 _MOST_PARTS = 256
@@ -34,8 +33,6 @@ class Recording(Evaluator):
         self.detailed = False
         #: Numbers that tensors in the memory of the host hold, by storage.
         self.host_numbers: dict[int, float] = {}
-        #: What integers tensors hold in the mean, by storage.
-        self.expected: dict[int, Expected] = {}
         #: The type of floats that are made without a word on theirs; None where that is not known.
         self.float_type: Dtype | None = dt.FLOAT32
         #: Rounds up to which they are followed one by one then.

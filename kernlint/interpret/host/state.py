@@ -13,15 +13,15 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.earlier import Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import checks
+from kernlint.interpret.host.contents import Contents
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
 from kernlint.interpret.host.open_kernels import KernelsRead
-from kernlint.interpret.host.recording import Recording, as_data
+from kernlint.interpret.host.recording import as_data
 from kernlint.interpret.host.values import ContiguityTest, LongList, OpenItems, ShapeOf
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
-from kernlint.interpret.torch.expected import follow
 from kernlint.interpret.torch.shapes import contiguous_strides, product
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import Class, Deferred, DtypeOf, Function, Instance, Rest, Scope, Unknown
@@ -29,7 +29,6 @@ from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Fault, HostSync, Size, Span, Storage, Symbol, Tensor, TorchOp
 from kernlint.workload import expr as ex
-from kernlint.workload.tensor import Expected
 
 #: Functions of a number that a tensor in the memory of the host holds; but for its negative it is above zero.
 _OF_NUMBERS: Mapping[str, Callable[[float], float]] = {
@@ -37,7 +36,7 @@ _OF_NUMBERS: Mapping[str, Callable[[float], float]] = {
 }  # fmt: skip
 
 
-class HostState(Recording):
+class HostState(Contents):
     """The tensors and sizes of one program, and what its code tells of them.
 
     ``overrides`` replace module-level constants by name; ``assumed_sizes`` gives integers for names of local sizes.
@@ -118,8 +117,6 @@ class HostState(Recording):
         self.zeros: list[Expr] = []
         #: Those of the bounds that hold only on the way that a condition nobody can decide is taken to go.
         self.ways: list[tuple[Expr, Expr]] = []
-        #: Storages that a branch which was not followed writes.
-        self.untaken: set[int] = set()
         #: Arguments of unknown type that turn out to be integers, with the ``owner`` that they are of.
         self.integers: set[tuple[str, str]] = set()
         #: Arguments that must be tensors although their default is None: (function, parameter).
@@ -350,8 +347,7 @@ class HostState(Recording):
         flops: int | None = 0,
         dims: Mapping[str, int] | None = None,
     ) -> None:
-        if any(t.storage.id in self.expected for t in (*reads, *writes)):
-            follow(self.expected, name, kind, reads, writes)
+        self.contents_made(name, kind, reads, writes)
         if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
             self.hosted.update(t.storage.id for t in writes)
             if not self.detailed:
@@ -389,22 +385,6 @@ class HostState(Recording):
         result = self.allocate(dtype, shape, "result", node)
         self.torch_op(name, kind, reads, (result,), node, flops, dims)
         return result
-
-    def with_expected(self, x: Tensor) -> Tensor:
-        """``x`` with what it holds in the mean."""
-        expected = None if x.storage.id in self.untaken else self.expected.get(x.storage.id)
-        return x if expected is None else replace(x, storage=replace(x.storage, expected=expected))
-
-    def overwritten(self, tensors: Iterable[Tensor]) -> None:
-        """What ``tensors`` held may have gone."""
-        for x in tensors if self.expected else ():
-            self.expected.pop(x.storage.id, None)
-
-    def expect(self, x: Tensor, held: Expected) -> Tensor:
-        """``x``, noted to hold what is ``held`` in the mean where it holds integers and anything is known of them."""
-        if held != Expected() and x.dtype is not None and x.dtype.is_integer:
-            self.expected[x.storage.id] = held
-        return x
 
     def skips(self, node: cst.CSTNode) -> bool:
         """Whether an edit takes this torch call out of the program."""

@@ -131,7 +131,7 @@ class ArgumentReading(ModuleReading):
                 and before == Expr.atom(Symbol(f"{name}.shape[{axis}]"))
             ):
                 host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
-        return replace(known, shape=shape, strides=fact.strides or contiguous_strides(shape))
+        return host.expect(replace(known, shape=shape, strides=fact.strides or contiguous_strides(shape)), fact.held)
 
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value

@@ -142,7 +142,7 @@ def _cpu(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     if x.storage.id in h.unplaced:
         h.overwritten((x,))  # it may be there, and what is written to the result in it
     h.sync("copy to the CPU", node, x)
-    return h.host_tensor(h.allocate(x.dtype, x.shape, "result", node, x.name))
+    return h.expect(h.host_tensor(h.allocate(x.dtype, x.shape, "result", node, x.name)), h.held_by(x))
 
 
 @takes("input", operands=1)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from kernlint.interpret.python.arguments import Args, Kwargs
+from kernlint.interpret.torch.numbers import kept
 from kernlint.records import replace
 from kernlint.workload import Expr, Tensor, concrete
 from kernlint.workload.tensor import Expected
@@ -47,13 +48,13 @@ def computed(known: dict[int, Expected], name: str, operands: Sequence[Any], res
     for law, operand in zip(_ARITHMETIC[name], others):
         made = made if operand is None else law(made, _operand(known, operand))
     if made != Expected():
-        known[result.storage.id] = replace(made, counted=told.counted, ordered=told.ordered)
+        known[result.storage.id] = replace(made, counted=told.counted, ordered=told.ordered, numbers=told.numbers)
 
 
 def _operand(known: Mapping[int, Expected], operand: Any) -> Expected:
     """What ``operand`` holds; a number is a tensor of equal ones."""
     if isinstance(operand, Tensor):
-        return _through(operand, known.get(operand.storage.id, Expected()))
+        return seen_through(operand, known.get(operand.storage.id, Expected()))
     return filled(operand)
 
 
@@ -123,7 +124,7 @@ def listed(numbers: Any) -> Expected:
     apart = (numbers[-1] - numbers[0]) / max(1, len(numbers) - 1)
     steps = [b - a for a, b in pairwise(numbers)] if numbers[0] == 0 and numbers == sorted(numbers) else numbers
     spread = (max(steps) - min(steps)) / 2 if steps else 0.0
-    return Expected(sum(numbers) / len(numbers), apart, spread, equal=len(set(numbers)) == 1)
+    return Expected(sum(numbers) / len(numbers), apart, spread, equal=len(set(numbers)) == 1, numbers=kept(numbers))
 
 
 def in_order(drawn: Expected, count: int | None) -> Expected:
@@ -161,7 +162,7 @@ def follow(
     made = _made(known, name, kind, reads) if reads else Expected()
     if reads:
         counted, ordered = _is_counted(known, name, kind, reads), _is_ordered(known, name, kind, reads)
-        made = replace(made, counted=counted, ordered=ordered)
+        made = replace(made, counted=counted, ordered=ordered, numbers=None)
     for target in writes:
         if made == Expected():
             known.pop(target.storage.id, None)
@@ -185,7 +186,7 @@ def _is_ordered(known: Mapping[int, Expected], name: str, kind: str, reads: tupl
 def _made(known: Mapping[int, Expected], name: str, kind: str, reads: tuple[Tensor, ...]) -> Expected:
     """What the torch operation ``name`` makes of ``reads``."""
     source = max(reads, key=lambda x: x.numel or 0)
-    seen = _through(source, known.get(source.storage.id, Expected()))
+    seen = seen_through(source, known.get(source.storage.id, Expected()))
     if name == "cumsum" and len(source.shape or ()) == 1:
         return Expected(step=seen.mean, spread=seen.spread)
     if name == "diff":
@@ -209,7 +210,7 @@ def _step(view: Tensor) -> int | None:
     return next((step for extent, step in zip(reversed(extents), reversed(steps)) if extent != 1), 0)
 
 
-def _through(view: Tensor, behind: Expected) -> Expected:
+def seen_through(view: Tensor, behind: Expected) -> Expected:
     """What ``view`` shows of a storage that holds ``behind``."""
     stride: Any = concrete(view.strides[0]) if view.strides is not None and len(view.strides) == 1 else None
     step = None if behind.step is None or stride is None else behind.step * stride

@@ -25,6 +25,12 @@ def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
             return h.host_numbers[x.storage.id]
         h.unknown(f"line {h.span(node).line}: the number that a tensor of the host holds")
     h.sync("reads a device value on the host", node, x if isinstance(x, Tensor) else None)
+    numbers = h.numbers_of(x) if isinstance(x, Tensor) else None
+    listed = h.calling is not None and h.calling[0] == "tolist"
+    if numbers is not None and listed and len(x.shape or ()) == 1:
+        return list(numbers)
+    if numbers is not None and not listed and len(numbers) == 1:
+        return numbers[0]
     return ReadValue("value of a tensor", frozenset({h.span(node)}))
 
 

@@ -1,0 +1,90 @@
+"""What is known of the integers in tensors while host code is followed: in the mean, and one by one where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from kernlint.interpret.edits import Edits
+from kernlint.interpret.host.recording import Recording
+from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.expected import follow, seen_through
+from kernlint.interpret.torch.numbers import MOST, made, shown
+from kernlint.records import replace
+from kernlint.workload import Tensor
+from kernlint.workload.tensor import Expected
+
+
+class Contents(Recording):
+    """Notes what tensors hold, by storage."""
+
+    def __init__(self, budget: int, edits: Edits) -> None:
+        super().__init__(budget, edits)
+        self.expected: dict[int, Expected] = {}
+        #: Storages that a branch which was not followed writes.
+        self.untaken: set[int] = set()
+        #: How many loops are around the current statement of which one round stands for others.
+        self.as_one = 0
+
+    @contextmanager
+    def one_round_for_all(self) -> Iterator[None]:
+        """Around rounds of a loop that stand for others: what they find in tensors is no number that all of them find."""
+        self.as_one += 1
+        try:
+            yield
+        finally:
+            self.as_one -= 1
+
+    def with_expected(self, x: Tensor) -> Tensor:
+        """``x`` with what it holds in the mean."""
+        expected = None if x.storage.id in self.untaken else self.expected.get(x.storage.id)
+        return x if expected is None else replace(x, storage=replace(x.storage, expected=expected))
+
+    def numbers_of(self, x: Tensor) -> tuple[int, ...] | None:
+        """The numbers that ``x`` holds, row by row, where the program spells them out; None in the rounds of a loop that are followed as
+        one, which may find other ones."""
+        return None if self.as_one or x.storage.id in self.untaken else shown(self.expected, x)
+
+    def held_by(self, x: Tensor) -> Expected:
+        """What ``x`` alone holds, of the memory that it is a view of."""
+        held = Expected() if x.storage.id in self.untaken else self.expected.get(x.storage.id, Expected())
+        return replace(seen_through(x, held), numbers=self.numbers_of(x))
+
+    def contents_made(self, name: str, kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]) -> None:
+        """Follow what the torch operation ``name`` makes of what tensors hold."""
+        if all(t.storage.id not in self.expected for t in (*reads, *writes)):
+            return
+        numbers = self._numbers_made(writes)
+        follow(self.expected, name, kind, reads, writes)
+        if numbers is not None:
+            held = self.expected.get(writes[0].storage.id, Expected())
+            self.expected[writes[0].storage.id] = replace(held, numbers=numbers)
+
+    def _numbers_made(self, writes: tuple[Tensor, ...]) -> tuple[int, ...] | None:
+        """What the torch function that is being followed puts into the new tensor that it ``writes``."""
+        if self.as_one or self.calling is None or len(writes) != 1:
+            return None
+        name, args, kwargs = self.calling
+        new = all(x.storage.id != writes[0].storage.id for x in tensors_in(args))
+        told = all(self.numbers_of(x) is not None for x in tensors_in(args))
+        return made(self.expected, name, args, kwargs, writes[0]) if new and told else None
+
+    def overwritten(self, tensors: Iterable[Tensor]) -> None:
+        """What ``tensors`` held may have gone."""
+        for x in tensors if self.expected else ():
+            self.expected.pop(x.storage.id, None)
+
+    def expect(self, x: Tensor, held: Expected) -> Tensor:
+        """``x``, noted to hold what is ``held`` in the mean where it holds integers and anything is known of them."""
+        if held != Expected() and x.dtype is not None and x.dtype.is_integer:
+            few = held.equal and held.mean is not None and x.numel is not None and x.numel <= MOST
+            before = self.expected.get(x.storage.id, Expected()).numbers if held.numbers is None else held.numbers
+            numbers = (round(held.mean or 0),) * (x.numel or 0) if few else before
+            self.expected[x.storage.id] = replace(held, numbers=None if self.as_one else numbers)
+        return x
+
+    def forget_numbers(self, x: Tensor) -> None:
+        """``x`` may be another tensor, with other numbers."""
+        held = self.expected.get(x.storage.id)
+        if held is not None and held.numbers is not None:
+            self.expected[x.storage.id] = replace(held, numbers=None)

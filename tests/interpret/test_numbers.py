@@ -1,0 +1,135 @@
+"""The numbers in small tensors of integers, which grids rest on, are known where the program spells them out, and only there."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from kernlint.analysis import analysis
+from kernlint.interpret.program import Program
+from kernlint.request import Request
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import concrete
+
+HEAD = """
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from elsewhere import change
+
+@triton.jit
+def k(x):
+    tl.store(x, 0)
+"""
+
+
+def grid(body: str) -> int | None:
+    """The first extent of the last launch of a function that takes ``x`` and does ``body``."""
+    source = HEAD + "def f(x: torch.Tensor):\n    lens = torch.tensor([70, 96], device='cuda')\n"
+    module = parse_module(source + textwrap.indent(textwrap.dedent(body), "    "), "k.py")
+    (workload,) = Program(module).workloads()
+    return concrete(workload.first_call().launches()[-1].grid[0])
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        ("lens.max().item()", 96),
+        ("int(lens.min())", 70),
+        ("torch.sum(lens).item()", 166),
+        ("sum(lens.tolist())", 166),
+        ("lens.shape[0]", 2),
+        ("lens[1].item()", 96),
+        ("((lens + 31) // 32).sum().item()", 6),
+        ("(100 - lens).max().item()", 30),
+        ("lens.cumsum(0)[-1].item()", 166),
+        ("F.pad(lens.cumsum(0), (1, 0))[0].item() + 5", 5),
+        ("F.pad(lens.cumsum(0, dtype=torch.int32), (1, 0)).diff().max().item()", 96),
+        ("torch.cat([lens, lens]).sum().item()", 332),
+        ("lens.to(torch.int32).cpu().clone().max().item()", 96),
+        ("torch.full((3,), 7, device='cuda').sum().item()", 21),
+        ("torch.tensor([[1, 2], [3, 4]], device='cuda').shape[1]", 2),
+    ],
+)
+def test_what_is_spelt_out_is_known(number, expected):
+    assert grid(f"k[({number},)](x)") == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "k[(torch.randint(1, 9, (2,), device='cuda').max().item(),)](x)",
+        "lens.add_(1)\nk[(lens.max().item(),)](x)",
+        "lens += 1\nk[(lens.max().item(),)](x)",
+        "lens[0] = x.shape[0]\nk[(lens.max().item(),)](x)",
+        "lens[:1].copy_(lens[1:])\nk[(lens.min().item(),)](x)",
+        "k[(1,)](lens)\nk[(lens.max().item(),)](x)",
+        "change(lens)\nk[(lens.max().item(),)](x)",
+        "ends = torch.zeros(2, dtype=torch.int64, device='cuda')\ntorch.cumsum(lens, 0, out=ends)\nk[(ends.max().item(),)](x)",
+        "if x.sum() > 0:\n    lens = torch.tensor([3, 4], device='cuda')\nk[(lens.max().item(),)](x)",
+        "if x.sum() > 0:\n    lens.mul_(2)\nk[(lens.max().item(),)](x)",
+        "for _ in range(x.shape[0]):\n    lens = lens * 2\n    k[(lens.max().item(),)](x)",
+        "while x.sum() > 0:\n    lens = lens * 2\n    k[(1,)](x)\nk[(lens.max().item(),)](x)",
+        "k[(lens.to(torch.int8).mul(2).max().item(),)](x)",
+        "k[(torch.add(lens, lens, alpha=2).max().item(),)](x)",
+        "k[((lens // 0).max().item(),)](x)",
+        "k[(torch.zeros(1000, dtype=torch.int64, device='cuda').add(1).max().item(),)](x)",
+        "k[(int((lens * 0.5).max().item()),)](x)",
+        "k[(lens[lens > 80].max().item(),)](x)",
+    ],
+)
+def test_what_may_be_another_number_is_not_known(body):
+    assert grid(body) is None
+
+
+CALLED = """
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+def packed(x, ends):
+    longest = (ends[1:] - ends[:-1]).max().item()
+    y = torch.empty_like(x)
+    copy[(triton.cdiv(longest, 128), ends.numel() - 1)](x, y, x.numel(), 128)
+    return y
+"""
+
+
+def test_a_call_tells_the_numbers_of_what_it_gives(tmp_path: Path):
+    (tmp_path / "pyproject.toml").write_text("")
+    module, test = tmp_path / "packing.py", tmp_path / "test_packing.py"
+    module.write_text(HEAD + CALLED)
+    test.write_text(
+        "import torch\nfrom packing import packed\ndef test_packed():\n"
+        "    packed(torch.randn(1 << 21, device='cuda'), torch.tensor([0, 1000, 1 << 21], dtype=torch.int32, device='cuda'))"
+    )
+    found = analysis(Request(module.read_text(), path=str(module), project=True))
+    (launch,) = found.judgement.workload.first_call().launches()
+    assert tuple(map(concrete, launch.grid)) == (-(-((1 << 21) - 1000) // 128), 2)
+
+
+def test_what_a_tuner_settled_on_is_the_configuration_that_is_asked_about():
+    source = HEAD + textwrap.dedent(
+        """
+        @triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 256}, num_warps=8)], key=[])
+        @triton.jit
+        def tuned(x, B: tl.constexpr):
+            tl.store(x + tl.arange(0, B), 0)
+
+        def f(x: torch.Tensor):
+            tuned[(1,)](x)
+            best = tuned.best_config
+            k[(best.kwargs["B"],)](x, num_warps=best.num_warps)
+        """
+    )
+    (workload,) = Program(parse_module(source, "k.py")).workloads()
+    launch = workload.first_call().launches()[-1]
+    assert (launch.grid[0], launch.num_warps) == (64, 4)
+    assert any("the first of its configurations" in text for text in workload.assumptions)
+    open_ended = source.replace(
+        '[triton.Config({"B": 64}), triton.Config({"B": 256}, num_warps=8)]', "x.configurations()"
+    )
+    (workload,) = Program(parse_module(open_ended, "k.py")).workloads()
+    assert concrete(workload.first_call().launches()[-1].grid[0]) is None
