@@ -2,6 +2,7 @@
 
 The standard one writes up to seven methods of each class as source text and compiles them. Here the only one that
 depends on the fields is ``__init__``, and it is compiled when the first object is made; the others share their code.
+The standard library still says what a field and the parameters of a class are, once, and the fields of each class are made alike.
 ``dataclasses.fields``, ``replace``, ``asdict`` and ``is_dataclass`` work as ever; :func:`replace` here is a fast one, for
 what the interpreters do with the values that they follow. That nobody assigns to a frozen record is for mypy to see: a
 method that refuses makes each record twice as dear to make, and ten times to read, as Python then keeps it in a dictionary.
@@ -10,11 +11,13 @@ method that refuses makes each record twice as dear to make, and ten times to re
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MemberDescriptorType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -54,9 +57,14 @@ def _copier(cls: type[Any]) -> tuple[Callable[[Any, Any], None], frozenset[str]]
 
 def _decorate(frozen: bool, order: bool, eq: bool) -> Callable[[type[_T]], type[_T]]:
     def decorate(cls: type[_T]) -> type[_T]:
-        # Where there is no docstring the standard library makes one of the signature, which is dear.
-        cls.__doc__ = cls.__doc__ or cls.__name__
-        dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+        fields = _fields_of(cls)
+        facts = {
+            "__dataclass_fields__": fields,
+            "__dataclass_params__": _parameters(frozen, order, eq),
+            "__match_args__": tuple(name for name, field in fields.items() if not field.kw_only),
+        }
+        for name, fact in facts.items():
+            setattr(cls, name, fact)
         methods: dict[str, Any] = {"__init__": _first_init(cls), "__repr__": _repr}
         if eq:
             methods |= _comparisons(cls, frozen, order)
@@ -68,6 +76,58 @@ def _decorate(frozen: bool, order: bool, eq: bool) -> Callable[[type[_T]], type[
         return cls
 
     return decorate
+
+
+# -- fields ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _parameters(frozen: bool, order: bool, eq: bool) -> Any:
+    """What the standard library notes of a class with these options."""
+    made: Any = dataclasses.make_dataclass("_", [("field", int)], frozen=frozen, order=order, eq=eq)
+    return made.__dataclass_params__
+
+
+@dataclasses.dataclass
+class _Example:
+    field: int
+
+
+#: How the standard library marks what is a field, not a ``ClassVar``.
+_KIND = dataclasses.fields(_Example)[0]._field_type  # type: ignore[attr-defined]
+
+
+def _fields_of(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of ``cls`` by name, those of its bases first; what they are by default is left in the class. Raises ``ValueError``
+    for a default that all objects would share and change."""
+    found: dict[str, dataclasses.Field[Any]] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        found |= vars(base).get("__dataclass_fields__", {})
+    for name, annotation in inspect.get_annotations(cls).items():
+        if _of_the_class(annotation):
+            continue
+        default = getattr(cls, name, dataclasses.MISSING)
+        if isinstance(default, MemberDescriptorType):  # where the class has slots
+            default = dataclasses.MISSING
+        given = isinstance(default, dataclasses.Field)
+        field: Any = default if given else dataclasses.field(default=default)
+        if field.default.__class__.__hash__ is None:
+            raise ValueError(f"{cls.__qualname__}.{name}: a default of its own for each object takes a default_factory")
+        field.name, field.type, field._field_type = name, annotation, _KIND
+        field.kw_only = field.kw_only is True
+        if given and field.default is dataclasses.MISSING:
+            delattr(cls, name)
+        elif given:
+            setattr(cls, name, field.default)
+        found[name] = field
+    return found
+
+
+def _of_the_class(annotation: Any) -> bool:
+    """Whether it says ``ClassVar``, as text or as what it evaluates to."""
+    if isinstance(annotation, str):
+        return annotation.startswith(("ClassVar", "typing.ClassVar"))
+    return annotation is ClassVar or getattr(annotation, "__origin__", None) is ClassVar
 
 
 # -- __init__ ---------------------------------------------------------------------------------------------------------

@@ -67,7 +67,9 @@ def _make(dataclass: Callable[..., Any]) -> tuple[type[Any], type[Any]]:
         lambda p, e: (p(1, 2) == p(1, 3), p(1) == p(2), p(1) == 1, e() == e()),
         lambda p, e: (p(1) < p(2), p(1, z=(2,)) >= p(1), sorted([p(2), p(1)]) == [p(1), p(2)]),
         lambda p, e: len({p(1, 2), p(1, 3), p(2)}),
-        lambda p, e: [f.name for f in dataclasses.fields(p)],
+        lambda p, e: [(f.name, f.type, f.default, f.compare, f.kw_only) for f in dataclasses.fields(p)],
+        lambda p, e: (p.y, p.z, hasattr(p, "x"), dataclasses.fields(e)),
+        lambda p, e: (p.__dataclass_params__.frozen, p.__dataclass_params__.order, p.__dataclass_params__.eq),
         lambda p, e: dataclasses.asdict(p(1, z=(4,))),
         lambda p, e: p.__match_args__,
         lambda p, e: dataclasses.is_dataclass(p),
@@ -94,6 +96,39 @@ def test_refuses_what_the_standard_library_refuses(action: Callable[[Any], objec
             action(_make(dataclass)[0])
         raised.append(caught.type)
     assert raised[0] is raised[1]
+
+
+def test_fields_are_handed_on_to_classes_of_the_standard_library() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Below(Derived):
+        a: int = 8
+        g: int = 7
+
+    assert [field.name for field in dataclasses.fields(Below)] == ["a", "b", "c", "d", "e", "f", "g"]
+    assert (Below(e=True).a, Below(1, f=2).f, Below(3).g) == (8, 2, 7)
+    with pytest.raises(TypeError, match="frozen"):
+        dataclasses.dataclass(type("Thawed", (Frozen,), {}))
+
+
+@pytest.mark.parametrize("annotation", ["ClassVar[int]", "typing.ClassVar[int]", ClassVar, ClassVar[int]])
+def test_what_belongs_to_the_class_is_no_field(annotation: Any) -> None:
+    made = ours(type("Made", (), {"__annotations__": {"own": annotation, "field": "int"}, "own": 1}))
+    assert [field.name for field in dataclasses.fields(made)] == ["field"]
+    assert made.own == 1
+
+
+def test_slots_are_no_defaults() -> None:
+    made: Any = ours(type("Made", (), {"__annotations__": {"x": int, "y": int}, "__slots__": ("x", "y")}))
+    assert (made(1, 2).x, made(1, y=2)) == (1, made(1, 2))
+    with pytest.raises(TypeError):
+        made(1)
+
+
+@pytest.mark.parametrize("default", [[], {}, field(default=set())])
+def test_a_default_that_all_objects_would_change_is_refused(default: Any) -> None:
+    for dataclass in (ours, dataclasses.dataclass):
+        with pytest.raises(ValueError, match=r"default"):
+            dataclass(type("Made", (), {"__annotations__": {"x": list}, "x": default}))
 
 
 def test_each_object_has_its_own_default() -> None:

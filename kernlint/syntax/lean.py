@@ -21,14 +21,13 @@ def _import_libcst() -> None:
     """Import LibCST, its nodes with the dataclass of the house."""
     if "libcst" in sys.modules:
         return
-    standard, nodes = dataclasses.dataclass, list[Any]()
+    standard = dataclasses.dataclass
 
     def dataclass(cls: Any = None, /, **options: Any) -> Any:
         if cls is None:
             return lambda one: dataclass(one, **options)
         if options != {"frozen": True} or not cls.__module__.startswith(_NODES):
             return standard(cls, **options)
-        nodes.append(cls)
         if type(cls) is ABCMeta:  # the one that all others are derived from
             cls.__class__ = _Abstract
         cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
@@ -39,8 +38,6 @@ def _import_libcst() -> None:
         import libcst
     finally:
         dataclasses.dataclass = standard
-    for cls in nodes:  # what asks whether a class may be derived from it
-        cls.__dataclass_params__.frozen = True
     # By identity, as ever, but without running Python each time that a node is looked up.
     libcst.CSTNode.__eq__, libcst.CSTNode.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
