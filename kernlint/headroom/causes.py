@@ -325,31 +325,30 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
         if spent < _LEAST_SHARE * total:
             continue
         removed: dict[str, float] = {}
-        known: dict[object, dict[str, float]] = {}
+        known: dict[object, tuple[kernels.Counterfactuals, dict[str, float]]] = {}
         for row in launches:
             launch = row.configuration or row.step
             assert isinstance(launch, Launch)
             key = (launch.grid, row.gpu_us, launch.kernel.span)
             if key not in known:
-                full = kernels.without(launch, device, frozenset())
                 share = _needed_share(launch, row.count, needed)
                 runs = {base: picked.get(_kind(tensor), 0.0) for base, tensor in launch.arguments.items()}
-                known[key] = {
-                    facet: full - kernels.without(launch, device, frozenset({facet}), None, runs, share)
-                    for facet in kernels.facets(launch, device)
-                }
-            for facet, us in known[key].items():
+                tried = kernels.Counterfactuals(launch, device, runs, share)
+                full = tried.us()
+                known[key] = tried, {facet: full - tried.us(facet) for facet in tried.facets}
+            for facet, us in known[key][1].items():
                 removed[facet] = removed.get(facet, 0.0) + us * row.count
         largest = max(launches, key=lambda row: row.total_gpu_us)
         launch = largest.configuration or largest.step
         assert isinstance(launch, Launch)
+        tried, _ = known[launch.grid, largest.gpu_us, launch.kernel.span]
         for facet, us in removed.items():
             symbol, span = (name, launch.span) if facet != kernels.UNIT else _where_cast(launch)
             category = _CATEGORY[facet]
             if facet == kernels.IDLE and launch.kernel.dots():
                 category = "algorithm"  # whole blocks are left out, not lanes
             same_work = facet == kernels.EXCHANGE or (facet == kernels.UNIT and not launch.kernel.dots())
-            said = kernels.evidence(launch, facet, device)
+            said = kernels.evidence(launch, facet, tried)
             if facet == kernels.WORK:
                 said = f"{kernels.operations(launch) * largest.count:.3g} operations, where {needed or 0.0:.3g} do"
             yield Cause(facet, category, us, span, symbol, name, said, reachable=same_work)

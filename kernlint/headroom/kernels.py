@@ -1,13 +1,14 @@
 """What one kernel launch would take without this or that: counterfactuals of the cost model, not shares of its terms.
 
-A *facet* is one way in which a launch wastes time. :func:`without` prices the launch with any set of facets removed, so that they
-can be removed alone, or one after another in a fixed order.
+A *facet* is one way in which a launch wastes time. :class:`Counterfactuals` prices the launch with any set of facets removed, so that
+they can be removed alone, or one after another in a fixed order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from functools import cached_property
 
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
@@ -16,12 +17,13 @@ from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
 from kernlint.cost.programs.constants import constants, launch_floor_us
 from kernlint.cost.programs.price import program_time, working_share
+from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic.accesses import shifted, traffic
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
 from kernlint.headroom.blocks import kept_share
 from kernlint.headroom.serial import chunks_us, is_serial
 from kernlint.records import replace
-from kernlint.workload import Access, Compute, Dot, Launch, Loop, ProgramId, Reduce, Scan
+from kernlint.workload import Access, Compute, Dot, Launch, Loop, Node, ProgramId, Reduce, Scan
 from kernlint.workload import dtype as dt
 
 UNIT = "unit"
@@ -45,91 +47,108 @@ ORDER = (UNIT, WORK, REPEATED, SECTORS, ATOMICS, IDLE, SPILLS, FEW, MANY, SERIAL
 _PROGRAMS_PER_SM = 4
 
 
-def facets(launch: Launch, device: Device) -> tuple[str, ...]:
-    """The facets that may apply to ``launch``, in their order."""
-    if launch.kernel.dots() or launch.kernel.once(with_combined_dots).dots():
-        return (UNIT, IDLE, FEW, TILE)
-    filled = (launch.programs or 1) / device.sm_count
-    left_out = {TILE, FEW if filled >= _PROGRAMS_PER_SM else MANY}
-    # Steps that go on from one another are not shared out: more programs take as long.
-    left_out |= {LATENCY, FEW} if is_serial(launch) else {SERIAL}
-    left_out |= {EXCHANGE} if fewer_warps(launch, device) == launch.num_warps else set()
-    return tuple(facet for facet in ORDER if facet not in left_out)
+#: Those of which a kernel without dots is priced anew; the others change the terms of a price.
+_REPRICED = frozenset({UNIT, REPEATED, SECTORS, SPILLS, EXCHANGE})
 
 
-def without(
-    launch: Launch,
-    device: Device,
-    removed: frozenset[str],
-    reuse: Mapping[str, float] | None = None,
-    runs: Mapping[str, float] | None = None,
-    needed: float = 1.0,
-) -> float:
-    """Microseconds of ``launch`` on ``device`` without the facets ``removed``. ``runs`` are the bytes that lie together of what is asked
-    for through indices, by the parameter; ``needed`` is the share of its operations that the computation needs."""
-    launch = replace(launch, alternatives=(), kernel=launch.kernel.once(with_combined_dots))
-    moved = traffic(launch)
-    if REPEATED in removed:
-        moved = _once(moved)
-    if SECTORS in removed:
-        moved = _coalesced(launch, moved, runs or {})
-    if launch.kernel.dots():
-        return _dots_without(launch, device, removed, moved)
-    if EXCHANGE in removed:
-        launch = replace(launch, num_warps=fewer_warps(launch, device))
-    held = replace(constants(), spill_traffic=0.0, collapse_traffic=0.0) if SPILLS in removed else None
-    found = program_time(_cheaper(launch, removed), device, held, moved=moved, reuse_bytes=reuse)
-    terms = dict(found.terms)
-    floor = terms.pop("floor", 0.0)
-    if WORK in removed:
-        for name in ("latency", "issue"):
-            terms[name] = terms.get(name, 0.0) * needed
-    if REPEATED in removed:
-        passes, left = _passes(traffic(launch)), _asked_once(traffic(launch), found.asking)
-        for name in ("latency", "lines", "issue", "shared"):
-            terms[name] = terms.get(name, 0.0) * min(1 / passes, left if name == "issue" else 1.0)
-    filled = moved.programs / (_PROGRAMS_PER_SM * device.sm_count)
-    if FEW in removed and filled < 1:
-        for name in ("latency", "l2", "lines", "issue", "shared"):
-            scale = filled if name == "latency" else min(1.0, moved.programs / device.sm_count)
-            terms[name] = terms.get(name, 0.0) * scale
-    if MANY in removed:
-        fewer, idle = _grown(launch, moved)
-        terms["launch"] = terms.get("launch", 0.0) / fewer * working_share(launch, device)
-        terms["latency"] = terms.get("latency", 0.0) / fewer
-        for name in ("issue", "shared"):
-            terms[name] = terms.get(name, 0.0) / idle
-    if ATOMICS in removed:
-        terms["atomics"] = 0.0
-    if IDLE in removed:
-        terms["issue"] = terms.get("issue", 0.0) * _active(moved)
-    if LATENCY in removed:
-        terms["latency"] = 0.0
-    if SERIAL in removed:
-        terms["latency"], terms["shared"] = min(terms.get("latency", 0.0), chunks_us(launch)), 0.0
-        terms["issue"] = terms.get("issue", 0.0) * 0.5
-    return float(floor + sum(value**found.norm for value in terms.values()) ** (1 / found.norm))
+class Counterfactuals:
+    """What ``launch`` would take on ``device`` without facets. ``runs`` are the bytes that lie together of what is asked for through
+    indices, by the parameter; ``needed`` is the share of its operations that the computation needs."""
+
+    def __init__(
+        self, launch: Launch, device: Device, runs: Mapping[str, float] | None = None, needed: float = 1.0
+    ) -> None:
+        self.launch = replace(launch, alternatives=(), kernel=launch.kernel.once(with_combined_dots))
+        self.device, self._runs, self._needed = device, runs or {}, needed
+        self._moved = traffic(self.launch)
+        self._priced: dict[frozenset[str], KernelTime] = {}
+
+    @cached_property
+    def facets(self) -> tuple[str, ...]:
+        """The facets that may apply, in their order."""
+        if self.launch.kernel.dots():
+            return (UNIT, IDLE, FEW, TILE)
+        filled = (self.launch.programs or 1) / self.device.sm_count
+        left_out = {TILE, FEW if filled >= _PROGRAMS_PER_SM else MANY}
+        # Steps that go on from one another are not shared out: more programs take as long.
+        left_out |= {LATENCY, FEW} if is_serial(self.launch) else {SERIAL}
+        left_out |= {EXCHANGE} if self.fewer_warps == self.launch.num_warps else set()
+        return tuple(facet for facet in ORDER if facet not in left_out)
+
+    @cached_property
+    def fewer_warps(self) -> int:
+        """The warps, no more than it has, with which a launch without dots is fastest where its warps share out what is summed or
+        scanned."""
+        own = self.launch.num_warps
+        if not self.launch.kernel.has((Reduce, Scan)):
+            return own
+        halves = [own >> halvings for halvings in range(1, own.bit_length())]
+        times = {own: self._price(frozenset()).us}
+        times |= {warps: program_time(replace(self.launch, num_warps=warps), self.device).us for warps in halves}
+        return min(times, key=times.__getitem__)
+
+    def us(self, *removed: str) -> float:
+        """Microseconds without the facets ``removed``."""
+        launch, device = self.launch, self.device
+        if launch.kernel.dots():
+            return _dots_without(launch, device, removed, self._without(removed))
+        found, moved = self._price(_REPRICED.intersection(removed)), self._without(removed)
+        terms = dict(found.terms)
+        floor = terms.pop("floor", 0.0)
+        if WORK in removed:
+            for name in ("latency", "issue"):
+                terms[name] = terms.get(name, 0.0) * self._needed
+        if REPEATED in removed:
+            passes, left = _passes(self._moved), _asked_once(self._moved, found.asking)
+            for name in ("latency", "lines", "issue", "shared"):
+                terms[name] = terms.get(name, 0.0) * min(1 / passes, left if name == "issue" else 1.0)
+        filled = moved.programs / (_PROGRAMS_PER_SM * device.sm_count)
+        if FEW in removed and filled < 1:
+            for name in ("latency", "l2", "lines", "issue", "shared"):
+                scale = filled if name == "latency" else min(1.0, moved.programs / device.sm_count)
+                terms[name] = terms.get(name, 0.0) * scale
+        if MANY in removed:
+            fewer, idle = _grown(launch, moved)
+            terms["launch"] = terms.get("launch", 0.0) / fewer * working_share(launch, device)
+            terms["latency"] = terms.get("latency", 0.0) / fewer
+            for name in ("issue", "shared"):
+                terms[name] = terms.get(name, 0.0) / idle
+        if ATOMICS in removed:
+            terms["atomics"] = 0.0
+        if IDLE in removed:
+            terms["issue"] = terms.get("issue", 0.0) * _active(moved)
+        if LATENCY in removed:
+            terms["latency"] = 0.0
+        if SERIAL in removed:
+            terms["latency"], terms["shared"] = min(terms.get("latency", 0.0), chunks_us(launch)), 0.0
+            terms["issue"] = terms.get("issue", 0.0) * 0.5
+        return float(floor + sum(value**found.norm for value in terms.values()) ** (1 / found.norm))
+
+    def _without(self, removed: Container[str]) -> Traffic:
+        """What is moved without the facets ``removed``."""
+        moved = _once(self._moved) if REPEATED in removed else self._moved
+        return _coalesced(self.launch, moved, self._runs) if SECTORS in removed else moved
+
+    def _price(self, removed: frozenset[str]) -> KernelTime:
+        """The time of a launch without dots, without those of the facets ``removed`` that it is priced anew for."""
+        if UNIT in removed and not any(map(_is_double, self.launch.kernel.nodes(Compute))):
+            removed -= {UNIT}
+        if removed not in self._priced:
+            launch = replace(self.launch, num_warps=self.fewer_warps) if EXCHANGE in removed else self.launch
+            launch = _in_single(launch) if UNIT in removed else launch
+            held = replace(constants(), spill_traffic=0.0, collapse_traffic=0.0) if SPILLS in removed else None
+            moved = self._without(removed)
+            self._priced[removed] = program_time(launch, self.device, held, moved=moved)
+        return self._priced[removed]
 
 
-def fewer_warps(launch: Launch, device: Device) -> int:
-    """The warps, no more than it has, with which ``launch`` is fastest where its warps share out what is summed or scanned."""
-    if not launch.kernel.has((Reduce, Scan)):
-        return launch.num_warps
-    halves = [launch.num_warps >> halvings for halvings in range(launch.num_warps.bit_length())]
-    return min(halves, key=lambda warps: program_time(replace(launch, num_warps=warps), device).us)
+def _is_double(node: Node) -> bool:
+    return isinstance(node, Compute) and node.dtype.is_float and node.dtype.bits == 64
 
 
-def _cheaper(launch: Launch, removed: frozenset[str]) -> Launch:
-    """``launch`` with double precision done in single where that is what is removed."""
-    if UNIT not in removed:
-        return launch
-
-    def narrowed(node: object) -> object:
-        if isinstance(node, Compute) and node.dtype.is_float and node.dtype.bits == 64:
-            return replace(node, dtype=dt.FLOAT32)
-        return node
-
-    return launch.rewritten(narrowed)  # type: ignore[arg-type]
+def _in_single(launch: Launch) -> Launch:
+    """``launch`` with double precision done in single."""
+    return launch.rewritten(lambda node: replace(node, dtype=dt.FLOAT32) if _is_double(node) else node)  # type: ignore[call-arg]
 
 
 #: Elements that a program has at hand where starting it costs nothing to speak of, with four warps.
@@ -258,7 +277,7 @@ def _with(moved: Traffic, accesses: list[AccessTraffic]) -> Traffic:
 _TILES = ((16, 64), (32, 64), (64, 64), (64, 128), (128, 64), (128, 128), (128, 256), (256, 128))
 
 
-def _dots_without(launch: Launch, device: Device, removed: frozenset[str], moved: Traffic) -> float:
+def _dots_without(launch: Launch, device: Device, removed: Container[str], moved: Traffic) -> float:
     loop = dot_loop(launch, moved)
     if loop is None:
         return kernel_time(launch, device).us
@@ -362,9 +381,9 @@ def _executions(launch: Launch, loops: tuple[Loop, ...]) -> float:
     return found.programs * math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
 
 
-def evidence(launch: Launch, facet: str, device: Device) -> str:
-    """The numbers behind ``facet`` of ``launch``, in words."""
-    moved = traffic(launch)
+def evidence(launch: Launch, facet: str, tried: Counterfactuals) -> str:
+    """The numbers behind ``facet`` of ``launch``, for which others were ``tried``, in words."""
+    moved, device = traffic(launch), tried.device
     if facet == SECTORS:
         told = [a for a in moved.accesses if not a.gather or shifted(a.access, launch)]
         worst = max(told, key=lambda a: a.moved_bytes * (1 - a.efficiency), default=None)
@@ -387,7 +406,7 @@ def evidence(launch: Launch, facet: str, device: Device) -> str:
         trips = max(moved.trips.values(), default=1.0)
         return f"{trips:,.0f} steps one after another in each of {moved.programs:,} programs"
     if facet == EXCHANGE:
-        return f"{launch.num_warps} warps share what is reduced, {fewer_warps(launch, device)} would be enough"
+        return f"{launch.num_warps} warps share what is reduced, {tried.fewer_warps} would be enough"
     if facet == SPILLS:
         return "its tiles do not fit the registers"
     if facet == IDLE and launch.kernel.dots():

@@ -135,12 +135,12 @@ def _trimmed_us(group: Group, device: Device, count: float) -> float:
     (node,) = group.nodes
     assert isinstance(node.step, Launch)
     if node.step.kernel.dots():
-        wasted = frozenset({kernels.IDLE, kernels.FEW})
+        wasted = (kernels.IDLE, kernels.FEW)
     elif is_stepwise(node.step):
-        wasted = frozenset({kernels.SECTORS, kernels.IDLE, kernels.EXCHANGE})
+        wasted = (kernels.SECTORS, kernels.IDLE, kernels.EXCHANGE)
     else:
         return math.inf
-    return count * kernels.without(node.step, device, wasted)
+    return count * kernels.Counterfactuals(node.step, device).us(*wasted)
 
 
 def _window_us(group: Group, device: Device) -> float:
