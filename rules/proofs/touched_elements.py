@@ -88,37 +88,37 @@ def _add_elements(found: set[int], offset: _Moving, bounds: Iterable[_Moving], s
     joint: list[_Moving] = []
     for start, steps in bounds:
         moving = [dim for dim, step in enumerate(steps) if step]
-        if len(moving) > 1:
-            joint.append((start, steps))
-        elif moving:
+        if len(moving) == 1:
             (dim,) = moving
             lanes[dim] = _not_negative(start, steps[dim], lanes[dim])
+        elif moving:
+            joint.append((start, steps))
         elif start < 0:
             return
     start, steps = offset
     if not all(lanes) or not shape:
         found.update([start] if not shape else ())
         return
-    if joint:
-        rows = [(start, *(bound for bound, _ in joint))]
-        for dim, along in enumerate(lanes):
-            moves = [steps[dim], *(others[dim] for _, others in joint)]
-            rows = [tuple(v + s * i for v, s in zip(row, moves)) for row in rows for i in along]
-        found.update(row[0] for row in rows if min(row[1:]) >= 0)
-        return
     # The longest axis at once, as a range.
     *short, longest = sorted(range(len(shape)), key=lambda dim: len(lanes[dim]))
-    starts = {start}
+    rows = {(start, *(bound for bound, _ in joint))}
     for dim in short:
-        starts = {first + steps[dim] * i for first in starts for i in lanes[dim]}
-    along, step = lanes[longest], steps[longest]
-    for first in starts:
-        here = first + step * along[0]
-        found.update(range(here, first + step * along[-1] + (1 if step > 0 else -1), step) if step else (here,))
+        moves = [steps[dim], *(others[dim] for _, others in joint)]
+        rows = {tuple(v + s * i for v, s in zip(row, moves)) for row in rows for i in lanes[dim]}
+    step = steps[longest]
+    for first, *slacks in rows:
+        along = lanes[longest]
+        for slack, (_, others) in zip(slacks, joint):
+            along = _not_negative(slack, others[longest], along)
+        if along:
+            here = first + step * along[0]
+            found.update(range(here, first + step * along[-1] + (1 if step > 0 else -1), step) if step else (here,))
 
 
 def _not_negative(start: int, step: int, lanes: range) -> range:
-    """Those of ``lanes`` at which ``start + step * lane`` is not negative; ``step`` is not 0."""
+    """Those of ``lanes`` at which ``start + step * lane`` is not negative."""
+    if step == 0:
+        return lanes if start >= 0 else range(0)
     if step > 0:
         return range(max(lanes.start, -(start // step)), lanes.stop)
     return range(lanes.start, min(lanes.stop, start // -step + 1))
