@@ -41,15 +41,23 @@ class Effort:
 
 
 class Points:
-    """Places in a tile or tensor: a column for each axis. What is made of them, such as the same places in another tile, is made once
-    (:meth:`derived`), so that what is known of those is found by their identity."""
+    """Places in a tile or tensor: a column for each axis, or what makes the columns of ``rank`` axes when somebody asks. What is made of
+    them, such as the same places in another tile, is made once (:meth:`derived`), so that what is known of those is found by their
+    identity."""
 
-    __slots__ = ("_derived", "axes", "count")
+    __slots__ = ("_axes", "_derived", "count", "rank")
 
-    def __init__(self, axes: Sequence[Column], count: int) -> None:
-        self.axes = tuple(axes)
+    def __init__(self, axes: Sequence[Column] | Callable[[], Sequence[Column]], count: int, rank: int = 0) -> None:
+        self._axes = axes if callable(axes) else tuple(axes)
+        self.rank = rank if callable(axes) else len(axes)
         self.count = count
         self._derived: dict[Any, Any] = {}
+
+    @property
+    def axes(self) -> tuple[Column, ...]:
+        if callable(self._axes):
+            self._axes = tuple(self._axes())
+        return self._axes
 
     def derived(self, key: Any, make: Callable[[], _T]) -> _T:
         found: _T | None = self._derived.get(key)
@@ -65,7 +73,7 @@ class Points:
         return found
 
     def _aligned(self, shape: tuple[int, ...]) -> Points:
-        lead = len(self.axes) - len(shape)
+        lead = self.rank - len(shape)
         if lead < 0:
             raise NotCompared("shapes")
         if lead == 0 and 1 not in shape:
@@ -82,7 +90,7 @@ class Points:
             new: list[Column] = []
             for extent in extents:
                 inner //= extent
-                run = [i for i in range(extent) for _ in range(inner)] * (times // (extent * inner) * self.count)
+                run = repeated([*range(extent)], inner) * (times // (extent * inner) * self.count)
                 new.append(run if extent > 1 else 0)
             for axis, column in sorted(zip(axes, new), key=lambda pair: pair[0]):
                 old.insert(axis, column)
@@ -109,7 +117,9 @@ class Pointer:
 
 def repeated(column: Column, times: int) -> Column:
     """Each number ``times`` times in a row."""
-    return [x for x in column for _ in range(times)] if type(column) is list else column
+    if type(column) is not list or times == 1:
+        return column
+    return column * times if len(column) == 1 else [x for x in column for _ in range(times)]
 
 
 def listed(column: Column, count: int) -> list[Any]:
@@ -124,8 +134,8 @@ def mapped(function: Callable[..., Any], *columns: Column) -> Column:
     """``function`` of the numbers at each place."""
     if list not in map(type, columns):
         made = function(*columns)
-        return made if function not in _GROWS else _bounded((made,))[0]
-    made = list(map(function, *(column if type(column) is list else repeat(column) for column in columns)))
+        return _bounded((made,))[0] if function in _GROWS and type(made) is not float else made
+    made = list(map(function, *[column if type(column) is list else repeat(column) for column in columns]))
     return made if function not in _GROWS else _bounded(made)
 
 

@@ -67,7 +67,7 @@ class Elements:
         """The elements that ``view`` looks at from ``points``."""
         if loaded:
             return self.at(view.value, Points([self.index(e, points, loaded) for e in view.index], points.count))
-        if len(view.index) == len(points.axes) and view.straight:
+        if len(view.index) == points.rank and view.straight:
             return self.at(view.value, points)
         looked = points.derived(view.index, lambda: self._looked(view, points))
         return self.at(view.value, looked)
@@ -161,7 +161,7 @@ class Elements:
 
     def _wide(self, value: Value, points: Points) -> tuple[Points, int]:
         over = extents(value.attributes["over"])
-        rank = len(points.axes)
+        rank = points.rank
         size = math.prod(over)
         self.effort.spend(size * points.count)
         return points.expanded(list(range(rank, rank + len(over))), over), size

@@ -60,13 +60,11 @@ class Launched:
             if tensor is None:
                 raise NotCompared("a store to what is not known")
             self.accesses.append((node, tensor, loops))
+        #: The storages that it writes to.
+        self.written = {tensor.storage.id for _, tensor, _ in self.accesses}
+        self._layouts: dict[int, _Layout] = {}
         self._programs: dict[tuple[Elements, tuple[int, ...]], Lanes] = {}
         self._reads = 0  # how often its programs have looked at memory
-
-    @property
-    def written(self) -> set[int]:
-        """The storages that it writes to."""
-        return {tensor.storage.id for _, tensor, _ in self.accesses}
 
     # -- one program ------------------------------------------------------------------------------------------------
 
@@ -99,7 +97,9 @@ class Launched:
                     late = store is not None and load.id < store.id and not _loops_of(load)
                     if isinstance(write.access, Atomic) or write.program != program or not late:
                         raise NotCompared("what the same launch writes")
-        return listed(elements.at(value, places(flat, whole)), len(flat))
+        if tensor.storage.id not in self._layouts:
+            self._layouts[tensor.storage.id] = _Layout(whole)
+        return listed(elements.at(value, self._layouts[tensor.storage.id].places(flat)), len(flat))
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -286,29 +286,40 @@ def address(points: Points, tensor: Tensor) -> Column:
     return flat
 
 
-def places(flat: Sequence[int], tensor: Tensor) -> Points:
-    """Where in ``tensor`` the elements ``flat`` of its storage lie. Raises :class:`NotCompared` for one outside it."""
-    if tensor.shape is None or tensor.strides is None:
-        raise NotCompared("a layout that is not known")
-    shape, strides, first = extents(tensor.shape), extents(tensor.strides), lift(tensor.offset).value
-    order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: strides[d])
-    step = 1
-    for d in order:
-        if strides[d] != step:
-            raise NotCompared("a tensor with gaps")
-        step *= shape[d]
-    inside = [one - first for one in flat] if first else list(flat)
-    if min(inside, default=0) < 0 or max(inside, default=0) >= step:
-        raise NotCompared("an element outside its tensor")
-    columns: list[Column] = [0] * len(shape)
-    single = len(inside) == 1
-    rest = inside
-    for number, d in enumerate(order, 1):
-        last = number == len(order)
-        column = rest if last else [one % shape[d] for one in rest]
-        columns[d] = column[0] if single else column
-        rest = rest if last else [one // shape[d] for one in rest]
-    points = Points(columns, len(flat))
-    if order and order == sorted(order, reverse=True):  # row-major
-        points.derived(("flat", shape), lambda: inside[0] if single else inside)
-    return points
+class _Layout:
+    """Where the elements of ``tensor`` lie in its storage. Raises :class:`NotCompared` where that is not known, or not without gaps."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        if tensor.shape is None or tensor.strides is None:
+            raise NotCompared("a layout that is not known")
+        self._first, strides = lift(tensor.offset).value, extents(tensor.strides)
+        self._shape = shape = extents(tensor.shape)
+        #: The axes of more than one element, the one that runs fastest first.
+        self._order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: strides[d])
+        self._row_major = bool(self._order) and self._order == sorted(self._order, reverse=True)
+        self._count = 1
+        for d in self._order:
+            if strides[d] != self._count:
+                raise NotCompared("a tensor with gaps")
+            self._count *= shape[d]
+
+    def places(self, flat: Sequence[int]) -> Points:
+        """Where in the tensor the elements ``flat`` of its storage lie. Raises :class:`NotCompared` for one outside it."""
+        first = self._first
+        inside = [one - first for one in flat] if first else list(flat)
+        if min(inside, default=0) < 0 or max(inside, default=0) >= self._count:
+            raise NotCompared("an element outside its tensor")
+        points = Points(lambda: self._axes(inside), len(flat), len(self._shape))
+        if self._row_major:
+            points.derived(("flat", self._shape), lambda: inside[0] if len(inside) == 1 else inside)
+        return points
+
+    def _axes(self, inside: list[int]) -> list[Column]:
+        columns: list[Column] = [0] * len(self._shape)
+        rest = inside
+        for d in self._order:
+            last = d == self._order[-1]
+            column = rest if last else [one % self._shape[d] for one in rest]
+            columns[d] = column[0] if len(inside) == 1 else column
+            rest = rest if last else [one // self._shape[d] for one in rest]
+        return columns
