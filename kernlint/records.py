@@ -103,7 +103,9 @@ def _fields_of(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
     found: dict[str, dataclasses.Field[Any]] = {}
     for base in cls.__mro__[-1:0:-1]:
         found |= vars(base).get("__dataclass_fields__", {})
-    for name, annotation in inspect.get_annotations(cls).items():
+    # Python 3.14 makes them when somebody asks.
+    annotations = vars(cls).get("__annotations__") or inspect.get_annotations(cls)
+    for name, annotation in annotations.items():
         if _of_the_class(annotation):
             continue
         default = getattr(cls, name, dataclasses.MISSING)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from kernlint.records import dataclass
 
 
@@ -17,16 +19,16 @@ class Dtype:
     bits: int
     kind: str
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Storage size of one element in bytes."""
         return max(1, self.bits // 8)
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         return self.kind == "float"
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         return self.kind in ("int", "uint")
 
@@ -36,6 +38,9 @@ class Dtype:
 
     def __str__(self) -> str:
         return self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # which tells them apart
 
 
 _ALL = [

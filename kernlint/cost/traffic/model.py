@@ -80,7 +80,7 @@ class AccessTraffic:
         touched = self.density * run / max(1.0, self.contiguous_bytes)
         return max(1.0, min(LINE_BYTES / run, 1 / touched if touched > 0 else 1.0))
 
-    @property
+    @cached_property
     def kind(self) -> str:
         return "load" if isinstance(self.access, Load) else "store" if isinstance(self.access, Store) else "atomic"
 
