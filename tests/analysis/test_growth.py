@@ -1,6 +1,7 @@
 """The work for one file grows with what is in it, not with its square; limits on it are kept without losing findings."""
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,10 @@ def checked(source, codes=CODES, fixes=False):
     return result.findings, work.spent() - before
 
 
+#: The same, of programs that several tests ask about.
+of_layers = cache(lambda program, count: checked(growth.PROGRAMS[program](count)))
+
+
 def tiles(findings):
     return [f.place.line for f in findings if f.code in ("KL201", "KL220")]
 
@@ -42,7 +47,7 @@ def tiles(findings):
 @pytest.mark.parametrize("program", ["written_out", "copies"])
 def test_twice_the_layers_take_twice_the_work(program):
     """Each launch of its own has its own finding."""
-    few, many = (checked(growth.PROGRAMS[program](count)) for count in (4, 8))
+    few, many = (of_layers(program, count) for count in (4, 8))
     assert len(tiles(few[0])) == 4 and len(tiles(many[0])) == 8
     assert many[1] < 2.5 * few[1]
     assert not [f for f in many[0] if f.code == "KL902"]
@@ -80,7 +85,7 @@ def advised(findings):
 def test_copies_are_searched_once(program):
     """Four widths take turns, so that of eight layers four are copies: they take reading, and the chosen tile once more."""
     counts = (1, 2) if program == "open_copies" else (4, 8)
-    few, many = (checked(growth.PROGRAMS[program](count)) for count in counts)
+    few, many = (of_layers(program, count) for count in counts)
     further = (many[1] - few[1]) / (counts[1] - counts[0])
     assert further < 0.6 * few[1] / counts[0]
     assert len(tiles(many[0])) == counts[1]

@@ -324,17 +324,18 @@ def test_what_the_editor_says_comes_on_top(tmp_path):
         assert "no such device" in run(client.told("no such device"))
 
 
-def test_a_changed_reference_is_read_again(tmp_path):
-    (tmp_path / "kernlint.toml").write_text('[references]\n"k.py" = "model.py"\n')
-    model = tmp_path / "model.py"
+def test_a_changed_reference_is_read_again(pulling):
+    client, run, folder = pulling
+    below = folder / "referred"
+    below.mkdir()
+    (below / "kernlint.toml").write_text('[references]\n"k.py" = "model.py"\n')
+    model, uri = below / "model.py", (below / "k.py").as_uri()
     model.write_text("x = 1\n")
-    with session(tmp_path) as (client, run):
-        uri = (tmp_path / "k.py").as_uri()
-        client.open(uri, KERNEL)
-        assert "KL902" not in codes(run(client.pull(uri)).items)
-        model.write_text("def f(:\n")
-        client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(model.as_uri())))
-        assert "KL901" in codes(run(client.pull(uri)).items)
+    client.open(uri, KERNEL)
+    assert "KL902" not in codes(run(client.pull(uri)).items)
+    model.write_text("def f(:\n")
+    client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(model.as_uri())))
+    assert "KL901" in codes(run(client.pull(uri)).items)
 
 
 # -- what goes wrong --------------------------------------------------------------------------------------------------
