@@ -56,8 +56,9 @@ def rounds_by_result(launch: Launch) -> dict[int, float]:
     found: dict[int, float] = {}
     for loop in launch.kernel.nodes(Loop):
         for node in loop.body:
-            tensor = launch.tensor(node.base) if isinstance(node, Store) and node.elements > 1 else None
-            moves = isinstance(node, Store) and node.offset is not None and LoopIndex(loop.id) in node.offset.atoms()
+            if not isinstance(node, Store) or node.offset is None or node.elements <= 1:
+                continue
+            tensor, moves = launch.tensor(node.base), LoopIndex(loop.id) in node.offset.atoms()
             if tensor is not None and tensor.numel and moves:
                 found[loop.id] = max(found.get(loop.id, 0.0), tensor.numel / node.elements)
     return found
