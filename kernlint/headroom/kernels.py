@@ -92,6 +92,9 @@ class Counterfactuals:
         launch, device = self.launch, self.device
         if launch.kernel.dots():
             return _dots_without(launch, device, removed, self._without(removed))
+        if MANY in removed and _grown(launch, self._moved)[0] > 1:
+            # Who gives a program several rows deals its lanes and warps out to them.
+            removed = (*removed, IDLE, EXCHANGE)
         found, moved = self._price(_REPRICED.intersection(removed)), self._without(removed)
         terms = dict(found.terms)
         floor = terms.pop("floor", 0.0)
@@ -140,6 +143,12 @@ class Counterfactuals:
             moved = self._without(removed)
             self._priced[removed] = program_time(launch, self.device, held, moved=moved)
         return self._priced[removed]
+
+
+def as_one(launch: Launch, rounds: float) -> Launch:
+    """``launch`` with the programs of so many ``rounds`` of it."""
+    first, *rest = launch.grid
+    return replace(launch, grid=(first * max(1, round(rounds)), *rest))
 
 
 def _is_double(node: Node) -> bool:

@@ -61,11 +61,15 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
     count = max(node.count for node in group.nodes)
     own = price(tuple(node.step for node in group.nodes), device) if len(group.nodes) <= _MOST_CALLS else None
     if own is not None:
-        priced.append((own[0] * count, own[1], tuple(node.step for node in group.nodes), "as it is"))
+        steps = tuple(node.step for node in group.nodes)
+        priced.append((own[0] * count, own[1], steps, "as it is"))
+        if group.form == KERNEL and count > 1 and isinstance(steps[0], Launch) and steps[0].grid:
+            together = (kernels.as_one(steps[0], count),)
+            priced.append((*price(together, device), together, "as it is, all rounds in one launch"))
     us, sigma, steps, form = min(priced, key=lambda one: one[0])
     us = max(us, _window_us(group, device))
     if group.form == KERNEL:
-        us = min(us, _trimmed_us(group, device, count))
+        us = min(us, _trimmed_us(group, device, count, streamed=bool(candidates)))
         if own is not None and isinstance(steps[0], Launch):
             us = max(us, min(own[0], *(chunks_us(n.step) for n in group.nodes if isinstance(n.step, Launch))) * count)
     serial = max(node.serial for node in group.nodes)
@@ -129,15 +133,18 @@ def _kernel_met(name: str, body: tuple[KernelNode, ...], span: Span, dims: int, 
     return Kernel(name, body, span, span, span.file, dims=dims)
 
 
-def _trimmed_us(group: Group, device: Device, count: float) -> float:
+def _trimmed_us(group: Group, device: Device, count: float, streamed: bool) -> float:
     """The kernel of a product as it is, but without blocks that are masked, tiles that spill and SMs that have nothing to do; one that
-    goes step by step, with whole lines and the best of warps."""
+    goes step by step, with whole lines and the best of warps; one that is no stream, as the data say where it reads, with as much for
+    each program to do as fills it, and no lanes that are masked."""
     (node,) = group.nodes
     assert isinstance(node.step, Launch)
     if node.step.kernel.dots():
         wasted = (kernels.IDLE, kernels.FEW)
     elif is_stepwise(node.step):
         wasted = (kernels.SECTORS, kernels.IDLE, kernels.EXCHANGE)
+    elif not streamed:
+        wasted = (kernels.MANY,)
     else:
         return math.inf
     return count * kernels.Counterfactuals(node.step, device).us(*wasted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernlint.headroom.causes import Cause
+from kernlint.headroom.causes import OTHER, Cause
 from kernlint.headroom.headroom import Headroom, described
 
 #: What each cause is, in a clause.
@@ -28,6 +28,7 @@ SAID = {
     "exchange": "the warps of a program exchange parts of results through shared memory",
     "latency": "programs wait for memory with too little in flight",
     "tile": "the tile, its warps or its pipeline do not suit the product",
+    OTHER: "well-written kernels for the same computation take far less",
 }
 
 #: What to do about each cause.
@@ -53,6 +54,7 @@ METHOD = {
     "exchange": "Launch fewer warps a program: each thread then sums up more by itself.",
     "latency": "Keep more loads in flight: larger blocks, pipelined loops, more programs.",
     "tile": "Choose the tile, warps and stages for this shape, or let the autotuner do it.",
+    OTHER: "Write it as kernels of known good forms.",
 }
 
 
