@@ -26,7 +26,7 @@ from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import is_markdown
 from kernlint.verdict.candidate import LEAST_LOW, LEAST_LOW_TILING, NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement
-from kernlint.verdict.proposals import OTHER_KERNELS, other_kernels
+from kernlint.verdict.proposals import other_kernels
 from kernlint.verdict.scenarios import undecided
 from kernlint.verdict.search import price, ranked
 from kernlint.workload import Workload
@@ -483,7 +483,7 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         short = new_us > promised * slack and found.middle < WORTH
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
-    least = LEAST_LOW_TILING if candidate.finding.rule is OTHER_KERNELS else LEAST_LOW
+    least = LEAST_LOW_TILING if candidate.is_other else LEAST_LOW
     if (anew or caused) and not found.pays(least):
         what = "kernels written anew" if anew else "the kernel changed in place"
         raise CannotRewrite(f"{what} would take {new_us:.1f} us, the program takes {old_us:.1f} us")

@@ -186,9 +186,12 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
         written = elements * _bits(op.writes[0] if op.writes else source) / 8
         read = sum(_bytes(tensor) for tensor in added) + written
     elif op.kind == "gather" and op.writes:
-        # Only the gathered rows of the table are read.
-        elements = _numel(op.writes[0])
-        read = min(read, written + sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer))
+        # Only the gathered rows of the table are read: of a bag several for each of its results.
+        each = max(1, op.dims.get("each", 1))
+        elements = _numel(op.writes[0]) * each
+        read = min(
+            read, written * each + sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer)
+        )
     elif op.name == "masked_fill":
         # ATen clones the tensor and fills the copy in place: another kernel, which reads and writes the result again.
         read, written, launches = read + written, 2 * written, launches + 1
@@ -240,8 +243,7 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
     }
     us = case.floor_us * launches + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
     bound = max(terms, key=lambda term: terms[term])
-    if case.floor_us > terms[bound]:
-        bound = "launch"
+    bound = "launch" if case.floor_us > terms[bound] else bound
     sigma = widen(case.sigma, device, 0.0 if known else 1.0, _RELATIVES.get(op.name, 0.0))
     name_of = {"elements": "issue", "rows": "issue", "chain": "latency"}
     return KernelTime(us, sigma, name_of.get(bound, bound), {"floor": case.floor_us, **terms})

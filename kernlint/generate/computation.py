@@ -12,6 +12,7 @@ from kernlint.generate.chunks import chunked
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, shown, with_known_arguments
 from kernlint.generate.reassociated import reassociated
+from kernlint.generate.reduced_products import row_by_row
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, walk_all
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -108,7 +109,7 @@ class Computation:
         values = chunked([*values, *self.updates.values()], self.sizes)
         #: Whether something is added that is taken away again.
         values, self.cancels = reassociated(values, self.sizes)
-        values = gated(values, self.sizes)
+        values = row_by_row(gated(values, self.sizes), self.sizes)
         #: Whether something is rounded that the computation does not round.
         values, self.narrowed = narrowed(values)
         self.updates = dict(zip(self.updates, values[len(values) - len(self.updates) :]))

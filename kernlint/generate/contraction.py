@@ -23,7 +23,7 @@ from kernlint.generate.product_tiles import fits
 from kernlint.generate.reductions import zero_outside
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Bounds, Buffer, Term, Terms
-from kernlint.generate.values import CannotGenerate, Value, lane, looked_through
+from kernlint.generate.values import CannotGenerate, Value, View, lane, looked_through
 from kernlint.generate.work import Work
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Size
@@ -178,7 +178,7 @@ class Contraction:
 
     def fed_tile(self, printer: Printer, term: Term, fed: Dtype, down: int, along: int, summed: int) -> str:
         """``term`` as a tile of these axes for the tensor core, in the type that it is ``fed``: zero where there is nothing ``summed``."""
-        text = _fed_text(printer, term, fed)
+        text = fed_text(printer, term, fed)
         other = along if summed == down else down
         spread = any(dim // COLUMNS * COLUMNS == other and dim != CHUNK for dim in term.lanes)
         if spread and zero_outside(term, summed):
@@ -255,6 +255,37 @@ def _address(buffer: Buffer, places: Sequence[Expr]) -> Expr:
     return address
 
 
+@dataclass(frozen=True)
+class Operand:
+    """What is fed as an operand: ``term`` in ``dtype``, the product still to be scaled by ``factors`` (mul or div)."""
+
+    term: Term
+    dtype: Dtype
+    factors: tuple[tuple[str, Term], ...]
+
+
+def operand_of(terms: Terms, view: View, places: Sequence[Expr]) -> Operand:
+    """What ``view``, an operand of a product whose axes and summed axes are at ``places``, is fed as: without what does not change along
+    the sum."""
+    term = terms.at(view.value, looked_through(view.index, places))
+    factors: list[tuple[str, Term]] = []
+    while term.op in ("mul", "div"):
+        first, second = term.operands
+        if not _in_sum(second):
+            factors.append((term.op, second))
+            term = first
+        elif term.op == "mul" and not _in_sum(first):
+            factors.append((term.op, first))
+            term = second
+        else:
+            break
+    return Operand(*lossless(term), tuple(factors))
+
+
+def _in_sum(term: Term) -> bool:
+    return any(dim >= SUMMED for dim in term.lanes)
+
+
 def lossless(term: Term) -> tuple[Term, Dtype]:
     """``term`` before what it is widened by, and the narrow type that holds it there; as it is where none does."""
     exact = term
@@ -277,7 +308,7 @@ def common_type(types: set[Dtype]) -> tuple[Dtype, str]:
     raise CannotGenerate("a product of types that no tensor core takes")
 
 
-def _fed_text(printer: Printer, term: Term, fed: Dtype) -> str:
+def fed_text(printer: Printer, term: Term, fed: Dtype) -> str:
     """``term`` in the type that the tensor core is fed; a number as it is."""
     if term.op == "load":
         text, source = printer.load(term, raw=True), term.kind

@@ -23,13 +23,14 @@ class Stored(Exception):
 
 @dataclass
 class Ingredients:
-    """What a root is made of, seen from its lanes."""
+    """What a root is made of, seen from its lanes; products too that reductions go ``through`` where that is asked for."""
 
     reductions: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
     products: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
     scans: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
     visited: set[tuple[int, tuple[Expr, ...]]] = field(default_factory=set)
     found: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
+    through: bool = False
 
 
 def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], seen: Ingredients, root: Value) -> None:
@@ -53,10 +54,12 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
             raise Stored(value)
         seen.scans.append((value, index))
     if value.op == "reduce" or value.op in PRODUCTS:
-        if any(dim >= COLUMNS for dim in lanes_of(index)):
+        inside = any(dim >= COLUMNS for dim in lanes_of(index))
+        if inside and not (seen.through and value.op == "product"):
             raise Stored(value)  # inside another reduction: it would be made again for each of its columns
         (seen.reductions if value.op == "reduce" else seen.products).append((value, index))
-        lanes += [lane(COLUMNS + i) for i in range(len(value.attributes["over"]))]
+        first = 2 * COLUMNS if inside else COLUMNS
+        lanes += [lane(first + i) for i in range(len(value.attributes["over"]))]
     for view in value.operands:
         look(view.value, looked_through(view.index, lanes), stored, seen, root)
 

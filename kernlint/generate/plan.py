@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from kernlint.generate.held_axes import dependents, is_end, rounds_of
 from kernlint.generate.ingredients import PRODUCTS, Ingredients, Stored, is_lane, look
 from kernlint.generate.product_plan import around_product
+from kernlint.generate.reduced_products import around_reductions, in_chunks
 from kernlint.generate.scans import is_held
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import (
@@ -137,6 +138,9 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     )
     if held is not None:
         return _through_rounds(root, held, stored, sizes)
+    reduced = around_reductions(root, stored, sizes)
+    if reduced is not None:
+        return reduced
     seen = Ingredients()
     try:
         look(root, identity(root.shape), stored, seen, root)
@@ -250,6 +254,9 @@ def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float])
     reduction = root.operands[0].value
     if reduction.op in PRODUCTS:
         return replace(_work(reduction, stored, sizes), roots=(whole(root),), chunks=root.attributes["chunks"])
+    reduced = around_reductions(reduction, stored, sizes)
+    if reduced is not None:
+        return in_chunks(reduced, root)
     seen = Ingredients()
     look(reduction, identity(reduction.shape), stored, seen, reduction)
     # What a few elements are reduced to, as what parts of another reduction come to, each part may do for itself.

@@ -85,7 +85,7 @@ class Printer:
         self.uses = uses
         #: An expression over the lanes that have a variable.
         self.simplified = simplified
-        #: Writes down a reduction, or a state of a recurrence, that is not known yet.
+        #: Writes down a reduction, a state of a recurrence or a product that is not known yet.
         self.reduce = reduce
         #: Whether a quotient may differ in its last bit: not where something is rounded to integers.
         self.reciprocals = False
@@ -126,7 +126,7 @@ class Printer:
         """``term`` as an expression; lines that it needs are written before."""
         if id(term) in self.known:
             return self.known[id(term)]
-        if term.op in ("reduce", "scan") and self.reduce is not None:
+        if term.op in ("reduce", "scan", "product") and self.reduce is not None:
             self.reduce(self, term)
             return self.known[id(term)]
         spelled = self._spell(term)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from kernlint.generate.contraction import (
     COLUMNS,
@@ -11,18 +11,16 @@ from kernlint.generate.contraction import (
     Contraction,
     common_type,
     kinds_of,
-    lossless,
+    operand_of,
 )
 from kernlint.generate.kernel import Kernel, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.printer import Printer
 from kernlint.generate.product_tiles import default_tile
 from kernlint.generate.spelling import Spelled, wrapped
-from kernlint.generate.terms import Buffer, Term
-from kernlint.generate.values import Value, View, lane, lanes_of, looked_through
+from kernlint.generate.terms import Buffer
+from kernlint.generate.values import Value, lane, lanes_of
 from kernlint.generate.work import Work
-from kernlint.records import dataclass
-from kernlint.workload import Dtype, Expr
 from kernlint.workload.expr import Atom, lift
 
 #: Rows of tiles that neighbouring programs walk together, so that they share operands in L2.
@@ -42,7 +40,7 @@ class ProductWriter(Contraction):
         first, second = (lanes_of(view.index) for view in operands)
         super().__init__(work, name, buffer_of, sizes, kinds_of(work.product.shape, first, second))
         summed = [lane(SUMMED + number) for number in range(len(over))]
-        self.operands = [self._operand(view, [*self.places, *summed]) for view in operands]
+        self.operands = [operand_of(self.terms, view, [*self.places, *summed]) for view in operands]
         factors = [factor for one in self.operands for _, factor in one.factors]
         self.lay_out([*(one.term for one in self.operands), *factors], {SUMMED: over})
         self.depth = product_of(over)
@@ -51,21 +49,6 @@ class ProductWriter(Contraction):
         self.tile = default_tile(m, n, k, self.others, self.fed.bits)
         #: Into how many parts the summed axis had better be cut, 0 where it need not be.
         self.chunks = 0 if work.chunks or self.tile.parts == 1 or self.fed.is_integer else self.tile.parts
-
-    def _operand(self, view: View, places: Sequence[Expr]) -> Operand:
-        term = self.terms.at(view.value, looked_through(view.index, places))
-        factors: list[tuple[str, Term]] = []
-        while term.op in ("mul", "div"):
-            first, second = term.operands
-            if not _in_sum(second):
-                factors.append((term.op, second))
-                term = first
-            elif term.op == "mul" and not _in_sum(first):
-                factors.append((term.op, first))
-                term = second
-            else:
-                break
-        return Operand(*lossless(term), tuple(factors))
 
     # -- text -------------------------------------------------------------------------------------------------------
 
@@ -139,16 +122,3 @@ class ProductWriter(Contraction):
             printer.lines.append(f"{name} = {value[0]}")
             value = (name, 9)
         self.finish(printer, value)
-
-
-@dataclass(frozen=True)
-class Operand:
-    """What is fed as an operand: ``term`` in ``dtype``, the product still to be scaled by ``factors`` (mul or div)."""
-
-    term: Term
-    dtype: Dtype
-    factors: tuple[tuple[str, Term], ...]
-
-
-def _in_sum(term: Term) -> bool:
-    return any(dim >= SUMMED for dim in term.lanes)

@@ -28,12 +28,17 @@ def around_product(root: Value, seen: Ingredients, stored: Mapping[int, Value]) 
     back = _placed_back(index, root.shape, product.shape)
     if back is None or any(at != index for value, at in seen.products if value is product):
         raise Stored(product)
-    for view in product.operands[product.op == "attention" :]:
-        if view.value.op != "input" and (_is_dear(view.value, stored) or _tensors(view.value, stored) > 1):
-            raise Stored(view.value)  # each tile of the product would make it again
+    refuse_dear_operands(product, stored)
     places, bounds = back
     made = Root(root, places, root, (lift(0),) * len(places), bounds)
     return Work((made,), product.shape, (), product)
+
+
+def refuse_dear_operands(product: Value, stored: Mapping[int, Value]) -> None:
+    """Raise :class:`Stored` for what each tile of ``product`` would make again."""
+    for view in product.operands[product.op == "attention" :]:
+        if view.value.op != "input" and (_is_dear(view.value, stored) or _tensors(view.value, stored) > 1):
+            raise Stored(view.value)
 
 
 def _placed_back(

@@ -57,6 +57,9 @@ class Whole:
         if term.op == "scan":
             self.tile.recurrences.write(printer, term)
             return
+        if term.op == "product":
+            self.tile.multiply(printer, term)
+            return
         region, kind = self.tile.region(term), term.kind
         if region not in self.tile.column_masks or (region == self.tile.main and self.tile.loops):
             raise CannotGenerate("reductions that need one another")

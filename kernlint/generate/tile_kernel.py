@@ -54,6 +54,8 @@ class TileWriter:
         own = {id(root.target) for root in work.roots}
         self.work, self.name, self.sizes = work, name, sizes
         self.terms = Terms(lambda value: None if id(value) in own else buffer_of(value), work.columns)
+        #: What else the kernel makes, and the extents of the axes that it alone has, by their first lanes.
+        self.beside, self.others = self._beside()
         self.outputs: list[Output] = []
         for root in work.roots:
             buffer = buffer_of(root.target)
@@ -69,14 +71,17 @@ class TileWriter:
             made: dict[int, Term] = {}
             self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
         self.names = Names()
-        columns = {first: over for over, first in self.terms.regions.items()}
-        roots = [*(one.term for one in self.outputs), *self.terms.loaded.values()]
+        columns = {**{first: over for over, first in self.terms.regions.items()}, **self.others}
+        roots = [*(one.term for one in self.outputs), *self.terms.loaded.values(), *self.beside]
         self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs], self.terms.loaded)
         self.all_terms = self._all_terms()
         for output in self.outputs:
             check_in_place(self.all_terms, output.buffer.name, None if output.scattered else output.address)
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
         self.helpers: dict[str, str] = {}
+        #: Constants of the kernel beside the extents of its tile, and stages of its loop, None for Triton's own.
+        self.constants: dict[str, int | NextPower] = {}
+        self.num_stages: int | None = None
         self.recurrences = Recurrences(self)
         self.axes.merge()
         if not self.reductions and not self.recurrences.all:
@@ -92,9 +97,19 @@ class TileWriter:
         self.blocks: dict[int, str] = {}
         self._configure()
 
+    def _beside(self) -> tuple[Sequence[Term], Mapping[int, Sequence[Size]]]:
+        return (), {}
+
+    def multiply(self, printer: Printer, term: Term) -> None:
+        """Write down the product ``term`` of a tile."""
+        raise CannotGenerate("a product inside another kernel")
+
+    def begin(self, printer: Printer) -> None:
+        """Write down what is done once a program, when its rows are known."""
+
     def _all_terms(self) -> list[Term]:
         seen: set[int] = set()
-        found = [t for one in self.outputs for t in one.term.walk(seen)]
+        found = [t for one in (*(output.term for output in self.outputs), *self.beside) for t in one.walk(seen)]
         return found + [t for one in list(self.terms.loaded.values()) for t in one.walk(seen)]
 
     def count(self, size: Size) -> float:
@@ -190,8 +205,9 @@ class TileWriter:
         )
         self._place_rows(printer)
         for first, lanes in self.axes.columns.items():
-            if lanes and first != self.main:
+            if lanes and first != self.main and first not in self.others:
                 self.place_columns(printer, first, "")
+        self.begin(printer)
         if self.loops:
             Loop(self, whole).write(printer)
         else:
@@ -211,7 +227,7 @@ class TileWriter:
             )
             printer.lines += ["pid = tl.program_id(0)", f"tiles = tl.cdiv({reach[0]}, ROWS){across}"]
             printer.lines.append("outer = (pid // tiles).to(tl.int64)")
-            self._divide(printer, "outer", rows)
+            self.divide(printer, "outer", rows)
             place = "pid % tiles"
             if across:
                 printer.lines.append(f"across = {across.removeprefix(' * ')}")
@@ -227,7 +243,7 @@ class TileWriter:
                 total = wrapped(printer.expression(lift(product_of(n for _, n in rows))), 5)
                 printer.lines.append(f"row = {_PROGRAM} * ROWS + tl.arange(0, ROWS)[:, None]")
                 printer.lines.append(f"row_mask = row < {total}")
-            self._divide(printer, "row", rows)
+            self.divide(printer, "row", rows)
         if self.work.chunks:
             total = printer.expression(lift(self.axes.total(self.main)))[0]
             printer.lines += [
@@ -239,7 +255,7 @@ class TileWriter:
             printer.places[CHUNK] = "chunk"
             printer.single |= {CHUNK}
 
-    def _divide(self, printer: Printer, flat: str, lanes: Sequence[Axis]) -> None:
+    def divide(self, printer: Printer, flat: str, lanes: Sequence[Axis]) -> None:
         """The places along ``lanes`` of a flat index."""
         if len(lanes) == 1:
             printer.places[lanes[0][0]] = flat
@@ -268,7 +284,7 @@ class TileWriter:
         chunked = main and self.work.chunks
         total = "last" if chunked else wrapped(printer.expression(lift(self.axes.total(first))), 5)
         printer.lines.append(f"{mask} = {name} < {total}")
-        self._divide(printer, name, self.axes.columns[first])
+        self.divide(printer, name, self.axes.columns[first])
         self.column_masks[first] = mask
 
     def mask(self, lanes: frozenset[int]) -> str:
@@ -319,6 +335,7 @@ class TileWriter:
             constants["BLOCK"] = next_power(total) if self.reduces and not self.loops else self.columns
         for first, block in self.blocks.items():
             constants[block] = next_power(self.axes.total(first))
+        constants |= self.constants
         grid: list[tuple[tuple[Size, str], ...]] = []
         across = [(self.axes.total(self.main), "BLOCK")] if self.main and not self.reduces else []
         if self.inner is not None:
@@ -336,4 +353,4 @@ class TileWriter:
         parameters += [f"{name}: tl.constexpr" for name in constants]
         source = function_text(self.name, parameters, body)
         return Kernel(self.name, source, tuple(grid) or (((1, ""),),), tuple(buffers), self.names.sizes, self.names.numbers,
-                      constants, self.num_warps, helpers=self.helpers)  # fmt: skip
+                      constants, self.num_warps, self.num_stages, self.helpers)  # fmt: skip

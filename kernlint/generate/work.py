@@ -28,16 +28,28 @@ class Root:
 
 
 @dataclass(frozen=True)
+class Sides:
+    """The axes of a product that is reduced: ``columns`` are those that are, in the order in which they are; ``rows`` are of the other
+    operand alone, ``beside`` of that of the columns, or of both. ``second`` is the number of the operand with the columns."""
+
+    beside: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    second: int
+
+
+@dataclass(frozen=True)
 class Work:
     """One kernel: the ``roots`` that it stores, over ``rows`` and ``columns`` (extents). ``product`` is the contraction that it
     is built around, None where there is none; ``chunks`` the number of equal parts of the columns whose reductions are stored apart, 0
-    where they are whole."""
+    where they are whole; ``sides`` the axes of a product whose rows it reduces."""
 
     roots: tuple[Root, ...]
     rows: tuple[Size, ...]
     columns: tuple[Size, ...]
     product: Value | None = None
     chunks: int = 0
+    sides: Sides | None = None
 
 
 def whole(value: Value) -> Root:
@@ -149,7 +161,8 @@ def _is_read(work: Work, read: Iterable[set[int]]) -> bool:
 
 
 def _together(one: Work, other: Work) -> Work | None:
-    if one.product is not None and one.product is other.product and one.chunks == other.chunks > 0:
+    shared = one.product is not None and one.product is other.product and one.sides == other.sides
+    if shared and one.chunks == other.chunks and (one.chunks or one.sides is not None):
         return replace(one, roots=(*one.roots, *other.roots))
     if one.product is not None and other.product is not None and one.product.op == other.product.op == "held":
         same = one.product.attributes["carried"] == other.product.attributes["carried"]
@@ -175,6 +188,10 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
     before = {key: value for key, value in stored.items() if key not in own}
     if work.chunks or (work.product is not None and work.product.op == "held"):
         return True
+    if work.sides is not None:
+        # Each was planned from what lies in memory: none may read what another one makes.
+        walked = ((root, value) for root in work.roots for value in root.value.walk(set(before)))
+        return not any(id(value) in own and value is not root.value for root, value in walked)
     overs, directions = {work.columns}, set[bool]()
     for root in work.roots:
         seen = Ingredients()

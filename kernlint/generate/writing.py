@@ -18,6 +18,7 @@ from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
 from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
+from kernlint.generate.reduced_product_kernel import ReducedProductWriter
 from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
@@ -33,6 +34,12 @@ _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter] | type[HeldWr
     "held": HeldWriter,
     "attention": AttentionWriter,
 }
+
+
+def _tile_writer(work: Work) -> type[TileWriter]:
+    return TileWriter if work.sides is None else ReducedProductWriter
+
+
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 12
 
@@ -352,12 +359,12 @@ class Writing(Computation):
                 known = here.get(id(value)) or self._buffer(value)
                 return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
 
-            if work.product is not None:
+            if work.product is not None and work.sides is None:
                 chunks = _WRITERS[work.product.op](work, "", buffer_of, self.sizes).chunks
                 if chunks:
                     return {id(work.product): in_parts(work.product, chunks)}
                 continue
-            tile = TileWriter(work, "", buffer_of, self.sizes)
+            tile = _tile_writer(work)(work, "", buffer_of, self.sizes)
             if tile.chunks:
                 before = stored - buffers.keys()
                 walked = (v for root in work.roots for v in root.value.walk(set(before)))
@@ -376,9 +383,9 @@ class Writing(Computation):
         return self.names[id(value)]
 
     def _kernel(self, work: Work, name: str) -> Kernel:
-        if work.product is not None:
+        if work.product is not None and work.sides is None:
             return _WRITERS[work.product.op](work, name, self._buffer, self.sizes).write()
-        return TileWriter(work, name, self._buffer, self.sizes).write()
+        return _tile_writer(work)(work, name, self._buffer, self.sizes).write()
 
     def _kernel_name(self, number: int, count: int) -> str:
         method = self.workload.entry.rpartition(".")[2]

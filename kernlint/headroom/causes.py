@@ -67,8 +67,8 @@ def causes_of(
     return sorted(found, key=_rank)
 
 
-#: The share of a gap that has to be left over for other kernels to be the answer to it.
-_MOSTLY = 0.5
+#: The shares of a gap, and of the call, that have to be left over for other kernels to be the answer.
+_MOSTLY, _MUCH = 0.5, 0.2
 
 
 def _unexplained(found: Sequence[Cause], now: Estimate, gap: float) -> Iterator[Cause]:
@@ -76,7 +76,7 @@ def _unexplained(found: Sequence[Cause], now: Estimate, gap: float) -> Iterator[
     dearest kernel does otherwise."""
     left = gap - sum(cause.us for cause in found)
     launches = [row for row in now.steps if isinstance(row.step, Launch)]
-    if not launches or left < _MOSTLY * gap:
+    if not launches or left < max(_MOSTLY * gap, _MUCH * (now.gpu_us or 0.0)):
         return
     dearest = max(launches, key=lambda row: row.total_gpu_us)
     assert isinstance(dearest.step, Launch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from kernlint.cost.arithmetic import slots_of, slots_of_node
 from kernlint.cost.device import Device
 from kernlint.cost.programs.price import program_time
 from kernlint.cost.traffic.accesses import traffic
@@ -165,7 +166,9 @@ def _picked(group: Group) -> dict[tuple[int, int], tuple[int, float]]:
             size = (table.tensor.dtype or dt.FLOAT32).bytes
             together = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
             least, picked = found.get(table.value, (together, 0.0))
-            picked += float(node.writes[0].tensor.numel or 1) * size * node.count
+            # A bag adds up several rows for each of its results.
+            each = node.step.dims.get("each", 1)
+            picked += float(node.writes[0].tensor.numel or 1) * each * size * node.count
             found[table.value] = min(least, together), picked
     return found
 
@@ -244,7 +247,7 @@ def kernel_streams(group: Group, device: Device) -> Iterator[Version]:
     arithmetic = special = 0.0
     for inner, executions in executed(node.step, found):
         if isinstance(inner, Compute) and inner.kind != "cast":
-            amount = inner.elements * executions * node.count
+            amount = inner.elements * executions * node.count * _slots(inner)
             arithmetic, special = (
                 (arithmetic, special + amount) if inner.kind == "special" else (arithmetic + amount, special)
             )
@@ -276,6 +279,17 @@ def kernel_streams(group: Group, device: Device) -> Iterator[Version]:
             yield (first, second_pass(group)), "partial results, then their sum"
         else:
             yield (first, *_partial_sums(node.step, group, device)), "stream"
+
+
+#: What the quotient or the rest of integers takes where a product by a reciprocal stands in its place.
+_BY_RECIPROCAL = 2.0
+
+
+def _slots(node: Compute) -> float:
+    """Instructions of fp32 that an operation of ``node`` takes at least; more than one each where integers have 64 bits."""
+    if not node.dtype.is_integer or node.dtype.bits < 64 or node.kind == "special":
+        return 1.0
+    return _BY_RECIPROCAL * slots_of("*", node.dtype) if node.op in ("%", "//") else slots_of_node(node)
 
 
 #: Results of this share of the operands are what programs make of all that they read.

@@ -65,7 +65,8 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
         priced.append((own[0] * count, own[1], steps, "as it is"))
         if group.form == KERNEL and count > 1 and isinstance(steps[0], Launch) and steps[0].grid:
             together = (kernels.as_one(steps[0], count),)
-            priced.append((*price(together, device), together, "as it is, all rounds in one launch"))
+            us, sigma = price(together, device)
+            priced.append((max(us, _moving_us(group, device)), sigma, together, "as it is, all rounds in one launch"))
     us, sigma, steps, form = min(priced, key=lambda one: one[0])
     us = max(us, _window_us(group, device))
     if group.form == KERNEL:
@@ -188,14 +189,26 @@ def side_by_side(witnesses: Sequence[Witness], device: Device) -> list[Witness]:
 
 def _together(witnesses: Sequence[Witness], device: Device) -> float:
     """Microseconds of one launch that does the work of all: their bytes at the rate of the memory that holds them."""
-    c, floor = constants(), launch_floor_us()
+    floor = launch_floor_us()
     total = sum(use.bytes for witness in witnesses for use in (*witness.group.reads, *witness.group.writes))
+    return float(floor + max(_bytes_us(total, device), max(witness.us for witness in witnesses) - floor))
+
+
+def _moving_us(group: Group, device: Device) -> float:
+    """Microseconds of one launch that moves what all rounds of ``group`` do, but for tables that they pick from."""
+    uses = (*group.reads, *group.writes)
+    return launch_floor_us() + _bytes_us(sum(use.bytes for use in uses if use.least), device)
+
+
+def _bytes_us(total: float, device: Device) -> float:
+    """Microseconds of ``total`` bytes at the rate of the memory that holds them."""
+    c = constants()
     rate = (
         device.memory_bandwidth_gb_per_s * c.dram_efficiency
         if total > c.l2_keeps * device.l2_bytes
         else c.l2_short_row_gb_per_s
     )
-    return float(floor + max(total / rate / 1000, max(witness.us for witness in witnesses) - floor))
+    return float(total / rate / 1000)
 
 
 def _rounds(graph: Graph, group: Group, us: float, serial: float, form: str) -> tuple[float, str]:

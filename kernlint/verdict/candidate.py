@@ -11,6 +11,7 @@ from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import SCOPES, Estimate
 from kernlint.cost.programs.constants import INTERVAL_80
+from kernlint.headroom.causes import OTHER
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
 from kernlint.operators.catalogue import UNNAMED, local_ways
@@ -31,7 +32,8 @@ WORTH = 1.20
 NOT_WORTH = 1.10
 #: A change that no rule knows must gain so much at the lower end of its interval, and save so much of a call.
 LEAST_LOW = 1.0
-#: The same for a change that only deals the same work out in another way, as its residuals on development sets demand.
+#: The same for a change that only deals the same work out in another way, or of which nobody knows what it saves, as its residuals on
+#: development sets demand.
 LEAST_LOW_TILING = 1.25
 LEAST_SAVING_US = 1.0
 LEAST_SHARE = 0.01
@@ -188,9 +190,14 @@ class Candidate:
         if not self.sure(scope):
             return False
         if self.finding.cause is not None:
-            least = LEAST_LOW_TILING if self.finding.rule.category == "tiling" else LEAST_LOW
-            return gain.pays(least)
+            doubtful = self.finding.rule.category == "tiling" or self.is_other
+            return gain.pays(LEAST_LOW_TILING if doubtful else LEAST_LOW)
         return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
+
+    @property
+    def is_other(self) -> bool:
+        """Whether nothing says what it is that other kernels do better."""
+        return self.finding.cause is not None and self.finding.cause.name == OTHER
 
     def sure(self, scope: str) -> bool:
         """Whether the change cannot do harm: work that is saved does not come back, but another tile for the same work may

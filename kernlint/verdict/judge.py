@@ -17,7 +17,7 @@ from kernlint.rules.finding import Context
 from kernlint.verdict.candidate import Candidate, Priced
 from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
-from kernlint.verdict.proposals import promises, with_written
+from kernlint.verdict.proposals import promises, shorter_way, with_written
 from kernlint.verdict.search import MOST_WORK, Allowance, Search, search, unpriced
 from kernlint.verdict.written import written
 from kernlint.workload import Access, Tensor, TorchOp, Workload
@@ -201,7 +201,11 @@ def judge(
     )
     allowance = allowance or Allowance(MOST_WORK)
     found = search(context, rules, scope, allowance)
-    return Judgement(found, context.estimate(workload), reference, found.best, measured, short=tuple(allowance.short))
+    best = found.best
+    if best is None or best.worth(scope) is False:
+        shorter = shorter_way(context)
+        best = shorter if shorter is not None and shorter.worth(scope) else best
+    return Judgement(found, context.estimate(workload), reference, best, measured, short=tuple(allowance.short))
 
 
 def with_faults(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:

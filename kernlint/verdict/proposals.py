@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from kernlint.cost.comparing import Comparison
-from kernlint.cost.estimate import Estimate
+from kernlint.cost.estimate import SCOPES, Estimate, Estimator
 from kernlint.cost.host import host_ratio_sigma, host_sigma, host_time
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.cost.timeline import decided_by_host
@@ -20,6 +20,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.verdict.callers import innermost_caller
 from kernlint.verdict.candidate import Candidate, Priced
+from kernlint.verdict.written import written
 from kernlint.workload import Launch, TorchOp
 
 
@@ -59,6 +60,25 @@ def other_kernels(context: Context) -> Candidate:
         OTHER_KERNELS, "warning", message, span, workload.entry, "", (), Change(None, message, way, way), cause
     )
     return Candidate(finding, {}, program=program, entry=workload.entry, bare=workload.bare, context=context)
+
+
+#: Times its bound from which on a call that nothing known holds back may go a longer way than it takes.
+_FAR = 10.0
+
+
+def shorter_way(context: Context) -> Candidate | None:
+    """:func:`other_kernels` with what they gain, where the call takes so much more than its bound that it is worth writing them."""
+    headroom = context.headroom
+    if headroom is None or headroom.now_us < _FAR * headroom.bound.us:
+        return None
+    candidate, priced = other_kernels(context), Estimator(context.device).estimate
+    kernels = written(candidate, priced)
+    if kernels is None:
+        return None
+    compared = Comparison(priced(context.workload), kernels)
+    totals = {scope: compared.before.total_us(scope) for scope in SCOPES}
+    gains = {scope: _of_kernels(us, headroom, compared, scope) for scope, us in totals.items() if us is not None}
+    return replace(candidate, gains=gains)
 
 
 #: Causes that change what the host does: their gain in scope ``call`` counts the launches of the witnesses.
@@ -130,12 +150,17 @@ def with_written(made: Mapping[str, Priced], headroom: Headroom, kernels: Compar
     at both ends of the interval the better one counts."""
     found = {}
     for scope, gain in made.items():
-        speedup, least, _ = kernels.speedup(scope)
-        _, low, high = headroom.written(speedup)
-        middle = max(gain.middle, speedup)
-        after_us = gain.after_us if middle == gain.middle else gain.before_us / speedup
-        found[scope] = Priced(gain.before_us, after_us, middle, max(gain.low, min(low, least)), max(gain.high, high))
+        other = _of_kernels(gain.before_us, headroom, kernels, scope)
+        better = max(gain, other, key=lambda one: one.middle)
+        found[scope] = replace(better, low=max(gain.low, other.low), high=max(gain.high, other.high))
     return found
+
+
+def _of_kernels(before_us: float, headroom: Headroom, kernels: Comparison, scope: str) -> Priced:
+    """What ``kernels`` at hand gain."""
+    speedup, least, _ = kernels.speedup(scope)
+    _, low, high = headroom.written(speedup)
+    return Priced(before_us, before_us / speedup, speedup, min(low, least), high)
 
 
 def _in_calls(cause: Cause, now: Estimate, headroom: Headroom, middle: float, low: float, high: float) -> Priced | None:

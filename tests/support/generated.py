@@ -63,6 +63,78 @@ CASES = {
         },
         1,
     ),
+    "largest of a row of scores": (
+        {
+            "forward": "return (x.float() @ y.float().t()).masked_fill(z[None, :], -1.0).amax(1)",
+            "inputs": "torch.randn(B, T).half(), torch.randn(300, T).half(), torch.rand(300) > 0.5",
+            "constants": "B = 2150\nT = 70",
+            "arguments": "x, y, z",
+        },
+        1,
+    ),
+    "contrastive loss": (
+        {
+            "forward": "s = x @ y.t() / 0.07\nreturn (torch.logsumexp(s, 1) - torch.diagonal(s)).mean()",
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "constants": "B = 2150\nT = 37",
+            "arguments": "x, y",
+        },
+        3,
+    ),
+    "nearest code": (
+        {
+            "forward": "d = y.square().sum(1)[None, :] - 2.0 * x @ y.t()\nreturn d.argmin(1)",
+            "inputs": "torch.randn(B, T), torch.randn(333, T)",
+            "constants": "B = 2150\nT = 48",
+            "arguments": "x, y",
+        },
+        2,
+    ),
+    "late interaction": (
+        {
+            "forward": "return torch.einsum('qd,nkd->nqk', x.float(), y.float()).amax(2).sum(1)",
+            "inputs": "torch.randn(20, T).half(), torch.randn(B, 130, T).half()",
+            "constants": "B = 150\nT = 70\n",
+            "arguments": "x, y",
+        },
+        2,
+    ),
+    "sums of columns of scores": (
+        {
+            "forward": "s = x @ y.t()\nreturn s.exp().sum(0), s.amin(0)",
+            "inputs": "torch.randn(40, T) * 0.1, torch.randn(B, T)",
+            "constants": "B = 2150\nT = 37",
+            "arguments": "x, y",
+        },
+        1,
+    ),
+    "loss over all pairs": (
+        {
+            "forward": "return F.logsigmoid(x @ y.t()).sum()",
+            "inputs": "torch.randn(B, T), torch.randn(97, T)",
+            "constants": "B = 2150\nT = 37",
+            "arguments": "x, y",
+        },
+        2,
+    ),
+    "norm behind a product": (
+        {
+            "forward": "return F.layer_norm(x.float() @ y.float().t(), (57,))",
+            "inputs": "torch.randn(B, T).half(), torch.randn(57, T).half()",
+            "constants": "B = 2150\nT = 200",
+            "arguments": "x, y",
+        },
+        1,
+    ),
+    "few rows of many scores": (
+        {
+            "forward": "s = x.float() @ y.float().t()\nreturn torch.logsumexp(s, 1), s.mean(1)",
+            "inputs": "torch.randn(20, T).half(), torch.randn(B, T).half()",
+            "constants": "B = 2150\nT = 37",
+            "arguments": "x, y",
+        },
+        2,
+    ),
     "deep product": ({"forward": "return x.t() @ x / B", "constants": "B = 20000\nT = 64"}, 2),
     "deep product of batches": (
         {

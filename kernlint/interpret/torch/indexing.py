@@ -211,7 +211,11 @@ def _embedding(h: HostState, node: cst.CSTNode, ids: Tensor, table: Tensor) -> A
 def _embedding_bag(h: HostState, node: cst.CSTNode, ids: Tensor, table: Tensor, offsets: Any, options: Kwargs) -> Any:
     bags = (offsets if isinstance(offsets, Tensor) else ids).shape
     shape = (bags[0], table.shape[-1]) if bags and table.shape and not options.get("include_last_offset") else None
-    return h.result_of("embedding_bag", "gather", tensors_in([ids, table, offsets]), table.dtype, shape, node)
+    each = ex.concrete(ids.numel), ex.concrete(bags[0]) if bags else None
+    dims = {"each": max(1, each[0] // each[1])} if each[0] and each[1] else {}
+    return h.result_of(
+        "embedding_bag", "gather", tensors_in([ids, table, offsets]), table.dtype, shape, node, dims=dims
+    )
 
 
 def _place_among(name: str, first: str, second: str) -> Handler:
