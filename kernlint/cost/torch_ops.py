@@ -187,11 +187,9 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
         read = sum(_bytes(tensor) for tensor in added) + written
     elif op.kind == "gather" and op.writes:
         # Only the gathered rows of the table are read: of a bag several for each of its results.
-        each = max(1, op.dims.get("each", 1))
-        elements = _numel(op.writes[0]) * each
-        read = min(
-            read, written * each + sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer)
-        )
+        elements = _numel(op.writes[0]) * op.dims.get("each", 1)
+        indices = sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer)
+        read = min(read, written * op.dims.get("each", 1) + indices)
     elif op.name == "masked_fill":
         # ATen clones the tensor and fills the copy in place: another kernel, which reads and writes the result again.
         read, written, launches = read + written, 2 * written, launches + 1
