@@ -15,6 +15,7 @@ from kernlint.generate.values import TooMuch, Value, View, exchanged, identity, 
 from kernlint.generate.work import Root, Sides, Work, count
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane, Opaque, Size
+from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
 
 #: Reductions that parts of the columns can be put together for.
@@ -50,7 +51,8 @@ def around_reductions(root: Value, stored: Mapping[int, Value], sizes: Mapping[A
     if len(products) != 1 or len(inner) != 1 or seen.scans:
         return None
     (product,), (index,) = products.values(), inner
-    if product.op != "product" or product is root or not product.dtype.is_float:
+    types = {product.dtype, *(view.value.dtype for view in product.operands)}
+    if product.op != "product" or product is root or not product.dtype.is_float or dt.FLOAT64 in types:
         return None
     places = _axes_at(index, product)
     reductions = [value for value, _ in seen.reductions if _is_made_of(value, product, stored)]
@@ -193,7 +195,9 @@ def _nested(value: Value, sizes: Mapping[Atom, float]) -> Value | None:
     body = View(view.value, tuple(place.substitute(moved) for place in view.index))  # type: ignore[arg-type]
     shape = (*value.shape, *(over[n] for n in rows))
     attributes = {**value.attributes, "over": tuple(over[n] for n in columns)}
-    each = Value("reduce", shape, value.dtype, (body,), attributes, "")
+    # What rows add up to is kept as wide as torch keeps it on its way.
+    wide = dt.FLOAT32 if value.dtype.is_float and value.dtype.bits < 32 else value.dtype
+    each = Value("reduce", shape, wide, (body,), attributes, "")
     attributes = {**value.attributes, "over": tuple(over[n] for n in rows)}
     return Value(
         "reduce", value.shape, value.dtype, (View(each, tuple(map(lane, range(len(shape))))),), attributes, value.name

@@ -363,3 +363,31 @@ def test_settings_of_a_loss_by_place() -> None:
 def test_losses_of_each_element_by_place(loss: str) -> None:
     text = written(f"return F.{loss}", "torch.randn(B, T), torch.randn(B, T)", "B = 64\nT = 96", "x, y")
     assert "torch.empty(()" not in text
+
+
+def test_rows_of_doubles_are_not_reduced_in_single_precision() -> None:
+    two = {
+        "inputs": "torch.randn(B, T).double(), torch.randn(B, T).double()",
+        "constants": "B = 2150\nT = 64",
+        "arguments": "x, y",
+    }
+    assert "float64" in refused("return (x @ y.t()).amax(1)", **two)
+
+
+def test_sums_over_rows_and_columns_of_halves_stay_wide_between_kernels() -> None:
+    two = {
+        "inputs": "torch.randn(B, T).half(), torch.randn(B, T).half()",
+        "constants": "B = 2150\nT = 64",
+        "arguments": "x, y",
+    }
+    text = written("return torch.relu(x @ y.t()).sum()", **two)
+    assert "dtype=torch.float32" in text and "tl.dot" in text
+
+
+def test_scores_that_are_returned_lie_in_memory() -> None:
+    two = {"inputs": "torch.randn(B, T), torch.randn(B, T)", "constants": "B = 2150\nT = 64", "arguments": "x, y"}
+    text = written("s = x @ y.t()\nreturn s, s.amax(1)", **two)
+    assert text.count("tl.dot(") == 1 and text.count("tl.store(") == 2
+    # A row of which each element is needed again is too long for a program.
+    text = written("s = x @ y.t()\nreturn s - s.amax(1, keepdim=True)", **two)
+    assert text.count("tl.dot(") == 1 and "for first in" not in text
