@@ -92,8 +92,8 @@ class Counterfactuals:
         launch, device = self.launch, self.device
         if launch.kernel.dots():
             return _dots_without(launch, device, removed, self._without(removed))
-        if MANY in removed and _grown(launch, self._moved)[0] > 1:
-            # Who gives a program several rows deals its lanes and warps out to them.
+        if MANY in removed and _active(self._moved) <= _SHORT_ROWS:
+            # Who gives a program several short rows deals its lanes and warps out to them.
             removed = (*removed, IDLE, EXCHANGE)
         found, moved = self._price(_REPRICED.intersection(removed)), self._without(removed)
         terms = dict(found.terms)
@@ -149,6 +149,10 @@ def as_one(launch: Launch, rounds: float) -> Launch:
     """``launch`` with the programs of so many ``rounds`` of it."""
     first, *rest = launch.grid
     return replace(launch, grid=(first * max(1, round(rounds)), *rest))
+
+
+#: Where no more of the lanes have anything to do, rows are short for their programs.
+_SHORT_ROWS = 0.5
 
 
 def _is_double(node: Node) -> bool:
