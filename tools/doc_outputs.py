@@ -60,7 +60,9 @@ def _run(part: str, folder: Path, without: tuple[str, ...]) -> str:
         return part
     # What `verify` says of its progress depends on the clock.
     errors = subprocess.DEVNULL if arguments[:1] == ["verify"] else subprocess.STDOUT
-    program = f'kernlint() {{ "{sys.executable}" -I -m kernlint "$@"; }}; {command}'
+    # Isolated, it does not read from the environment where compiled modules are.
+    compiled = f'-X pycache_prefix="{sys.pycache_prefix}"' if sys.pycache_prefix else ""
+    program = f'kernlint() {{ "{sys.executable}" -I {compiled} -m kernlint "$@"; }}; {command}'
     done = subprocess.run(["bash", "-c", program], cwd=folder, stdout=subprocess.PIPE, stderr=errors, check=False)
     return f"$ {command}\n{done.stdout.decode()}"
 
