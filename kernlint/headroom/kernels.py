@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping
 from functools import cached_property
+from typing import TypeGuard
 
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
@@ -155,13 +156,13 @@ def as_one(launch: Launch, rounds: float) -> Launch:
 _SHORT_ROWS = 0.5
 
 
-def _is_double(node: Node) -> bool:
+def _is_double(node: Node) -> TypeGuard[Compute]:
     return isinstance(node, Compute) and node.dtype.is_float and node.dtype.bits == 64
 
 
 def _in_single(launch: Launch) -> Launch:
     """``launch`` with double precision done in single."""
-    return launch.rewritten(lambda node: replace(node, dtype=dt.FLOAT32) if _is_double(node) else node)  # type: ignore[call-arg]
+    return launch.rewritten(lambda node: replace(node, dtype=dt.FLOAT32) if _is_double(node) else node)
 
 
 #: Elements that a program has at hand where starting it costs nothing to speak of, with four warps.

@@ -140,6 +140,7 @@ def _trimmed_us(group: Group, device: Device, count: float, streamed: bool) -> f
     each program to do as fills it, and no lanes that are masked."""
     (node,) = group.nodes
     assert isinstance(node.step, Launch)
+    wasted: tuple[str, ...]
     if node.step.kernel.dots():
         wasted = (kernels.IDLE, kernels.FEW)
     elif is_stepwise(node.step):
