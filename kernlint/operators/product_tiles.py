@@ -129,13 +129,13 @@ def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tupl
     return launch, names
 
 
-def _breaks(context: Context, base: Variant, edits: Edits) -> bool:
-    """Whether ``edits`` that set another tile surely make the program of ``base`` compute something else. Launches of one place
-    are asked about one after another."""
-    asked = _breaks, base, edits
+def _breaks(context: Context, edits: Edits) -> bool:
+    """Whether ``edits`` that set another tile surely make the program compute something else. Launches of one place are asked
+    about one after another."""
+    asked = _breaks, context.variant, edits
     if asked not in context.answers:
-        before = context.after(base)
-        found = difference(before, context.after(base.then(edits)), edits) if before is not None else None
+        before = context.after(context.variant)
+        found = difference(before, context.after(context.variant.then(edits)), edits) if before is not None else None
         context.answers[asked] = found is not None and found.certain
     answer: bool = context.answers[asked]
     return answer
@@ -160,19 +160,15 @@ class Best:
 
 @dataclass(frozen=True)
 class TileChoice:
-    """The choice of a tile for the product ``dot`` of ``launch``, whose extents the constexprs ``names`` set, with one of ``stages``, in
-    the program that ``context`` asks about, or that program with a further change made, ``base``."""
+    """The choice of a tile for the product ``dot`` of ``launch``, whose extents the constexprs ``names`` set, with one of ``stages``;
+    copies of one ``form`` are alike."""
 
     context: Context
     launch: Launch
     dot: Dot
     names: TileNames
     stages: tuple[int, ...] = STAGES
-    base: Variant | None = None
-
-    @property
-    def _base(self) -> Variant:
-        return self.context.variant if self.base is None else self.base
+    form: Form | None = None
 
     def edits(self, tile: Tile) -> Edits:
         """The edits that launch with ``tile``."""
@@ -180,27 +176,53 @@ class TileChoice:
 
     def variant(self, tile: Tile) -> Variant:
         """The program with ``tile``."""
-        return self._base.then(self.edits(tile))
+        return self.context.variant.then(self.edits(tile))
 
     def breaks(self, tile: Tile) -> bool:
         """Whether the program surely computes something else with ``tile``."""
-        return _breaks(self.context, self._base, self.edits(tile))
+        return _breaks(self.context, self.edits(tile))
 
     def free(self) -> TileChoice | WhyNot:
-        """The choice with those extents bound that something else in the program depends on, found by doubling each; why not where none
-        is free."""
-        names, dot = self.names, self.dot
-        extents = {names.m: dot.m, names.n: dot.n, names.k: dot.k}
-        doubled = {name: setting(self.launch, {name: 2 * extent}) for name, extent in extents.items()}
-        bound = [name for name, edits in doubled.items() if _breaks(self.context, self._base, edits)]
-        if len(bound) == len(extents):
+        """The choice with those extents bound that something else in the program depends on; why not where none is free."""
+        names = self.names
+        bound = self._bound()
+        if bound >= {names.m, names.n, names.k}:
             return WhyNot("something else in the program depends on every extent of the tile")
         return replace(
             self, names=replace(names, bound=frozenset(axis for axis in "mnk" if getattr(names, axis) in bound))
         )
 
+    def _bound(self) -> frozenset[str]:
+        """The constexprs that something else in the program depends on, found by doubling each. Of copies one is asked about: each is
+        held against the program with the tile that it gets (:meth:`best`)."""
+        answers, names, dot = self.context.answers, self.names, self.dot
+        asked = TileChoice._bound, self.context.variant, self.form and self.form.key, names
+        if self.form is None or asked not in answers:
+            extents = {names.m: dot.m, names.n: dot.n, names.k: dot.k}
+            doubled = {name: setting(self.launch, {name: 2 * extent}) for name, extent in extents.items()}
+            answers[asked] = frozenset(name for name, edits in doubled.items() if _breaks(self.context, edits))
+        bound: frozenset[str] = answers[asked]
+        return bound
+
     def best(self) -> Best | None:
-        """The best tile; None when no candidate can be priced."""
+        """The best tile; None when no candidate can be priced. Launches that do the same work are searched once, those of copies too:
+        what they share the cache with makes no difference to a product."""
+        work = self.form.key if self.form is not None else (self.launch.work, self.dot.span)
+        asked = TileChoice.best, self.context.variant, work, self.names, self.stages
+        answers = self.context.answers
+        if asked not in answers:
+            answers[asked] = self._searched()
+        best: Best | None = answers[asked]
+        if best is None or best.variant == self.variant(best.tile):
+            return best
+        if self.breaks(best.tile):
+            return self._searched()
+        variant = self.variant(best.tile)
+        changed = counterpart(self.context, variant, self.launch)
+        return replace(best, variant=variant) if suits(self.context, changed, self.launch, self.dot) else None
+
+    def _searched(self) -> Best | None:
+        """The best tile by a search of its own."""
         priced = self.priced()
         ranked = sorted(priced, key=lambda tile: priced[tile][0])
         # To hold the whole program against itself with each extent doubled is dear: mostly the tile that is wanted tells enough.
@@ -217,7 +239,7 @@ class TileChoice:
         """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it. Launches of one place
         have one tile, which is looked for once."""
         at_hand = self.edits(current_tile(self.launch, self.dot))
-        asked = TileChoice.priced, self._base, at_hand, self.names, self.dot.span, self.stages
+        asked = TileChoice.priced, self.context.variant, at_hand, self.names, self.dot.span, self.stages
         if asked not in self.context.answers:
             self.context.answers[asked] = self._priced()
         answer: dict[Tile, tuple[float, Variant]] = self.context.answers[asked]
@@ -233,14 +255,14 @@ class TileChoice:
             fits = all(suits(context, counterpart(context, variant, one), one, same) for one, same in dots)
             return context.gpu_us(variant) if fits else None
 
-        foreseen = _foreseen(context, self._base, launch)
+        foreseen = _foreseen(context, launch)
         times = searched_tiles(us, self.dot, self.names, self.stages, foreseen)
         return {tile: (time, self.variant(tile)) for tile, time in times.items()}
 
 
-def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | None:
+def _foreseen(context: Context, launch: Launch) -> Foreseen | None:
     """What the launches at the place of ``launch`` would take; None where that cannot be told."""
-    workload = context.after(base)
+    workload = context.after(context.variant)
     rows = context.estimate(workload).steps if workload is not None else ()
     counts: dict[object, float] = {}
     launches: dict[object, Launch] = {}
@@ -254,7 +276,7 @@ def _foreseen(context: Context, base: Variant, launch: Launch) -> Foreseen | Non
 
 def may_gain(context: Context, launch: Launch, dot: Dot, stages: tuple[int, ...], gain: float) -> bool:
     """Whether the launches at the place of ``launch`` may be so many times as fast with another tile, for all that is foreseen."""
-    foreseen = _foreseen(context, context.variant, launch)
+    foreseen = _foreseen(context, launch)
     if foreseen is None:
         return True
     depths = _k_extents(_bits(dot))

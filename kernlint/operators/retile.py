@@ -78,7 +78,7 @@ class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
         found = product(context, launch)
         if isinstance(found, WhyNot):
             return found
-        free = TileChoice(context, found.launch, found.dot, found.names).free()
+        free = TileChoice(context, found.launch, found.dot, found.names, form=found.form).free()
         return free if isinstance(free, WhyNot) else replace(found, names=free.names)
 
     def apply(self, context: Context, proofs: Sequence[Tiled | Streamed]) -> Variant | None:
@@ -88,9 +88,10 @@ class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
             if isinstance(proof, Streamed):
                 variant = variant.then(best_block(context, proof)[2].edits)
                 continue
-            stages = stages_for(proof.launch)
-            best = TileChoice(context, proof.launch, proof.dot, proof.names, stages, variant).best()
-            variant = best.variant if best is not None else variant
+            choice = TileChoice(context, proof.launch, proof.dot, proof.names, stages_for(proof.launch), proof.form)
+            best = choice.best()
+            if best is not None:
+                variant = variant.then(choice.edits(best.tile))
         before, after = context.gpu_us(context.variant), context.gpu_us(variant)
         return variant if before is not None and after is not None and after < before else None
 

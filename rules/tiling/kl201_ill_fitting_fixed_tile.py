@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.operators.product_tiles import Best, TileChoice, TileNames, suits
+from kernlint.operators.product_tiles import TileChoice, TileNames
 from kernlint.operators.retile import RETILE, Tiled, product, stages_for
 from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.proofs.counterparts import counterpart, launches_at
+from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.dot_tiles import Tile, current_tile
-from kernlint.rules.proofs.kernel_copies import Form
 from kernlint.rules.proofs.pricing import LEAST_GAIN
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
@@ -86,15 +85,13 @@ class IllFittingFixedTile(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         #: What an autotuner would gain at a place, by the place and the tile there.
         tunable: dict[object, Tuned | None] = {}
-        #: The best tile of launches that do the same work elsewhere.
-        best_tiles: dict[object, Best | None] = {}
         for site in RETILE.sites(context):
             found = product(context, site.launch) if site.launch.programs is not None else None
             if not isinstance(found, Tiled):
                 continue
             launch, dot = found.launch, found.dot
-            choice = TileChoice(context, launch, dot, found.names, stages_for(launch))
-            best = _best_tile(choice, best_tiles, found.form)
+            choice = TileChoice(context, launch, dot, found.names, stages_for(launch), form=found.form)
+            best = choice.best()
             before = context.gpu_us(context.variant)
             if best is None or before is None:
                 continue
@@ -128,24 +125,6 @@ class IllFittingFixedTile(Rule):
             )
             if enough is not None:
                 raise enough
-
-
-def _best_tile(choice: TileChoice, known: dict[object, Best | None], form: Form | None) -> Best | None:
-    """The tile with which the call takes least. For launches that do the same work it is looked for once, for those of copies too:
-    what they share the cache with makes no difference to a product."""
-    context, launch, dot = choice.context, choice.launch, choice.dot
-    key = (form.key if form is not None else (launch.work, dot.span), choice.names, choice.stages)
-    if key in known:
-        best = known[key]
-        if best is None:
-            return None
-        if not choice.breaks(best.tile):
-            variant = choice.variant(best.tile)
-            changed = counterpart(context, variant, launch)
-            return replace(best, variant=variant) if suits(context, changed, launch, dot) else None
-    best = choice.best()
-    known.setdefault(key, best)
-    return best
 
 
 def _why(context: Context, launch: Launch, dot: Dot) -> str:

@@ -9,6 +9,7 @@ from support.lint import KERNEL
 
 from kernlint import analysis, work
 from kernlint.headroom import headroom
+from kernlint.interpret.substituted import Substitution
 from kernlint.lint import asking, file_findings
 from kernlint.lint.check_file import check_file
 from kernlint.lint.job import Job
@@ -91,6 +92,29 @@ def test_copies_are_searched_once(program):
     assert len(tiles(many[0])) == counts[1]
     assert len(set(tiles(many[0]))) == counts[1]
     assert advised(many[0])[: counts[0]] == advised(few[0])
+
+
+def counted(monkeypatch, owner, name, source):
+    """How often a verdict on ``source`` asks ``owner`` for what it calls ``name``."""
+    times, asked = [], getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args: times.append(args) or asked(*args))
+    analysis.analysis(Request(source))  # which no verdict before answers
+    monkeypatch.undo()
+    return len(times)
+
+
+@pytest.mark.parametrize("program", ["layers", "written_out", "copies"])
+def test_a_verdict_searches_launches_that_do_the_same_work_once(monkeypatch, program):
+    """The fix of all of them is what the finding has found of each kind."""
+    few, many = (counted(monkeypatch, product_tiles, "searched_tiles", growth.PROGRAMS[program](n)) for n in (8, 16))
+    assert 0 < many == few
+
+
+@pytest.mark.parametrize("program", ["written_out", "copies"])
+def test_a_verdict_follows_each_launch_again_a_few_times(monkeypatch, program):
+    """However many others there are."""
+    few, many = (counted(monkeypatch, Substitution, "_again", growth.PROGRAMS[program](n)) for n in (8, 24))
+    assert few < many < few + 10 * (24 - 8)
 
 
 OTHERS = {
