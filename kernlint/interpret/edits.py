@@ -8,6 +8,7 @@ text edit that a fix would make.
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cached_property
 
 from kernlint.records import dataclass, replace
 from kernlint.workload import Span
@@ -34,13 +35,12 @@ class Edits:
 
     def __or__(self, other: Edits) -> Edits:
         """Both; where they set the same thing, ``other`` wins."""
-        new_literals = {span for span, _ in other.literals}
         new_options = {(span, name) for span, name, _ in other.options}
         new_precisions = {span for span, _ in other.precisions}
         return Edits(
             self.skipped | other.skipped,
             self.unfilled | other.unfilled,
-            frozenset(e for e in self.literals if e[0] not in new_literals) | other.literals,
+            frozenset(e for e in self.literals if e[0] not in other.new_literals) | other.literals,
             frozenset(e for e in self.options if e[:2] not in new_options) | other.options,
             self.native_dots | other.native_dots,
             frozenset(e for e in self.precisions if e[0] not in new_precisions) | other.precisions,
@@ -50,6 +50,19 @@ class Edits:
     def base(self) -> Edits:
         """Those that decide which steps there are, without the numbers: what-ifs about numbers start from there."""
         return replace(self, literals=frozenset(), options=frozenset())
+
+    @cached_property
+    def new_literals(self) -> dict[Span, int]:
+        """The new value of each literal."""
+        return dict(self.literals)
+
+    @cached_property
+    def new_options(self) -> dict[Span, dict[str, int]]:
+        """What is set at each launch."""
+        found: dict[Span, dict[str, int]] = {}
+        for span, name, value in self.options:
+            found.setdefault(span, {})[name] = value
+        return found
 
     def __bool__(self) -> bool:
         return any(getattr(self, field.name) for field in fields(self))

@@ -39,7 +39,7 @@ def set_literals(site: Site, literals: Iterable[tuple[Span, int]]) -> Rewriting:
 
 def for_launches_alone(site: Site, number: cst.Integer) -> Effects:
     """What becomes of others that read ``number``, which is to be another one for launches."""
-    other = read_elsewhere(site.source, number, {launch.span for launch in site.workload.launches()})
+    other = read_elsewhere(site.source, number, site.workload.launches_by_span.keys())
     where = f"`{number.value}` at line {site.source.line_number(site.source.start(number))}"
     return Effects("unsafe", notes=(f"{where} is not for the launch alone: {other}",)) if other else Effects()
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import Generic, TypeVar
-
-from kernlint.records import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A half-open source range: lines from 1, columns from 1, as editors and SARIF count them.
 
-    In a Markdown task file the lines are those of the Markdown file.
+    In a Markdown task file the lines are those of the Markdown file. A tuple, as so much is looked up by it.
     """
 
     file: str

@@ -346,13 +346,14 @@ class Workload:
 
     def launches_at(self, span: Span) -> list[Launch]:
         """The launches that the source writes at ``span``, in order."""
-        return [launch for launch in self._launches_by_line.get(span.line, ()) if launch.span == span]
+        return self.launches_by_span.get(span, []).copy()
 
     @cached_property
-    def _launches_by_line(self) -> dict[int, list[Launch]]:
-        found: dict[int, list[Launch]] = {}
+    def launches_by_span(self) -> Mapping[Span, list[Launch]]:
+        """The launches by where the source writes them, in order."""
+        found: dict[Span, list[Launch]] = {}
         for launch in self._launches:
-            found.setdefault(launch.span.line, []).append(launch)
+            found.setdefault(launch.span, []).append(launch)
         return found
 
     def distinct_launches(self) -> list[Launch]:
@@ -365,7 +366,7 @@ class Workload:
         found: list[Launch] = []
         seen: set[Any] = set()
         for launch in self._launches:
-            if len(self._launches_by_line[launch.span.line]) == 1:
+            if len(self.launches_by_span[launch.span]) == 1:
                 found.append(launch)
             elif launch.likeness not in seen:
                 seen.add(launch.likeness)

@@ -143,9 +143,9 @@ def _told_apart(launch: Launch) -> tuple[object, ...]:
 
 def _set_by(edits: Edits, launch: Launch) -> set[str]:
     """The constexprs of ``launch`` that ``edits`` give another value directly."""
-    spans = {span for span, _ in edits.literals}
-    named = {name for span, name, _ in edits.options if span == launch.span}
-    return named | {name for name, places in launch.literals.items() if spans.intersection(places)}
+    changed = edits.new_literals.keys()
+    named = {name for name, places in launch.literals.items() if not changed.isdisjoint(places)}
+    return named.union(edits.new_options.get(launch.span, ()))
 
 
 def _of_kernel(old: Launch, new: Launch) -> Iterator[Difference]:

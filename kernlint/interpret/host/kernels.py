@@ -38,7 +38,7 @@ def kernel_of(
     edits = (
         h.edits.native_dots,
         h.edits.precisions,
-        _within_sight(h.edits.literals, jit.function.module),
+        _within_sight(h, jit.function.module),
     )
     spans = (*edits[0], *(span for part in edits[1:] for span, _ in part))
     key = wording(jit.function, spans), edits, _signature(inside), _signature(constexprs)
@@ -130,13 +130,14 @@ def _several(extent: Size) -> str:
     return "open" if number is None else "several" if number > 1 else str(number)
 
 
-def _within_sight(edits: frozenset[tuple[Span, int]], module: Module) -> frozenset[tuple[Span, int]]:
+def _within_sight(h: HostEvaluator, module: Module) -> frozenset[tuple[Span, int]]:
     """The edits of literals that a kernel of ``module`` may see otherwise than by its arguments: not those in a function that
     launches kernels."""
-    if not edits:
-        return edits
-    launching = module.once(_launching_functions)
-    return frozenset(edit for edit in edits if not launching.around(edit[0]))
+    known, edits = h.kernels.in_sight, h.edits.literals
+    if (module, edits) not in known:
+        launching = module.once(_launching_functions)
+        known[module, edits] = frozenset(edit for edit in edits if not launching.around(edit[0]))
+    return known[module, edits]
 
 
 def _launching_functions(module: Module) -> Nest[Span]:

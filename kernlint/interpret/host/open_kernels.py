@@ -12,7 +12,8 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import Literal
-from kernlint.workload import Expr, Kernel, Loop, Symbol
+from kernlint.syntax.tree import Module
+from kernlint.workload import Expr, Kernel, Loop, Span, Symbol
 from kernlint.workload.at_sizes import kernel_at
 
 #: Sizes that a kernel is read at before it is read with all of them open, and that this has to agree with.
@@ -34,6 +35,8 @@ class KernelsRead:
         self.alike: dict[Any, dict[cst.CSTNode, Kernel]] = {}
         #: By that but for sizes.
         self.families: dict[Any, Family] = {}
+        #: The edits of literals that kernels of a module may see, by the module and all edits.
+        self.in_sight: dict[tuple[Module, frozenset[tuple[Span, int]]], frozenset[tuple[Span, int]]] = {}
 
 
 class Family:

@@ -163,10 +163,7 @@ class HostState(Contents):
     def force(self, edits: Edits) -> None:
         """Have ``edits`` made to the source from now on."""
         self.edits = edits
-        self.new_literals = dict(edits.literals)
-        self.new_options: dict[Span, dict[str, int]] = {}
-        for span, name, value in edits.options:
-            self.new_options.setdefault(span, {})[name] = value
+        self.new_literals, self.new_options = edits.new_literals, edits.new_options
 
     @property
     def release(self) -> Target:

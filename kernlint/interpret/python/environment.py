@@ -66,7 +66,7 @@ class Environment:
 
     def __init__(self, budget: int = 400_000, edits: Edits = NO_EDITS) -> None:
         self.edits = edits
-        self.new_literals = dict(edits.literals)
+        self.new_literals = edits.new_literals
         self.budget = self._budget_counted = budget
         self.calls: list[Function] = []
         #: What each of them returns on the ways that were not followed, where nobody knows which is taken: if the others raise.
