@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernlint import work
 from kernlint.interpret.edits import NO_EDITS, Edits
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kernlint.headroom.headroom import Headroom
     from kernlint.interpret.program import Program
     from kernlint.rules.base import Rule
+
+_T = TypeVar("_T")
 
 #: A change that no single edit of the source expresses: the workload after it, from the workload before it.
 Transform = Callable[[Workload], Workload]
@@ -163,6 +165,13 @@ class Context:
             work.check()
         return self.program.launch(self.workload.entry, span, place, variant.edits)
 
+    def once(self, asked: Any, find_out: Callable[[], _T]) -> _T:
+        """``find_out()``, what there is to find out about versions of the program by ``asked``: once."""
+        if asked not in self.answers:
+            self.answers[asked] = find_out()
+        answer: _T = self.answers[asked]
+        return answer
+
     def estimate(self, workload: Workload) -> Estimate:
         # By identity, with the workload kept alive beside its estimate: workloads hold mappings and have no hash.
         if id(workload) not in self._estimates:
@@ -179,17 +188,16 @@ class Context:
     @property
     def headroom(self) -> Headroom | None:
         """What the call could take and what keeps it from that; None where sizes are open."""
-        asked = "headroom", self.variant
-        if asked not in self.answers:
-            from kernlint.cost.estimate import estimate
-            from kernlint.headroom.headroom import headroom_of
+        return self.once(("headroom", self.variant), self._headroom)
 
-            reference, library = self.workload.reference, self.library
-            if library is None and reference is not None:
-                library = estimate(reference, self.device)
-            self.answers[asked] = headroom_of(self.workload, self.estimate(self.workload), self.device, library)
-        found: Headroom | None = self.answers[asked]
-        return found
+    def _headroom(self) -> Headroom | None:
+        from kernlint.cost.estimate import estimate
+        from kernlint.headroom.headroom import headroom_of
+
+        reference, library = self.workload.reference, self.library
+        if library is None and reference is not None:
+            library = estimate(reference, self.device)
+        return headroom_of(self.workload, self.estimate(self.workload), self.device, library)
 
     def at(self, variant: Variant) -> Context:
         """The same question about a changed program, to look for what is worth doing next."""

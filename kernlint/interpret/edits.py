@@ -35,13 +35,12 @@ class Edits:
 
     def __or__(self, other: Edits) -> Edits:
         """Both; where they set the same thing, ``other`` wins."""
-        new_options = {(span, name) for span, name, _ in other.options}
         new_precisions = {span for span, _ in other.precisions}
         return Edits(
             self.skipped | other.skipped,
             self.unfilled | other.unfilled,
             frozenset(e for e in self.literals if e[0] not in other.new_literals) | other.literals,
-            frozenset(e for e in self.options if e[:2] not in new_options) | other.options,
+            frozenset(e for e in self.options if e[1] not in other.new_options.get(e[0], ())) | other.options,
             self.native_dots | other.native_dots,
             frozenset(e for e in self.precisions if e[0] not in new_precisions) | other.precisions,
         )

@@ -114,8 +114,8 @@ class Substitution:
 
     def _nodes(self, edits: Edits) -> dict[int | None, cst.CSTNode | None]:
         """The launches and functions that ``edits`` are in by their identity; with None where one is elsewhere."""
-        spans = [*(span for span, _ in edits.literals), *(span for span, _, _ in edits.options)]
-        return {None if node is None else id(node): node for node in map(self._home, spans)}
+        nodes = map(self._home, (*edits.new_literals, *edits.new_options))
+        return {None if node is None else id(node): node for node in nodes}
 
     def _home(self, span: Span) -> cst.CSTNode | None:
         """The innermost launch whose expression holds ``span``, else the outermost function that does; None where none is known

@@ -132,13 +132,13 @@ def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tupl
 def _breaks(context: Context, edits: Edits) -> bool:
     """Whether ``edits`` that set another tile surely make the program compute something else. Launches of one place are asked
     about one after another."""
-    asked = _breaks, context.variant, edits
-    if asked not in context.answers:
+
+    def find_out() -> bool:
         before = context.after(context.variant)
         found = difference(before, context.after(context.variant.then(edits)), edits) if before is not None else None
-        context.answers[asked] = found is not None and found.certain
-    answer: bool = context.answers[asked]
-    return answer
+        return found is not None and found.certain
+
+    return context.once((_breaks, context.variant, edits), find_out)
 
 
 def _moves_grid(context: Context, launch: Launch, dot: Dot, name: str) -> bool:
@@ -183,36 +183,26 @@ class TileChoice:
         return _breaks(self.context, self.edits(tile))
 
     def free(self) -> TileChoice | WhyNot:
-        """The choice with those extents bound that something else in the program depends on; why not where none is free."""
-        names = self.names
-        bound = self._bound()
-        if bound >= {names.m, names.n, names.k}:
-            return WhyNot("something else in the program depends on every extent of the tile")
-        return replace(
-            self, names=replace(names, bound=frozenset(axis for axis in "mnk" if getattr(names, axis) in bound))
-        )
+        """The choice with those extents bound that something else in the program depends on, found by doubling each; why not where none
+        is free. Of copies one is asked about: each is held against the program with the tile that it gets (:meth:`best`)."""
+        names, dot = self.names, self.dot
 
-    def _bound(self) -> frozenset[str]:
-        """The constexprs that something else in the program depends on, found by doubling each. Of copies one is asked about: each is
-        held against the program with the tile that it gets (:meth:`best`)."""
-        answers, names, dot = self.context.answers, self.names, self.dot
-        asked = TileChoice._bound, self.context.variant, self.form and self.form.key, names
-        if self.form is None or asked not in answers:
-            extents = {names.m: dot.m, names.n: dot.n, names.k: dot.k}
-            doubled = {name: setting(self.launch, {name: 2 * extent}) for name, extent in extents.items()}
-            answers[asked] = frozenset(name for name, edits in doubled.items() if _breaks(self.context, edits))
-        bound: frozenset[str] = answers[asked]
-        return bound
+        def bound() -> set[str]:
+            doubled = {axis: setting(self.launch, {getattr(names, axis): 2 * getattr(dot, axis)}) for axis in "mnk"}
+            return {axis for axis, edits in doubled.items() if _breaks(self.context, edits)}
+
+        which = self.form.key if self.form is not None else self.edits(current_tile(self.launch, dot))
+        axes = self.context.once((TileChoice.free, self.context.variant, which, names), bound)
+        if len(axes) == 3:
+            return WhyNot("something else in the program depends on every extent of the tile")
+        return replace(self, names=replace(names, bound=frozenset(axes)))
 
     def best(self) -> Best | None:
         """The best tile; None when no candidate can be priced. Launches that do the same work are searched once, those of copies too:
         what they share the cache with makes no difference to a product."""
         work = self.form.key if self.form is not None else (self.launch.work, self.dot.span)
         asked = TileChoice.best, self.context.variant, work, self.names, self.stages
-        answers = self.context.answers
-        if asked not in answers:
-            answers[asked] = self._searched()
-        best: Best | None = answers[asked]
+        best = self.context.once(asked, self._searched)
         if best is None or best.variant == self.variant(best.tile):
             return best
         if self.breaks(best.tile):
@@ -240,10 +230,7 @@ class TileChoice:
         have one tile, which is looked for once."""
         at_hand = self.edits(current_tile(self.launch, self.dot))
         asked = TileChoice.priced, self.context.variant, at_hand, self.names, self.dot.span, self.stages
-        if asked not in self.context.answers:
-            self.context.answers[asked] = self._priced()
-        answer: dict[Tile, tuple[float, Variant]] = self.context.answers[asked]
-        return answer
+        return self.context.once(asked, self._priced)
 
     def _priced(self) -> dict[Tile, tuple[float, Variant]]:
         context, launch = self.context, self.launch

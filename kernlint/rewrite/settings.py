@@ -59,7 +59,7 @@ def same_work(site: Site, edits: Edits) -> Effects:
 
 def _watched(site: Site, tiles: Edits) -> str:
     """Who sees the grids that ``tiles`` change; empty where nobody."""
-    changed = {span for span, _ in tiles.literals} | {span for span, _, _ in tiles.options}
+    changed = {*tiles.new_literals, *tiles.new_options}
     launches = (one for one in site.workload.launches() if changed & {one.span, *chain(*one.literals.values())})
     kernels = sorted({launch.kernel.name for launch in launches})
     return next(filter(None, (watched(site.source, name) for name in kernels)), "")
@@ -176,17 +176,10 @@ def _constant(site: Site, value: cst.BaseExpression) -> cst.Integer | None:
     name = dotted_name(value)
     if name is None or "." in name:
         return None
-    names = [n for n in walk(site.module.tree) if isinstance(n, cst.Name) and n.value == name]
-    bound = [
-        node
-        for node in walk(site.module.tree)
-        if isinstance(node, cst.Assign)
-        and len(node.targets) == 1
-        and isinstance(node.targets[0].target, cst.Name)
-        and node.targets[0].target.value == name
-    ]
-    keywords = [arg.keyword for arg in walk(site.module.tree) if isinstance(arg, cst.Arg) and arg.keyword is not None]
-    uses = [n for n in names if all(n is not keyword for keyword in keywords)]
+    keywords = {id(arg.keyword) for arg in site.module.of(cst.Arg)}
+    uses = [n for n in site.module.of(cst.Name) if n.value == name and id(n) not in keywords]
+    assigned = (node for node in site.module.of(cst.Assign) if len(node.targets) == 1)
+    bound = [node for node in assigned if dotted_name(node.targets[0].target) == name]
     if len(bound) != 1 or len(uses) != 2 or not isinstance(bound[0].value, cst.Integer):
         return None
     return bound[0].value

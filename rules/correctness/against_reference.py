@@ -87,11 +87,7 @@ class Difference:
 
 def differences(context: Context) -> list[Difference]:
     """The outputs of the workload that differ from the reference's; none where that cannot be told. Found out once."""
-    key = "against the reference", context.workload.entry
-    if key not in context.answers:
-        context.answers[key] = list(_differences(context))
-    found: list[Difference] = context.answers[key]
-    return found
+    return context.once(("against the reference", context.workload.entry), lambda: list(_differences(context)))
 
 
 def _differences(context: Context) -> Iterator[Difference]:

@@ -66,8 +66,8 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     if home is None or kernel.name != launch.kernel.name_span:
         return None
     edits = variant.edits
-    touched = [*edits.skipped, *edits.unfilled, *edits.native_dots, *(e[0] for e in edits.literals)]
-    touched += [*(e[0] for e in edits.options), *(e[0] for e in edits.precisions)]
+    touched = [*edits.skipped, *edits.unfilled, *edits.native_dots, *edits.new_literals, *edits.new_options]
+    touched += [span for span, _ in edits.precisions]
     if any(lines.contains(span) for lines in (kernel.lines, home.lines) for span in touched):
         return None
     numbers = {span: i for i, span in enumerate(home.integers)}
