@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 
 import libcst as cst
 
@@ -78,7 +78,7 @@ def read_suppressions(module: Module) -> Suppressions:
             whole = module.span(comment)
             rest = ours["rest"].rstrip()
             end = whole.column + ours.start("rest") + len(rest)
-            span = replace(whole, column=whole.column + ours.start(), end_column=end)
+            span = whole._replace(column=whole.column + ours.start(), end_column=end)
             _read(module, span, owner, own_line, rest, found)
     return found
 

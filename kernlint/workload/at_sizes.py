@@ -11,7 +11,6 @@ from kernlint.records import replace
 from kernlint.workload.access import Access, Bounds
 from kernlint.workload.expr import Atom, Expr, Size, Symbol, simplify
 from kernlint.workload.kernel import Dot, Kernel, Loop, Node, Operand
-from kernlint.workload.span import Span
 from kernlint.workload.steps import Launch
 from kernlint.workload.tensor import Tensor
 
@@ -66,7 +65,7 @@ class _Everywhere:
 @cache
 def _with_numbers(kind: type) -> tuple[tuple[str, bool], ...]:
     """The fields of a record of ``kind`` that may hold expressions, each with whether a plain number stands there as an integer."""
-    if not is_dataclass(kind) or kind is Span:
+    if not is_dataclass(kind):
         return ()
     return tuple((f.name, str(f.type).startswith("Size")) for f in fields(kind) if f.type not in _PLAIN)
 
