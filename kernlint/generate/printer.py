@@ -172,14 +172,10 @@ class Printer:
             first, second = (self.spell(one)[0] for one in term.operands)
             return (f"tl.where({inside}, {first}, {second})", 9) if inside != "True" else (first, 0)
         if term.op in ("cast", "narrow"):
-            text = wrapped(self.spell(term.operands[0]), 9)
+            spelled = self.spell(term.operands[0])
             if term.op == "cast":
-                if text in ("True", "False"):
-                    return number(text == "True" if not term.dtype.is_float else float(text == "True"), term.dtype)
-                if text.replace(".", "").lstrip("-").isdigit():
-                    return number(float(text) if term.dtype.is_float else int(float(text)), term.dtype)
-                return f"{text}.to(tl.{_triton(str(term.dtype))})", 9
-            return f"{text}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
+                return _cast(spelled, term.dtype)
+            return f"{wrapped(spelled, 9)}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
         if term.op in ("reduce", "product", "state", "scan", "carried"):
             raise CannotGenerate("a reduction inside another")
         if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
@@ -208,9 +204,9 @@ class Printer:
             and operand.dtype.kind != "bool"
             and operand.op not in ("number", "place")
         ):
-            return f"{wrapped(spelled, 9)}.to(tl.{term.dtype})", 9
+            return _cast(spelled, term.dtype)
         if term.dtype.is_float and operand.op == "place" and term.op not in _COMPARISONS:
-            return f"({spelled[0]}).to(tl.{term.dtype})", 9
+            return _cast(spelled, term.dtype)
         return spelled
 
     def load(self, term: Term, raw: bool = False) -> str:
@@ -252,6 +248,16 @@ class Printer:
         lanes = [atom for atom in place.atoms() if isinstance(atom, Lane) and place.coefficient(atom) == 1]
         ends = [self.extents[lane.dim] - Expr.atom(lane) for lane in lanes if lane.dim in self.extents]
         return any((high - place - end).is_natural for end in ends)
+
+
+def _cast(spelled: Spelled, dtype: Dtype) -> Spelled:
+    """``spelled`` as a ``dtype``: a number is written as one, since what Triton folds to a number has no ``.to``."""
+    text = spelled[0]
+    if text in ("True", "False"):
+        return number(text == "True" if not dtype.is_float else float(text == "True"), dtype)
+    if text.replace(".", "").lstrip("-").isdigit():
+        return number(float(text) if dtype.is_float else int(float(text)), dtype)
+    return f"{wrapped(spelled, 9)}.to(tl.{_triton(str(dtype))})", 9
 
 
 def _number_type(operand: Term, term: Term) -> Dtype:

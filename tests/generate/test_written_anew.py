@@ -21,6 +21,7 @@ def written(forward: str, inputs: str = TWO, constants: str = SIZES, arguments: 
     assert made.rewriting.effects.notes[0] == UNPROVEN
     text = apply_edits(source, made.rewriting.edits)
     assert not _read_too_early(text)
+    assert not re.search(r"(?<!\w)\(-?[\d.]+\)\.to\(", text)  # a number has no `.to`
     return text
 
 
@@ -391,3 +392,14 @@ def test_scores_that_are_returned_lie_in_memory() -> None:
     # A row of which each element is needed again is too long for a program.
     text = written("s = x @ y.t()\nreturn s - s.amax(1, keepdim=True)", **two)
     assert text.count("tl.dot(") == 1 and "for first in" not in text
+
+
+def test_numbers_that_indices_become_are_written_as_such() -> None:
+    taps = """
+t = torch.arange(-2, 3, device=x.device, dtype=torch.float32)
+k = torch.exp(-t[None, :] ** 2 / (2 * sigma[:, None] ** 2))
+padded = torch.nn.functional.pad(x, (2, 2)).reshape(1, B, T + 4)
+return torch.nn.functional.conv1d(padded, k[:, None], groups=B).reshape(B, T)
+""".strip()
+    text = written(taps, "torch.randn(B, T), 0.1 + torch.rand(B)", "B = 48\nT = 512", "x, sigma")
+    assert "-2.0" in text
