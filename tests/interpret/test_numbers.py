@@ -133,3 +133,58 @@ def test_what_a_tuner_settled_on_is_the_configuration_that_is_asked_about():
     )
     (workload,) = Program(parse_module(open_ended, "k.py")).workloads()
     assert concrete(workload.first_call().launches()[-1].grid[0]) is None
+
+
+DRAWN = (
+    HEAD
+    + """
+class ModelNew(torch.nn.Module):
+    def forward(self, x, ends):
+        k[(x.shape[0],)](x)
+        return x
+
+def get_inputs():
+    lengths = torch.randint(0, 21, (100,))
+    ends = torch.zeros(101, dtype=torch.int32)
+    ends[1:] = lengths.cumsum(0)
+    return [torch.randn({rows}, 64).half() + 0.1, ends]
+"""
+)
+
+
+def drawn(rows: str) -> tuple[int | None, ...] | None:
+    """The extents of ``x``, of so many ``rows``, and what is said of them."""
+    (workload,) = Program(parse_module(DRAWN.replace("{rows}", rows), "k.py")).workloads()
+    shape = workload.inputs[0].shape
+    assert any("taken to draw 1001" in text for text in workload.assumptions) == (shape is not None)
+    return None if shape is None else tuple(map(concrete, shape))
+
+
+@pytest.mark.parametrize("rows", ["int(ends[-1])", "ends[-1].item()", "int(ends[100])"])
+def test_inputs_are_as_large_as_what_they_draw_adds_up_to(rows: str) -> None:
+    assert drawn(rows) == (1001, 64)  # not 1000: what is drawn is no multiple of a block, but by chance
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "int(lengths.max())",
+        "int(ends.long()[-1])",
+        "int(lengths.cumsum(0)[-1])",  # whether this begins with a zero is not told
+        "int((ends * 0.5)[-1])",
+        "int(ends[0])",
+        "ends[-2:].tolist()[0]",
+        "int(torch.randn(1))",
+    ],
+)
+def test_what_else_is_read_of_drawn_inputs_is_open(rows: str) -> None:
+    assert drawn(rows) is None
+
+
+def test_a_call_itself_reads_no_likely_numbers() -> None:
+    body = """
+        ends = torch.zeros(9, dtype=torch.int64, device='cuda')
+        ends[1:] = torch.randint(1, 9, (8,), device='cuda').cumsum(0)
+        k[(int(ends[-1]),)](x)
+    """
+    assert grid(body) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -11,8 +12,11 @@ from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.expected import follow, seen_through
 from kernlint.interpret.torch.numbers import MOST, made, shown
 from kernlint.records import replace
-from kernlint.workload import Tensor
+from kernlint.workload import Tensor, concrete
 from kernlint.workload.tensor import Expected
+
+#: Sums that are no farther apart than this share are taken for the same.
+_SAME = 0.02
 
 
 class Contents(Recording):
@@ -25,6 +29,8 @@ class Contents(Recording):
         self.untaken: set[int] = set()
         #: How many loops are around the current statement of which one round stands for others.
         self.as_one = 0
+        #: The numbers that inputs which were drawn are told to have read.
+        self._likely: set[int] = set()
 
     @contextmanager
     def one_round_for_all(self) -> Iterator[None]:
@@ -44,6 +50,22 @@ class Contents(Recording):
         """The numbers that ``x`` holds, row by row, where the program spells them out; None in the rounds of a loop that are followed as
         one, which may find other ones."""
         return None if self.as_one or x.storage.id in self.untaken else shown(self.expected, x)
+
+    def likely_number(self, x: Tensor) -> int | None:
+        """About what the single element ``x`` of a running sum that begins with zero is, or of a tensor of one element, where it is
+        drawn; None elsewhere. It is odd, so that nothing divides it by chance, and one number for the same sum read twice."""
+        held, place = self.expected.get(x.storage.id, Expected()), concrete(x.offset)
+        if x.numel != 1 or place is None or self.as_one or x.storage.id in self.untaken:
+            return None
+        if held.step is not None:
+            number = held.step * place if x.storage.origin == "filled" and held.mean is None else None
+        else:
+            number = held.mean
+        if number is None or not math.isfinite(number) or number < 1:
+            return None
+        found = next((one for one in self._likely if math.isclose(one, number, rel_tol=_SAME)), round(number) | 1)
+        self._likely.add(found)
+        return found
 
     def held_by(self, x: Tensor) -> Expected:
         """What ``x`` alone holds, of the memory that it is a view of."""

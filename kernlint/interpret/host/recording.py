@@ -31,6 +31,10 @@ class Recording(Evaluator):
         self.sinks: list[list[Recorded]] = []
         #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
         self.detailed = False
+        #: Whether what is followed makes what a call is given, of which times alone are asked.
+        self.makes_inputs = False
+        #: What was taken for numbers that the inputs draw, in words.
+        self.input_guesses: set[str] = set()
         #: Numbers that tensors in the memory of the host hold, by storage.
         self.host_numbers: dict[int, float] = {}
         #: The type of floats that are made without a word on theirs; None where that is not known.
@@ -77,8 +81,12 @@ class Recording(Evaluator):
     def making(self) -> Iterator[None]:
         """Set-up that makes what a call is given: where torch calls are kept with their arguments, these tell what it holds."""
         if not self.detailed:
-            with self.silent():
-                yield
+            self.makes_inputs, outer = True, self.makes_inputs
+            try:
+                with self.silent():
+                    yield
+            finally:
+                self.makes_inputs = outer
             return
         with self.recording() as steps:
             try:

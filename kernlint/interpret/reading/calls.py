@@ -57,7 +57,7 @@ class CallReading(ArgumentReading):
             later,
             tuple(host.current(t) for t in inputs),
             outputs,
-            tuple(host.assumptions),
+            (*sorted(host.input_guesses), *host.assumptions),
             tuple(host.unknowns),
             sizes=sizes,
             bounds=tuple(dict.fromkeys(host.bounds)),

@@ -31,6 +31,9 @@ def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return list(numbers)
     if numbers is not None and not listed and len(numbers) == 1:
         return numbers[0]
+    if h.makes_inputs and isinstance(x, Tensor) and not listed and (likely := h.likely_number(x)) is not None:
+        h.input_guesses.add(f"line {h.span(node).line}: the inputs are taken to draw {likely}")
+        return likely
     return ReadValue("value of a tensor", frozenset({h.span(node)}))
 
 
