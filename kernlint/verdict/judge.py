@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, Estimator, estimate
+from kernlint.headroom.causes import OTHER
 from kernlint.headroom.headroom import Headroom
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
@@ -29,7 +30,7 @@ class Judgement:
     """All that a verdict needs: the changes that were weighed (``search``), the one that is ``chosen``, and the time of the call
     before it. ``measured`` is where times are measured ones, None where all are predicted. ``faults`` are findings by which the
     call does not compute what it should, errors before warnings: no question of speed, but worth nothing until they are mended.
-    ``short`` are the codes of rules that did not look at everything.
+    ``short`` are the codes of rules that did not look at everything, and ``OTHER`` where no other kernels were tried.
 
     Where types or sizes are open, this is the judgement on the first of ``scenarios``, and ``base`` the one without anything
     assumed; ``certainty`` says what the answer rests on, ``undecided`` what would make it certain."""
@@ -203,7 +204,7 @@ def judge(
     found = search(context, rules, scope, allowance)
     best = found.best
     if best is None or best.worth(scope) is False:
-        shorter = shorter_way(context)
+        shorter = allowance.ask(OTHER, partial(shorter_way, context))
         best = shorter if shorter is not None and shorter.worth(scope) else best
     return Judgement(found, context.estimate(workload), reference, best, measured, short=tuple(allowance.short))
 

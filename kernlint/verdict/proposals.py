@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from kernlint import work
 from kernlint.cost.comparing import Comparison
 from kernlint.cost.estimate import SCOPES, Estimate, Estimator
 from kernlint.cost.host import host_ratio_sigma, host_sigma, host_time
@@ -67,10 +68,12 @@ _FAR = 10.0
 
 
 def shorter_way(context: Context) -> Candidate | None:
-    """:func:`other_kernels` with what they gain, where the call takes so much more than its bound that it is worth writing them."""
+    """:func:`other_kernels` with what they gain, where the call takes so much more than its bound that it is worth writing them.
+    Raises :class:`~kernlint.work.OutOfWork` where they would have to be written and there has been enough work."""
     headroom = context.headroom
     if headroom is None or headroom.now_us < _FAR * headroom.bound.us:
         return None
+    work.check()
     candidate, priced = other_kernels(context), Estimator(context.device).estimate
     kernels = written(candidate, priced)
     if kernels is None:

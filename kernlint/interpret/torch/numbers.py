@@ -34,10 +34,7 @@ def shown(known: Mapping[int, Expected], view: Tensor) -> _Numbers | None:
     start, strides = concrete(view.offset), tuple(map(concrete, view.strides or ()))
     if start is None or None in strides or len(strides) != len(extents):
         return None
-    places = [
-        start + sum(map(operator.mul, index, strides))  # type: ignore[arg-type]
-        for index in itertools.product(*map(range, extents))
-    ]
+    places = [start + sum(map(operator.mul, index, strides)) for index in itertools.product(*map(range, extents))]
     inside = all(0 <= place < len(held.numbers) for place in places)
     return tuple(held.numbers[place] for place in places) if inside else None
 

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x = args[0] if args else None
-    if isinstance(x, Tensor) and h.is_hosted(x) and h.detailed:
+    x = args[0] if args and isinstance(args[0], Tensor) else None
+    if x is not None and h.is_hosted(x) and h.detailed:
         if x.storage.id in h.host_numbers:
             return h.host_numbers[x.storage.id]
         h.unknown(f"line {h.span(node).line}: the number that a tensor of the host holds")
-    h.sync("reads a device value on the host", node, x if isinstance(x, Tensor) else None)
-    numbers = h.numbers_of(x) if isinstance(x, Tensor) else None
+    h.sync("reads a device value on the host", node, x)
     listed = h.calling is not None and h.calling[0] == "tolist"
-    if numbers is not None and listed and len(x.shape or ()) == 1:
-        return list(numbers)
-    if numbers is not None and not listed and len(numbers) == 1:
-        return numbers[0]
-    if h.makes_inputs and isinstance(x, Tensor) and not listed and (likely := h.likely_number(x)) is not None:
+    if x is not None and (numbers := h.numbers_of(x)) is not None:
+        if listed and len(x.shape or ()) == 1:
+            return list(numbers)
+        if not listed and len(numbers) == 1:
+            return numbers[0]
+    if h.makes_inputs and x is not None and not listed and (likely := h.likely_number(x)) is not None:
         h.input_guesses.add(f"line {h.span(node).line}: the inputs are taken to draw {likely}")
         return likely
     return ReadValue("value of a tensor", frozenset({h.span(node)}))
