@@ -184,13 +184,14 @@ def _active(moved: Traffic) -> float:
 
 
 def _passes(moved: Traffic) -> float:
-    """How often a program asks for the same bytes, in the mean over its loads: fields between one another in memory are no repetition."""
+    """How often a program asks for the same bytes, in the mean over its loads: fields between one another in memory are no repetition, nor
+    are neighbours."""
     seen: dict[tuple[object, ...], float] = {}
     loaded = 0.0
     for access in moved.accesses:
         if access.kind == "load" and access.known and not access.gather and access.program_bytes:
             key = (access.base, access.signature)
-            seen[key] = max(seen.get(key, 0.0), access.program_bytes)
+            seen[key] = max(seen.get(key, 0.0), access.program_bytes * max(1.0, access.efficiency / access.together))
             loaded += access.asked_bytes * access.executions
     distinct = sum(seen.values())
     return max(1.0, loaded / distinct) if distinct else 1.0
@@ -210,8 +211,23 @@ def _asked_once(moved: Traffic, asking: Mapping[int, float]) -> float:
     return 1 - saved
 
 
+def asked_from(moved: Traffic, windows: bool = False) -> dict[str, float]:
+    """The bytes that each base is asked for at least, where each access takes what it sees once: lanes do not have what their neighbours
+    loaded, so the elements around their own, as a stencil wants them, are loaded from where each of them stands. Those that L1 has from
+    another load count as asked for in ``windows`` alone."""
+    seen: dict[str, dict[tuple[float, ...], float]] = {}
+    for access in moved.accesses:
+        if access.kind == "load" and access.known and not access.gather:
+            own = seen.setdefault(access.base, {})
+            wanted = access.footprint_bytes * access.efficiency / (access.together if windows else 1.0)
+            own[access.signature] = max(own.get(access.signature, 0.0), wanted)
+    return {base: max(whole, sum(seen.get(base, {}).values())) for base, whole in moved.footprints.items()}
+
+
 def _once(moved: Traffic) -> Traffic:
-    """Each byte that is loaded asked of the caches once: by one access, one iteration and one program."""
+    """Each byte that is loaded asked of the caches once: by one iteration and one program, and by one access, but for those that see it
+    from elsewhere."""
+    wanted = asked_from(moved, windows=True)
     total: dict[str, float] = {}
     for access in moved.accesses:
         if access.kind == "load":
@@ -221,7 +237,7 @@ def _once(moved: Traffic) -> Traffic:
         if access.kind != "load" or not access.moved_bytes or not access.known or access.gather:
             changed.append(access)
             continue
-        share = min(1.0, max(moved.footprints.get(access.base, 0.0), SECTOR_BYTES) / total[access.base])
+        share = min(1.0, max(wanted[access.base], SECTOR_BYTES) / total[access.base])
         changed.append(
             replace(
                 access,

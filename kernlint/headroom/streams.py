@@ -12,6 +12,7 @@ from kernlint.cost.traffic.accesses import traffic
 from kernlint.cost.traffic.model import Traffic
 from kernlint.headroom.graph import COLUMN, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use
 from kernlint.headroom.groups import LONGEST_ROW, Group, group_of
+from kernlint.headroom.kernels import asked_from
 from kernlint.headroom.serial import is_stepwise
 from kernlint.records import replace
 from kernlint.workload import (
@@ -102,9 +103,12 @@ def one_pass(
         arguments[base] = use.tensor
         run, size = picked.get(use.value, (0, 0.0))
         load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
-        if use.bytes >= largest / 2 and load.offset is not None:
+        if shifts and use.bytes >= largest / 2 and load.offset is not None:
             first = _SHIFTED + number * _MOST_TAPS
             body += [replace(load, id=first + i, offset=load.offset + shift) for i, shift in enumerate(shifts)]
+        elif (moved := _moved_along(group, use)) and load.offset is not None:
+            first = _SHIFTED + number * _MOST_TAPS
+            body += [replace(load, id=first + i, offset=load.offset + (i + 1) * load.elements) for i in range(moved)]
         if run:
             # Elements or rows through an index: wherever the data says.
             load = replace(
@@ -146,6 +150,35 @@ def _shifts(group: Group) -> list[int]:
     side = math.isqrt(taps)
     width = side if side * side == taps else taps
     return [place // width * row + place % width for place in range(1, min(taps, _MOST_TAPS))]
+
+
+#: Calls whose results are their operand with its elements in other places, which no lane has from another one.
+_MOVING = frozenset({"roll", "flip"})
+
+
+def _moved_along(group: Group, use: Use) -> int:
+    """How often more than once a program loads its share of ``use``: as often as the group wants it moved along, as neighbours of what is
+    computed (the stencil of a lattice). How far makes no difference to what is asked of the caches."""
+    asked, views = 0.0, {}
+    for node in group.nodes:
+        if isinstance(node.step, Launch):
+            asked += _asked_of(node.step, use)
+            continue
+        for one in node.reads:
+            if one.value == use.value and node.name in _MOVING:
+                asked += one.bytes
+            elif one.value == use.value:
+                views[one.tensor.offset, one.tensor.shape, one.tensor.strides] = one.bytes
+    # Without moved copies, views that overlap are told as they are.
+    again = round((asked + sum(views.values())) / use.bytes) - 1 if asked and use.bytes else 0
+    return min(max(0, again), _MOST_TAPS)
+
+
+def _asked_of(launch: Launch, use: Use) -> float:
+    """The bytes that ``launch`` asks of ``use`` at least."""
+    asked = asked_from(traffic(launch))
+    tensors = {base: launch.tensor(base) for base in asked}
+    return sum(asked[base] for base, x in tensors.items() if x is not None and x.storage.id == use.value[0])
 
 
 def _taps(node: Node) -> int:
