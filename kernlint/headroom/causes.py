@@ -9,6 +9,7 @@ from dataclasses import field
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.estimate import Estimate
+from kernlint.cost.programs.constants import launch_floor_us
 from kernlint.cost.result import StepTime
 from kernlint.cost.segments import loaded
 from kernlint.cost.traffic.accesses import traffic
@@ -17,7 +18,7 @@ from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Gra
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
-from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import Branch, Dot, HostSync, Kernel, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.access import Bounds
 from kernlint.workload.steps import walk_steps
@@ -76,10 +77,14 @@ def _unexplained(found: Sequence[Cause], now: Estimate, gap: float) -> Iterator[
     dearest kernel does otherwise."""
     left = gap - sum(cause.us for cause in found)
     launches = [row for row in now.steps if isinstance(row.step, Launch)]
-    if not launches or left < max(_MOSTLY * gap, _MUCH * (now.gpu_us or 0.0)):
+    if not launches:
         return
     dearest = max(launches, key=lambda row: row.total_gpu_us)
     assert isinstance(dearest.step, Launch)
+    # What the launches take anyway, and what may as well be an error of the price (assumed trips), is no gap.
+    floors = launch_floor_us() * sum(row.count for row in now.steps if row.gpu_us > 0)
+    if left < max(_MOSTLY * gap, max(_MUCH, dearest.sigma) * (now.gpu_us or 0.0), floors):
+        return
     kernel = dearest.step.kernel.name
     text = f"{left:.1f} us of the gap of {gap:.1f} us have no other cause; most goes to {dearest.bound}"
     yield Cause(OTHER, "algorithm", left, dearest.step.span, kernel, kernel, text)
@@ -87,10 +92,13 @@ def _unexplained(found: Sequence[Cause], now: Estimate, gap: float) -> Iterator[
 
 #: Structure comes before tuning: what only deals out the same work differently is the largest cause where it is so much larger.
 _TUNING = 0.8
+#: What has no other cause says less of what to do: it comes first where it is so many times as large.
+_UNNAMED = 0.25
 
 
 def _rank(cause: Cause) -> float:
-    return -cause.alone_us * (_TUNING if cause.category == "tiling" else 1.0)
+    weight = _UNNAMED if cause.name == OTHER else _TUNING if cause.category == "tiling" else 1.0
+    return -cause.alone_us * weight
 
 
 def _together(causes: Iterable[Cause]) -> list[Cause]:
@@ -311,7 +319,7 @@ def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], dev
         return row.gpu_us if row is not None else 0.0
 
     # What is only moved is read where it lies.
-    heavy = max(members, key=lambda node: (node.form == PRODUCT, not _moves(node), us(node)))
+    heavy = max(members, key=lambda node: (_is_product(node), not _moves(node), us(node)))
     # Rounds of a Python loop stay launches of their own: bytes are those of all of them.
     rounds = min(node.count for node in members)
     outside = sum(use.bytes for use in (*group.reads, *group.writes)) / rounds
@@ -322,6 +330,10 @@ def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], dev
     per_us = device.memory_bandwidth_gb_per_s * 1000
     kept = max(us(heavy) - dropped / per_us, _LEAST_KEPT * us(heavy), 1.0)
     return rounds * (kept + max(0.0, outside - (own - dropped)) / per_us)
+
+
+def _is_product(node: Node) -> bool:
+    return node.form == PRODUCT or (isinstance(node.step, Launch) and node.step.kernel.has(Dot))
 
 
 def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Iterator[Cause]:
