@@ -18,7 +18,20 @@ from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Gra
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
-from kernlint.workload import Branch, Dot, HostSync, Kernel, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import (
+    Branch,
+    Dot,
+    HostSync,
+    Kernel,
+    Launch,
+    Repeat,
+    Span,
+    Step,
+    Store,
+    Tensor,
+    TorchOp,
+    Workload,
+)
 from kernlint.workload import dtype as dt
 from kernlint.workload.access import Bounds
 from kernlint.workload.steps import walk_steps
