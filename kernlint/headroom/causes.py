@@ -18,20 +18,7 @@ from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Gra
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
-from kernlint.workload import (
-    Branch,
-    Dot,
-    HostSync,
-    Kernel,
-    Launch,
-    Repeat,
-    Span,
-    Step,
-    Store,
-    Tensor,
-    TorchOp,
-    Workload,
-)
+from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.access import Bounds
 from kernlint.workload.steps import walk_steps
@@ -94,9 +81,9 @@ def _unexplained(found: Sequence[Cause], now: Estimate, gap: float) -> Iterator[
         return
     dearest = max(launches, key=lambda row: row.total_gpu_us)
     assert isinstance(dearest.step, Launch)
-    # What the launches take anyway, and what may as well be an error of the price (assumed trips), is no gap.
+    # What the launches take anyway is no gap.
     floors = launch_floor_us() * sum(row.count for row in now.steps if row.gpu_us > 0)
-    if left < max(_MOSTLY * gap, max(_MUCH, dearest.sigma) * (now.gpu_us or 0.0), floors):
+    if left < max(_MOSTLY * gap, _MUCH * (now.gpu_us or 0.0), floors):
         return
     kernel = dearest.step.kernel.name
     text = f"{left:.1f} us of the gap of {gap:.1f} us have no other cause; most goes to {dearest.bound}"
@@ -105,13 +92,10 @@ def _unexplained(found: Sequence[Cause], now: Estimate, gap: float) -> Iterator[
 
 #: Structure comes before tuning: what only deals out the same work differently is the largest cause where it is so much larger.
 _TUNING = 0.8
-#: What has no other cause says less of what to do: it comes first where it is so many times as large.
-_UNNAMED = 0.25
 
 
 def _rank(cause: Cause) -> float:
-    weight = _UNNAMED if cause.name == OTHER else _TUNING if cause.category == "tiling" else 1.0
-    return -cause.alone_us * weight
+    return -cause.alone_us * (_TUNING if cause.category == "tiling" else 1.0)
 
 
 def _together(causes: Iterable[Cause]) -> list[Cause]:
@@ -346,7 +330,8 @@ def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], dev
 
 
 def _is_product(node: Node) -> bool:
-    return node.form == PRODUCT or (isinstance(node.step, Launch) and node.step.kernel.has(Dot))
+    """Whether ``node`` is a matrix product, of torch or in a kernel."""
+    return node.form == PRODUCT or (isinstance(node.step, Launch) and bool(node.step.kernel.dots()))
 
 
 def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Iterator[Cause]:
