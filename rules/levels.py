@@ -7,10 +7,11 @@ a doubt here, for every rule, and a new rule gets them for nothing.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator
 
 from kernlint.interpret.jit_source import awaits_generator
-from kernlint.interpret.project import is_helper, is_left
+from kernlint.interpret.project import is_helper, is_left, is_tried_alone
 from kernlint.records import replace
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding
@@ -21,6 +22,7 @@ from kernlint.rules.proofs.compiled import (
     never_compiled,
     run_otherwise,
 )
+from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -57,6 +59,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
         yield Doubt(f"{why}, whose compiler may take it")
     if rule.of_values and not rule.refused:
         yield Doubt("whether it happens, and matters, is for the values in memory to say")
+    if _is_spread(finding, context):
+        yield Doubt("what it rests on stands in several fences of a page, which need not be one program")
     if not (rule.refused or rule.lexical) and is_test_file(context.program.kernel.path):
         yield Doubt("the file is a test: it checks itself what it computes, and nobody waits for its speed")
     if rule.category in NOT_ABOUT_SPEED and awaits_generator(context.program.kernel):
@@ -86,8 +90,19 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             )
         elif rule.refused:
             yield Doubt(f"no launch is followed here of `{finding.kernel}`{fails}", "warning")
-    if rule.category in NOT_ABOUT_SPEED and _rests_on_sizes(finding, launches) and not _is_called(finding, context):
+    of_sizes = rule.category in NOT_ABOUT_SPEED and not (rule.refused or rule.at_any_size)
+    if of_sizes and not all(map(_is_known, launches)) and not _is_called(finding, context):
         yield Doubt("whether it happens is for the sizes to say, and no call in the project is known to have such")
+
+
+def _is_spread(finding: Finding, context: Context) -> bool:
+    """Whether ``finding`` and the kernel that it is about, or what it shows, stand in different fences of a page."""
+    module = context.program.kernel
+    if not module.fences:
+        return False
+    lines = [one.line for one in (finding.span, *(part.span for part in finding.evidence)) if one is not None]
+    lines += [module.span(one.node).line for one in jit_functions(module) if one.name == finding.kernel]
+    return len({bisect(module.fences, line) for line in lines}) > 1
 
 
 def _launches_of(kernel: str, context: Context) -> list[Launch]:
@@ -101,13 +116,6 @@ def _other_compiler(context: Context) -> str:
     return context.program.other_vendor or (f"the project asks for {asked}" if asked else "")
 
 
-def _rests_on_sizes(finding: Finding, launches: list[Launch]) -> bool:
-    """Whether ``finding`` is about what ``launches`` do at sizes that are not known."""
-    if finding.rule.refused or finding.rule.at_any_size or finding.at_any_size:
-        return False
-    return not all(map(_is_known, launches))
-
-
 def _is_known(launch: Launch) -> bool:
     """Whether the numbers that ``launch`` works on are known: those of its grid and of its tensors."""
     sizes = [one for value in launch.arguments.values() if isinstance(value, Tensor) for one in value.shape or (None,)]
@@ -115,7 +123,11 @@ def _is_known(launch: Launch) -> bool:
 
 
 def _is_called(finding: Finding, context: Context) -> bool:
-    """Whether a call in the project shows ``finding``, or there is no project to ask."""
+    """Whether a call in the project shows ``finding``, or there is no project to ask. Where any size but those that fit shows it, a call
+    that nobody follows is enough."""
     if context.calls is None:
         return True
+    if finding.at_any_size:
+        entry = context.workload.entry
+        return not (entry.isidentifier() and is_tried_alone(context.program.kernel, entry))
     return any(one.span == finding.span for calls in context.calls() for one in finding.rule.check(calls))

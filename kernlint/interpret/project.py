@@ -9,6 +9,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from kernlint.syntax.guard import check_depth
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
+from kernlint.syntax.testing import is_guarded_main, is_test_file
 from kernlint.syntax.tree import Module, parse_module
 
 #: Files that show where a project begins, and those that stay in a copy of one without its history.
@@ -103,26 +105,28 @@ def mentioning(sought: Mapping[str, Iterable[str]]) -> Iterator[Path]:
             yield file
 
 
-def answers(module: Module) -> dict[tuple[str, str], bool]:
+def answers(module: Module) -> dict[tuple[str, ...], bool]:
     """What the other files of the project have told of ``module`` so far: it holds until one of them is written."""
     return {}
 
 
-def _answered_once(module: Module, question: str, ask: Callable[[], bool], function: str = "") -> bool:
-    known = module.once(answers)
-    if (question, function) not in known:
-        known[question, function] = ask()
-    return known[question, function]
+def _asked_once(ask: Callable[..., bool]) -> Callable[..., bool]:
+    """``ask``, a question about a module or a function of it, whose answers are kept."""
+
+    def answer(module: Module, *function: str) -> bool:
+        known, asked = module.once(answers), (ask.__name__, *function)
+        if asked not in known:
+            known[asked] = ask(module, *function)
+        return known[asked]
+
+    return answer
 
 
+@_asked_once
 def is_left(module: Module, function: str) -> bool:
     """Whether nothing of the project that ``module`` is part of mentions its ``function``; false where no project is in view."""
     if project_root(module.path) is None:
         return False
-    return _answered_once(module, "left", lambda: _is_left(module, function), function)
-
-
-def _is_left(module: Module, function: str) -> bool:
     defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
     mentions = sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"')
     own = re.compile(rf"^\s*def {function}\b", re.MULTILINE)  # a file that has one of that name means its own
@@ -130,30 +134,53 @@ def _is_left(module: Module, function: str) -> bool:
     return mentions <= defined and all(own.search(text) for text in others)
 
 
+@_asked_once
+def is_tried_alone(module: Module, function: str) -> bool:
+    """Whether notebooks of the project mention ``function`` of ``module``, and nothing else does."""
+    word = re.compile(rb"\b%s\b" % function.encode())
+    for file in files_below(project_root(module.path) or Path(), (".ipynb",)) if is_left(module, function) else ():
+        with suppress(OSError, ValueError):
+            if word.search(read_regular(str(file), 8 * LONGEST)):
+                return True
+    return False
+
+
+@_asked_once
 def is_helper(module: Module, function: str) -> bool:
     """Whether other files of the project that ``module`` is part of call its ``function`` as a part of their own and launch it nowhere."""
-    return _answered_once(module, "helper", lambda: _is_helper(module, function), function)
-
-
-def _is_helper(module: Module, function: str) -> bool:
     call, launch = (re.compile(rf"(?<!def )\b{function}\s*{bracket}") for bracket in (r"\(", r"\["))
     others = [file.read_text("utf-8", "replace") for file in mentioning({module.path: [function]})]
     return any(map(call.search, others)) and not any(map(launch.search, (module.text, *others)))
 
 
+@_asked_once
 def is_imported(module: Module) -> bool:
     """Whether a file of the project that ``module`` is part of imports it."""
-    return _answered_once(module, "imported", lambda: any(True for _ in _importers(module.path)))
+    return any(True for _ in _importers(module.path))
 
 
+def is_shelved(module: Module) -> bool:
+    """Whether ``module`` is part of a project but of no package, runs nothing itself, as scripts, tests and notebooks do, and no other file
+    imports it: a copy that is kept as it was, perhaps."""
+    path = Path(module.path)
+    if project_root(module.path) is None or path.suffix == ".ipynb" or is_test_file(module.path):
+        return False
+    used = (path.parent / "__init__.py").is_file() or any(map(_runs, module.tree.body))
+    return not used and not is_imported(module)
+
+
+def _runs(statement: cst.CSTNode) -> bool:
+    """Whether a statement of a module calls something for its effect."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+    called = any(isinstance(part, cst.Expr) and isinstance(part.value, cst.Call) for part in parts)
+    return called or isinstance(statement, (cst.For, cst.While, cst.With)) or is_guarded_main(statement)
+
+
+@_asked_once
 def is_optional(module: Module) -> bool:
     """Whether some file of the project imports ``module``, and each that does catches what that raises."""
-
-    def ask() -> bool:
-        caught = list(_importers(module.path))
-        return bool(caught) and all(caught)
-
-    return _answered_once(module, "optional", ask)
+    caught = list(_importers(module.path))
+    return bool(caught) and all(caught)
 
 
 def _importers(path: str) -> Iterator[bool]:

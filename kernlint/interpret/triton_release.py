@@ -14,7 +14,7 @@ from kernlint.records import replace
 #: Files that name what a project needs; of an installed package that is its metadata.
 _NAMED = (
     "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "*.dist-info/METADATA",
-    "environment*.y*ml", "README*",
+    "environment*.y*ml", "env*/*.y*ml", "conda*/*.y*ml", "README*",
 )  # fmt: skip
 #: What stands in the topmost folder of a project.
 _TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
@@ -114,7 +114,7 @@ def _requirements_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequen
     same file any more."""
     found: dict[str, list[str]] = {}
     text = Path(path).read_text("utf-8", "replace")
-    if os.path.basename(path).startswith(("README", "environment")):
+    if os.path.basename(path).startswith("README") or path.endswith(("yaml", "yml")):
         for name, release in _TOLD.findall(text):
             found.setdefault(name.lower().removeprefix("py"), []).append(f"=={release}")
         return found

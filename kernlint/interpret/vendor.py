@@ -19,7 +19,6 @@ import libcst as cst
 
 from kernlint.errors import SourceError
 from kernlint.interpret import project
-from kernlint.interpret.imports import imported_file
 from kernlint.interpret.triton_release import fork_asked_for, requirement_files
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.positions import python_tree
@@ -135,7 +134,7 @@ def _import_statements(module: Module) -> Sequence[ast.stmt]:
 
 def _has_own_triton(path: str) -> bool:
     """Whether ``import triton`` finds a module of the project for the module at ``path``, one in which ``jit`` is defined."""
-    file = imported_file(path, "triton", 0)
+    file = project.module_of(path, "triton", 0)
     if file is None or not _INSTALLED.isdisjoint(file.parts):
         return False
     where, name = project.origin(str(file), "jit")

@@ -82,10 +82,10 @@ class Asking(FileFindings):
             yield self.cut_short(f"{listed(short)} may find more"), head_of(module), None
 
     def cut_short(self, what: str, place: Place | None = None) -> Finding:
-        """What was not looked into, and what can be done about it: a remark, as nothing is known to be amiss."""
+        """What was not looked into, and what can be done about it."""
         why = f"took nearly {self.job.settings.timeout_s:g} s" if self.late else "too much work"
         message = f"{why}: {what}; split the file, or ask for fewer rules with `--select`"
-        return ANALYSIS_FAILED.at(self.file, message, place, "info")
+        return ANALYSIS_FAILED.at(self.file, message, place)
 
     def _candidates(self, module: Module, reference: Module | None, open_programs: ExitStack) -> Iterator[Candidate]:
         """What each rule finds in the program, which ``open_programs`` closes."""

@@ -50,7 +50,7 @@ class Diagnostic:
 
 SYNTAX_ERROR = Diagnostic("KL901", "syntax-error", "error", "The file is not Python that can be parsed.")
 ANALYSIS_FAILED = Diagnostic(
-    "KL902", "analysis-failed", "warning", "The analysis of the file crashed, was too deep, or took too long."
+    "KL902", "analysis-failed", "info", "The analysis of the file crashed, was too deep, or took too long."
 )
 UNREADABLE = Diagnostic("KL903", "unreadable-file", "error", "The file or folder cannot be read.")
 UNUSED_SUPPRESSION = Diagnostic(

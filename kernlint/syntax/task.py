@@ -87,8 +87,10 @@ def is_markdown(source: SourceText) -> bool:
 
 def _read_markdown(source: SourceText, layout: bool) -> Task:
     kernel, reference, performance = _parts(source)
+    module = parse_module(joined(kernel), source.path, kernel[0].first, layout)
+    module.fences = tuple(fence.first for fence in kernel)
     return Task(
-        parse_module(joined(kernel), source.path, kernel[0].first, layout),
+        module,
         parse_module(joined(reference), source.path, reference[0].first, layout) if reference else None,
         performance,
         source.path,

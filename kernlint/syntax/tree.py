@@ -63,6 +63,8 @@ class Module:
         self.text = text
         self.path = path
         self.first_line = first_line
+        #: Where the fences begin, by line, that a page's module is joined of.
+        self.fences: tuple[int, ...] = ()
         self._light = counterparts
         self._spans: dict[int, Span | None] = {}
         self._answers: dict[Callable[[Module], Any], Any] = {}

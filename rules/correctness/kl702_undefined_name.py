@@ -9,7 +9,7 @@ from kernlint.interpret.project import is_imported
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding, doubted
 from kernlint.rules.proofs.jit_functions import jit_functions
-from kernlint.syntax.scopes import undefined_names
+from kernlint.syntax.scopes import Undefined, undefined_names
 from kernlint.syntax.task import is_page
 from kernlint.syntax.tree import Module
 
@@ -80,9 +80,22 @@ class UndefinedName(Rule):
                 module.once(_is_fragment), "the file imports nothing and nothing imports it: it is read as text"
             )
             page = doubted(is_page(module.path), "a page of documentation may show code in parts")
-            yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment + page)
+            unrun = doubted(why := _unrun(module, use), why)
+            yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment + page + unrun)
 
 
 def _is_fragment(module: Module) -> bool:
     """Whether ``module`` is no module, but text that others complete: it imports nothing, and no file of its project imports it."""
     return not module.of(cst.Import) and not module.of(cst.ImportFrom) and not is_imported(module)
+
+
+def _unrun(module: Module, use: Undefined) -> str:
+    """Why a place of a notebook is not run though its cell is; empty where nothing says so."""
+    if not module.path.endswith(".ipynb"):
+        return ""
+    if use.function is not None:
+        wanted = use.function.name.value != "backward" or re.search(r"\.(backward|grad)\(", module.text)
+        return "" if wanted else "no cell asks for gradients"
+    lines = [line.body[0] for line in module.tree.body if isinstance(line, cst.SimpleStatementLine)]
+    stops = any(isinstance(one, cst.Expr) and one.value is use.node for one in lines)
+    return "a name by itself ends the run of a notebook there" if stops else ""

@@ -9,7 +9,7 @@ from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span, concrete
 from kernlint.workload.access import Load
-from kernlint.workload.expr import Opaque
+from kernlint.workload.expr import Expr, Opaque
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class UnguardedSentinelIndex(Rule):
                 inside = tensor is not None and concrete(tensor.offset) != 0
                 if access.offset is None or site.open or inside:
                     continue
-                used = {a.key for m in access.offset.terms for a in m if isinstance(a, Opaque) and a.op == "load"}
-                for key in sorted(used & set(tables)):
+                used = {a.key: a for m in access.offset.terms for a in m if isinstance(a, Opaque) and a.op == "load"}
+                for key in sorted(used.keys() & tables.keys()):
                     table = tables[key]
-                    if key in access.tested:
+                    if key in access.tested or not _is_before(access.offset, used[key], table.other):
                         continue
                     covered = set(table.mask or ()) <= set(access.mask or ())
                     yield self.finding(
@@ -93,3 +93,9 @@ class UnguardedSentinelIndex(Rule):
                             covered, "the access is masked where the load is: only the table itself may hold it"
                         ),
                     )
+
+
+def _is_before(offset: Expr, index: Opaque, sentinel: float | None) -> bool:
+    """Whether the index that ``offset`` multiplies by a stride is negative where ``index`` is ``sentinel``: ``index + 1`` is not, for -1."""
+    there, stride = offset.substitute({index: int(sentinel or 0)}), offset.coefficient(index)
+    return stride is None or any(there.terms.get(part, 0) * count < 0 for part, count in stride.terms.items())

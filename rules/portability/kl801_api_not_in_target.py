@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernlint.interpret.api import Target
+from kernlint.interpret.project import is_shelved
 from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context, Doubt
 from kernlint.workload import Fault
@@ -23,8 +24,12 @@ class ApiNotInTarget(RefusalRule):
         yield from super().doubts_of(fault, context)
         target = context.program.question.target or Target(named=False)
         name, _, parameter = fault.name.removesuffix("=)").partition("(")
-        if not target.named and fault.kind != "cache-modifier" and target.gone_since(name, parameter):
+        if target.named or fault.kind == "cache-modifier":
+            return
+        if target.gone_since(name, parameter):
             yield Doubt("an older release that people use has it, and nothing tells which is meant")
+        if is_shelved(context.program.kernel):
+            yield Doubt("nothing in the project imports the file, and it runs nothing itself: it may be kept as it was")
 
     what_it_does = """
         Finds names of Triton and parameters of its functions that other releases have or had, but the target release

@@ -295,6 +295,13 @@ def test_sentinels():
     assert severities("KL742", source.format(mask=", mask=m")) == ["info"]
     assert findings("KL742", source.format(mask=", mask=m & (j >= 0)")) == []
     assert findings("KL742", source.format(mask=", mask=j != -1")) == []
+    # The index of the element behind the one that is loaded is 0 where that is -1.
+    behind = source.replace("other=-1)", "other=-1) + {more}").replace("x + j", "x + j * n")
+    assert findings("KL742", behind.format(mask="", more=1)) == []
+    assert findings("KL742", behind.replace("j * n", "j * n + n - 1 - i").format(mask="", more=1)) == []
+    assert severities("KL742", behind.format(mask="", more=0)) == ["warning"]
+    assert findings("KL742", behind.replace("=-1", "=-2").format(mask="", more=2)) == []
+    assert severities("KL742", behind.replace("=-1", "=-2").format(mask="", more=1)) == ["warning"]
     # A view whose memory has an element for the sentinel before its first one.
     source = """
     @triton.jit
