@@ -96,6 +96,6 @@ class UnguardedSentinelIndex(Rule):
 
 
 def _is_before(offset: Expr, index: Opaque, sentinel: float | None) -> bool:
-    """Whether the index that ``offset`` multiplies by a stride is negative where ``index`` is ``sentinel``: ``index + 1`` is not, for -1."""
+    """Whether what ``offset`` multiplies by a stride is negative where ``index`` is ``sentinel``: ``index + 1`` is not, for -1."""
     there, stride = offset.substitute({index: int(sentinel or 0)}), offset.coefficient(index)
     return stride is None or any(there.terms.get(part, 0) * count < 0 for part, count in stride.terms.items())
