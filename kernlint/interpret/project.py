@@ -162,11 +162,9 @@ def is_imported(module: Module) -> bool:
 def is_shelved(module: Module) -> bool:
     """Whether ``module`` is part of a project but of no package, runs nothing itself, as scripts, tests and notebooks do, and no other file
     imports it: a copy that is kept as it was, perhaps."""
-    path = Path(module.path)
-    if project_root(module.path) is None or path.suffix == ".ipynb" or is_test_file(module.path):
-        return False
-    used = (path.parent / "__init__.py").is_file() or any(map(_runs, module.tree.body))
-    return not used and not is_imported(module)
+    path, in_project = Path(module.path), project_root(module.path) is not None
+    used = path.suffix == ".ipynb" or is_test_file(module.path) or (path.parent / "__init__.py").is_file()
+    return in_project and not used and not any(map(_runs, module.tree.body)) and not is_imported(module)
 
 
 def _runs(statement: cst.CSTNode) -> bool:
@@ -188,10 +186,9 @@ def _importers(path: str) -> Iterator[bool]:
     own = os.path.realpath(path)
     for file in map(str, mentioning({path: ["import"]})):
         for statement in statements_of(file):
-            tries = [
-                one for one in ast.walk(statement) if isinstance(one, ast.Try) and any(map(_catches, one.handlers))
-            ]
-            guarded = {id(part) for one in tries for inner in one.body for part in ast.walk(inner)}
+            tries = [one for one in ast.walk(statement) if isinstance(one, ast.Try)]
+            caught = [inner for one in tries if any(map(_catches, one.handlers)) for inner in one.body]
+            guarded = {id(part) for inner in caught for part in ast.walk(inner)}
             for part in ast.walk(statement):
                 for package, level in _modules_named(part):
                     found = module_of(file, package, level)
@@ -229,11 +226,8 @@ def module_of(importer: str, package: str, level: int) -> Path | None:
         return found
     root = project_root(importer)
     parts = [part for part in package.split(".") if part]
-    for base in _ROOTS if root is not None and parts else ():
-        found = module_file(os.path.join(str(root), base), parts)
-        if found is not None:
-            return found
-    return None
+    bases = _ROOTS if root is not None and parts else ()
+    return next(filter(None, (module_file(os.path.join(str(root), base), parts) for base in bases)), None)
 
 
 def origin(path: str, name: str, depth: int = 0) -> tuple[str, str]:
@@ -297,19 +291,14 @@ def launchers(path: str, kernels: Sequence[str]) -> Iterator[Module]:
             module = parse_module(read_source(str(file)).text, str(file))
         except (SourceError, RecursionError):
             continue
-        subscripted = {
-            (dotted_name(node.value) or "").split(".")[-1] for node in module.of(cst.Subscript)
-        }  # `kernel[grid]`
-        if not subscripted & set(kernels):
+        launched = {(dotted_name(node.value) or "").split(".")[-1] for node in module.of(cst.Subscript)}
+        if not launched & set(kernels):
             continue
         for node in module.of(cst.ImportFrom):
             package = (dotted_name(node.module) or "") if node.module else ""
             found = module_of(str(file), package, len(node.relative))
-            names = (
-                []
-                if isinstance(node.names, cst.ImportStar)
-                else [dotted_name(alias.name) or "" for alias in node.names]
-            )
+            aliases = () if isinstance(node.names, cst.ImportStar) else node.names
+            names = [dotted_name(alias.name) or "" for alias in aliases]
             if found is not None and any(os.path.realpath(origin(str(found), name)[0]) == own for name in names):
                 yield module
                 break

@@ -3,14 +3,15 @@
 Told by what a module cannot do without (an unconditional import of a vendor's package, its own or that of a file of the project that
 it imports or of a package around it, tensors made on its device, functions that only its Triton has, functions that ask torch for
 that) or by the packages around it, whose ``__init__`` registers them, or functions that import them, for a vendor or a device, or turns
-away tensors of others, by the fork that the project requires, or by a ``triton`` of its own that has a ``jit``. Names of other files and
-folders say nothing.
+away tensors of others, by the fork that the project requires, by a ``triton`` of its own that has a ``jit``, or by what it or a folder
+around it is called. Names of other files say nothing.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,10 @@ from kernlint.syntax.tree import Module
 _OWN = frozenset({"cuda", "nvidia", "hip", "rocm", "amd", "gpu", "cpu", "meta", "auto", ""})
 #: Devices of torch that have an extension package ``torch_NAME``.
 _DEVICES = frozenset({"npu", "mlu", "musa", "gcu", "xmlir", "txda", "ptpu", "hpu", "xpu", "sdaa", "gaudi"})
+#: Vendors with a fork of Triton, and what their devices are called, as folders and files are named for them.
+_FORKING = _DEVICES - {"xpu", "hpu"} | frozenset(
+    "ascend camb cambricon enflame iluvatar kunlunxin maca metax mthreads tsingmicro".split()
+)
 #: What ``triton.language.extra`` and ``triton.backends`` hold in Triton's own releases.
 _OWN_EXTRAS = frozenset({"cuda", "hip", "libdevice", "nvidia", "amd", "compiler", "driver", "backends"})
 
@@ -92,7 +97,15 @@ def _other_vendor(module: Module) -> str:
         if device := _demanded(project.statements_of(str(file))):
             return f"its package `{file.parent.name}` takes tensors on `{device}` alone"
     fork = fork_asked_for(module.path)
-    return f"the project needs `{fork}`" if fork else ""
+    return f"the project needs `{fork}`" if fork else _named_for(module.path)
+
+
+def _named_for(path: str) -> str:
+    """That the module at ``path``, or a folder of its project around it, is called after a vendor; empty where none is."""
+    root, file = project.project_root(path), Path(os.path.realpath(path))
+    parts = file.with_suffix("").relative_to(root.resolve()).parts if root is not None else ()
+    named = [part for part in parts if _FORKING & set(re.split(r"[\W_\d]+", part.lower()))]
+    return f"it stands under `{named[0]}`, as code for that vendor does" if named else ""
 
 
 def _imports(module: Module) -> Iterator[str]:

@@ -80,7 +80,7 @@ class UndefinedName(Rule):
                 module.once(_is_fragment), "the file imports nothing and nothing imports it: it is read as text"
             )
             page = doubted(is_page(module.path), "a page of documentation may show code in parts")
-            unrun = doubted(why := _unrun(module, use), why)
+            unrun = doubted(why := _unrun(module, use) if module.path.endswith(".ipynb") else "", why)
             yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment + page + unrun)
 
 
@@ -91,11 +91,9 @@ def _is_fragment(module: Module) -> bool:
 
 def _unrun(module: Module, use: Undefined) -> str:
     """Why a place of a notebook is not run though its cell is; empty where nothing says so."""
-    if not module.path.endswith(".ipynb"):
-        return ""
-    if use.function is not None:
-        wanted = use.function.name.value != "backward" or re.search(r"\.(backward|grad)\(", module.text)
-        return "" if wanted else "no cell asks for gradients"
-    lines = [line.body[0] for line in module.tree.body if isinstance(line, cst.SimpleStatementLine)]
-    stops = any(isinstance(one, cst.Expr) and one.value is use.node for one in lines)
-    return "a name by itself ends the run of a notebook there" if stops else ""
+    if use.function is None:
+        lines = (line.body[0] for line in module.tree.body if isinstance(line, cst.SimpleStatementLine))
+        stops = any(isinstance(one, cst.Expr) and one.value is use.node for one in lines)
+        return "a name by itself ends the run of a notebook there" if stops else ""
+    idle = use.function.name.value == "backward" and not re.search(r"\.(backward|grad)\(", module.text)
+    return "no cell asks for gradients" if idle else ""

@@ -14,7 +14,6 @@ from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.proofs.overshoots import Overshoot, overshoots
 from kernlint.rules.repair import Repair, mending
-from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Load, Span, Store
 from kernlint.workload.expr import ProgramId
 
@@ -106,12 +105,12 @@ def _tests_divisibility(context: Context, tile: int) -> bool:
     """Whether the module tests anywhere whether something is a multiple of ``tile``, or of a multiple of it: what keeps other
     sizes away may then stand before the call, in a function that says which sizes are supported."""
     module = context.program.kernel
-    for node in module.of(cst.BinaryOperation):
-        if isinstance(node.operator, cst.Modulo):
-            divisor = _constant(node.right, context.workload.sizes)
-            if divisor is not None and divisor > 0 and divisor % tile == 0 and not _in_kernel(module, node):
-                return True
-    return False
+    in_kernels = {part for one in jit_functions(module) for part in module.within(one.node, cst.BinaryOperation)}
+    tests = (
+        one for one in module.of(cst.BinaryOperation) if isinstance(one.operator, cst.Modulo) and one not in in_kernels
+    )
+    divisors = (_constant(one.right, context.workload.sizes) for one in tests)
+    return any(divisor is not None and divisor > 0 and divisor % tile == 0 for divisor in divisors)
 
 
 def _constant(node: cst.BaseExpression, sizes: Mapping[str, int]) -> int | None:
@@ -119,10 +118,3 @@ def _constant(node: cst.BaseExpression, sizes: Mapping[str, int]) -> int | None:
     if isinstance(node, cst.Integer):
         return node.evaluated_value
     return sizes.get(node.value) if isinstance(node, cst.Name) else None
-
-
-def _in_kernel(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` stands in a jit function, where ``%`` is index arithmetic."""
-    line = module.span(node).line
-    spans = [module.span(function.node) for function in jit_functions(module)]
-    return any(span.line <= line <= span.end_line for span in spans)

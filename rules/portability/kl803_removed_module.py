@@ -105,15 +105,9 @@ def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:
 def _ships(importer: str, name: str) -> bool:
     """Whether the source tree around ``importer`` is one of Triton itself, a fork say, and has the module ``name``."""
     file = Path(importer)
-    if not file.is_file():
-        return False
-    parts = name.split(".")
-    for folder in list(file.resolve().parents)[:_LEVELS]:
-        for root in (folder, folder / "python"):
-            place = root.joinpath(*parts)
-            if (root / parts[0]).is_dir() and (place.is_dir() or place.with_suffix(".py").is_file()):
-                return True
-    return False
+    roots = (root for folder in list(file.resolve().parents)[:_LEVELS] for root in (folder, folder / "python"))
+    places = (root.joinpath(*name.split(".")) for root in roots)
+    return file.is_file() and any(place.is_dir() or place.with_suffix(".py").is_file() for place in places)
 
 
 def _missing(path: str, target: Target) -> str | None:

@@ -178,3 +178,31 @@ def test_what_is_asked_about_is_the_text_and_not_the_file(tmp_path: Path) -> Non
     path.write_text("import triton\nfrom device import x\n")
     assert other_vendor(parse_module(path.read_text(), str(path)))
     assert not other_vendor(parse_module("import triton\n", str(path)))
+
+
+@pytest.mark.parametrize(
+    ("file", "other"),
+    [
+        ("kernels/camb/rope.py", True),
+        ("kernels/_ascend/ops/rope.py", True),
+        ("kernels/rope_npu.py", True),
+        ("kernels/camber/rope.py", False),
+        ("kernels/xpu/rope.py", False),
+        ("kernels/hip/rope.py", False),
+        ("input/rope.py", False),
+    ],
+)
+def test_what_the_folders_of_a_project_are_called(tmp_path: Path, file: str, other: bool) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text("import triton\n")
+    assert bool(other_vendor(parse_module(path.read_text(), str(path)))) == other
+
+
+def test_a_folder_above_the_project_says_nothing(tmp_path: Path) -> None:
+    project = tmp_path / "ascend" / "project"
+    project.mkdir(parents=True)
+    for name in ("pyproject.toml", "rope.py"):
+        (project / name).write_text("")
+    assert not other_vendor(parse_module("import triton\n", str(project / "rope.py")))
