@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import after_imports, code, parsed, statements
+from mutators.trees import after_imports, code, replaced, statements
 
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 
 
-def configurations_from_table(source: str) -> str | None:
+def configurations_from_table(module: cst.Module) -> cst.Module | None:
     """``[Config({"BM": 64}, num_warps=4), ...]`` as one ``Config`` for each row of a table."""
-    module = parsed(source)
     for configs in _lists(module, (cst.List,)):
         assert isinstance(configs, cst.List)
         rows = [_row(element.value) for element in configs.elements]
@@ -24,18 +23,17 @@ def configurations_from_table(source: str) -> str | None:
         keywords = "".join(f", {key}={name}" for key, name in zip(options, names[len(blocks) :]))
         table = ", ".join("(" + ", ".join([*block.values(), *rest.values(), ""]) + ")" for block, rest in rows)
         made = f"[triton.Config({{{settings}}}{keywords}) for {', '.join([*names, ''])} in TABLE]"
-        module = module.deep_replace(configs, cst.parse_expression(made))  # type: ignore[assignment]
-        return after_imports(module, statements(f"TABLE = [{table}]")).code
+        module = replaced(module, configs, cst.parse_expression(made))
+        return after_imports(module, statements(f"TABLE = [{table}]"))
     return None
 
 
-def configurations_from_function(source: str) -> str | None:
+def configurations_from_function(module: cst.Module) -> cst.Module | None:
     """A list of configurations as what a function returns."""
-    module = parsed(source)
     for configs in _lists(module, (cst.List, cst.ListComp)):
         text = f"def configurations():\n    return {code(configs)}\n"
-        module = module.deep_replace(configs, cst.parse_expression("configurations()"))  # type: ignore[assignment]
-        return after_imports(module, statements(text)).code
+        module = replaced(module, configs, cst.parse_expression("configurations()"))
+        return after_imports(module, statements(text))
     return None
 
 

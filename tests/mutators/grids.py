@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import Transformer, code, grouped, is_jit, is_launch, kernel_names, parsed
+from mutators.trees import Transformer, changed, code, grouped, is_jit, is_launch, kernel_names
 
 from kernlint.syntax.names import dotted_name
 
 
-def grids_as_functions(source: str) -> str | None:
+def grids_as_functions(module: cst.Module) -> cst.Module | None:
     """``kernel[lambda meta: (n,)]`` for ``kernel[(n,)]``."""
-    module = parsed(source)
-    new = module.visit(_Functions(kernel_names(module))).code
-    return new if new != source else None
+    return changed(module, _Functions(kernel_names(module)))
 
 
-def divided_by_hand(source: str) -> str | None:
+def divided_by_hand(module: cst.Module) -> cst.Module | None:
     """``(n + 1023) // 1024`` for ``triton.cdiv(n, 1024)``, with the block twice where it is a number."""
-    new = parsed(source).visit(_ByHand()).code
-    return new if new != source else None
+    return changed(module, _ByHand())
 
 
 class _Functions(Transformer):

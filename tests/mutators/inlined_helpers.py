@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import libcst as cst
-from mutators.trees import Replaced, Transformer, is_constexpr, is_jit, locals_of, parsed, top_functions
+from mutators.trees import Replaced, Transformer, is_constexpr, is_jit, locals_of, replaced, top_functions
 
 from kernlint.syntax.names import bound_by
 from kernlint.syntax.walk import walk, walk_until
@@ -15,20 +15,19 @@ _SIMPLE = (cst.Name, cst.Attribute, cst.Integer, cst.Float, cst.SimpleString)
 _CONDITIONAL = (cst.Lambda, cst.BooleanOperation, cst.IfExp, cst.BaseComp)
 
 
-def inlined_jit_helpers(source: str) -> str | None:
+def inlined_jit_helpers(module: cst.Module) -> cst.Module | None:
     """The jit functions that kernels call are parts of the kernels."""
-    return _inlined(source, is_jit, is_jit)
+    return _inlined(module, is_jit, is_jit)
 
 
-def inlined_host_helpers(source: str) -> str | None:
+def inlined_host_helpers(module: cst.Module) -> cst.Module | None:
     """The Python functions that stand between an entry and its launches are parts of the entry."""
-    return _inlined(source, lambda function: not function.decorators, lambda function: not is_jit(function))
+    return _inlined(module, lambda function: not function.decorators, lambda function: not is_jit(function))
 
 
 def _inlined(
-    source: str, wanted: Callable[[cst.FunctionDef], bool], calls: Callable[[cst.FunctionDef], bool]
-) -> str | None:
-    module = parsed(source)
+    module: cst.Module, wanted: Callable[[cst.FunctionDef], bool], calls: Callable[[cst.FunctionDef], bool]
+) -> cst.Module | None:
     helpers = {f.name.value: f for f in top_functions(module) if wanted(f) and _straight(f)}
     inliner = _Inliner(helpers, calls)
     for _ in range(4 if helpers else 0):  # helpers of helpers
@@ -41,7 +40,7 @@ def _inlined(
     used = [node.value for node in walk(module) if isinstance(node, cst.Name)]
     gone = {name for name in inliner.inlined if used.count(name) == 1}
     body = [line for line in module.body if not (isinstance(line, cst.FunctionDef) and line.name.value in gone)]
-    return module.with_changes(body=body).code
+    return module.with_changes(body=body)
 
 
 def _straight(function: cst.FunctionDef) -> bool:
@@ -84,7 +83,7 @@ class _Inliner(Transformer):
             lines += before
             if result is None:
                 return lines
-            line = line.deep_replace(call, result)  # type: ignore[assignment]
+            line = replaced(line, call, result)
         return [*lines, line]
 
     def _call_in(self, line: cst.SimpleStatementLine) -> cst.Call | None:

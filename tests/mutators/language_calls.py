@@ -26,7 +26,7 @@ _PARAMETERS = {
 _METHODS = frozenset({"tl.sum", "tl.max", "tl.min", "tl.exp", "tl.exp2", "tl.log", "tl.sqrt", "tl.sigmoid", "tl.abs"})
 
 
-def keyword_calls(source: str) -> str | None:
+def keyword_calls(module: cst.Module) -> cst.Module | None:
     """``tl.load(pointer=p, mask=m)`` for ``tl.load(p, m)``."""
 
     def change(call: cst.Call, name: str) -> cst.BaseExpression:
@@ -40,10 +40,10 @@ def keyword_calls(source: str) -> str | None:
         ]
         return call.with_changes(args=args)
 
-    return _changed(source, change)
+    return _changed(module, change)
 
 
-def method_calls(source: str) -> str | None:
+def method_calls(module: cst.Module) -> cst.Module | None:
     """``x.sum(axis=1)`` for ``tl.sum(x, axis=1)``."""
 
     def change(call: cst.Call, name: str) -> cst.BaseExpression:
@@ -54,12 +54,12 @@ def method_calls(source: str) -> str | None:
         )
         return cst.parse_expression(f"{code(grouped(call.args[0].value))}.{name[3:]}({rest})")
 
-    return _changed(source, change)
+    return _changed(module, change)
 
 
-def _changed(source: str, change) -> str | None:  # type: ignore[no-untyped-def]
+def _changed(module: cst.Module, change) -> cst.Module | None:  # type: ignore[no-untyped-def]
     def call(original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
         name = dotted_name(original.func)
         return updated if name is None else change(updated, name)
 
-    return with_calls(source, call)
+    return with_calls(module, call)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 import libcst as cst
-from mutators.trees import Transformer, code, constexprs, free_names, is_jit, kernels, locals_of, parsed
+from mutators.trees import Transformer, code, constexprs, free_names, is_jit, kernels, locals_of
 
 from kernlint.syntax.walk import walk
 
 
 @lru_cache(maxsize=4)  # asked once more for what comes of it
-def lifted_expressions(source: str) -> str | None:
+def lifted_expressions(module: cst.Module) -> cst.Module | None:
     """Each assigned value of a kernel is the result of a jit function of its own."""
-    module = parsed(source)
     changed = False
     body: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     for line in module.body:
@@ -24,7 +23,7 @@ def lifted_expressions(source: str) -> str | None:
             body += [*lifter.helpers, new]  # type: ignore[list-item]
         else:
             body.append(line)
-    return module.with_changes(body=body).code if changed else None
+    return module.with_changes(body=body) if changed else None
 
 
 class _Lifter(Transformer):
@@ -57,9 +56,8 @@ class _Lifter(Transformer):
         return cst.parse_expression(f"{name}({', '.join(names)})")
 
 
-def wrapped_bodies(source: str) -> str | None:
+def wrapped_bodies(module: cst.Module) -> cst.Module | None:
     """Each kernel only calls a jit function that does the work."""
-    module = parsed(source)
     found = kernels(module)
     body: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     launched = {
@@ -82,4 +80,4 @@ def wrapped_bodies(source: str) -> str | None:
         )
         body.append(line.with_changes(name=cst.Name(name), decorators=[jit], params=params))
         body.append(line.with_changes(body=cst.IndentedBlock([call])))
-    return module.with_changes(body=body).code
+    return module.with_changes(body=body)

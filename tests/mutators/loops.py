@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import Transformer, code, is_jit, parsed
+from mutators.trees import Transformer, changed, code, is_jit
 
 from kernlint.syntax.names import dotted_name
 
 
-def counted_loops(source: str) -> str | None:
+def counted_loops(module: cst.Module) -> cst.Module | None:
     """``for start in range(0, K, BK)`` as ``for i in range(tl.cdiv(K, BK))`` with ``start = i * BK``."""
-    new = parsed(source).visit(_Counted()).code
-    return new if new != source else None
+    return changed(module, _Counted())
 
 
-def written_out_sums(source: str) -> str | None:
+def written_out_sums(module: cst.Module) -> cst.Module | None:
     """``acc = acc + x`` for ``acc += x``."""
-    new = parsed(source).visit(_WrittenOut()).code
-    return new if new != source else None
+    return changed(module, _WrittenOut())
 
 
 class _InKernels(Transformer):

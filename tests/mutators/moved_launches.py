@@ -5,17 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 
 import libcst as cst
-from mutators.trees import Transformer, code, free_names, is_jit, kernel_names, launches_in, locals_of, parsed
+from mutators.trees import Transformer, code, free_names, is_jit, kernel_names, launches_in, locals_of
 
 
 @lru_cache(maxsize=4)  # asked once more for what comes of it
-def moved_launches(source: str) -> str | None:
-    module = parsed(source)
+def moved_launches(module: cst.Module) -> cst.Module | None:
     mover = _Mover(kernel_names(module))
     module = module.visit(mover)
     if not mover.helpers:
         return None
-    return module.with_changes(body=[*module.body, *mover.helpers]).code
+    return module.with_changes(body=[*module.body, *mover.helpers])
 
 
 class _Mover(Transformer):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import Transformer, after_imports, is_jit, is_launch, kernel_names, parsed, statements
+from mutators.trees import Transformer, after_imports, is_jit, is_launch, kernel_names, statements
 
 
-def named_launch_literals(source: str) -> str | None:
+def named_launch_literals(module: cst.Module) -> cst.Module | None:
     """The numbers that a launch passes or divides by are constants of the module."""
-    module = parsed(source)
     naming = _Naming(kernel_names(module))
     return naming.made(module, "{name} = {text}")
 
 
-def named_kernel_literals(source: str) -> str | None:
+def named_kernel_literals(module: cst.Module) -> cst.Module | None:
     """The numbers that kernels multiply by and add are ``tl.constexpr`` constants of the module."""
-    module = parsed(source)
     naming = _KernelNaming(kernel_names(module))
     return naming.made(module, "{name} = tl.constexpr({text})")
 
@@ -28,13 +26,13 @@ class _Naming(Transformer):
         self.inside = 0
         self.constants: list[tuple[str, str]] = []
 
-    def made(self, module: cst.Module, line: str) -> str | None:
+    def made(self, module: cst.Module, line: str) -> cst.Module | None:
         module = module.visit(self)
         if not self.constants:
             return None
         return after_imports(
             module, [one for name, text in self.constants for one in statements(line.format(name=name, text=text))]
-        ).code
+        )
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         return not is_jit(node)

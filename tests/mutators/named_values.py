@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import Transformer, grouped, is_jit, kernels, locals_of, parsed
+from mutators.trees import Transformer, grouped, is_jit, kernels, locals_of, replaced
 
 from kernlint.syntax.names import bound_by, dotted_name, variables
 from kernlint.syntax.walk import walk
@@ -11,12 +11,11 @@ from kernlint.syntax.walk import walk
 _ACCESSES = ("tl.load", "tl.store", "tl.atomic_add")
 
 
-def named_addresses(source: str) -> str | None:
+def named_addresses(module: cst.Module) -> cst.Module | None:
     """The address and the mask of an access are variables."""
-    module = parsed(source)
     naming = _Addresses()
     new = module.visit(naming)
-    return new.code if naming.count else None
+    return new if naming.count else None
 
 
 class _Addresses(Transformer):
@@ -38,7 +37,7 @@ class _Addresses(Transformer):
                 name = cst.Name(f"value_{self.count}")
                 self.count += 1
                 body.append(cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(name)], value)]))
-                line = line.deep_replace(value, name)  # type: ignore[assignment]
+                line = replaced(line, value, name)
             body.append(line)
         return updated_node.with_changes(body=body)
 
@@ -57,15 +56,14 @@ def _first_value(line: cst.SimpleStatementLine) -> cst.BaseExpression | None:
     return found
 
 
-def inlined_variables(source: str) -> str | None:
+def inlined_variables(module: cst.Module) -> cst.Module | None:
     """Variables of a kernel that are given one value and used once stand there themselves."""
-    module = parsed(source)
     count = 0
     for kernel in kernels(module):
         new, changed = _without_variables(kernel)
         count += changed
-        module = module.deep_replace(kernel, new)  # type: ignore[assignment]
-    return module.code if count else None
+        module = replaced(module, kernel, new)
+    return module if count else None
 
 
 def _without_variables(kernel: cst.FunctionDef) -> tuple[cst.FunctionDef, int]:
@@ -95,9 +93,9 @@ def _moved_into_next(kernel: cst.FunctionDef, name: str) -> cst.FunctionDef | No
                 continue
             for use in variables(following):
                 if use.value == name:
-                    moved = following.deep_replace(use, grouped(value))
+                    moved = replaced(following, use, grouped(value))
                     body = [moved if one is following else one for one in block.body if one is not line]
-                    return kernel.deep_replace(block, block.with_changes(body=body))  # type: ignore[return-value]
+                    return replaced(kernel, block, block.with_changes(body=body))
     return None
 
 

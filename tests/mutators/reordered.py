@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import Transformer, is_jit, parsed, top_functions
+from mutators.trees import Transformer, changed, is_jit, top_functions
 
 from kernlint.syntax.walk import walk
 
 
-def swapped_operands(source: str) -> str | None:
+def swapped_operands(module: cst.Module) -> cst.Module | None:
     """``b + a`` for ``a + b`` and ``b * a`` for ``a * b`` in kernels, and bounds the other way round."""
-    new = parsed(source).visit(_Swap()).code
-    return new if new != source else None
+    return changed(module, _Swap())
 
 
-def kernels_last(source: str) -> str | None:
+def kernels_last(module: cst.Module) -> cst.Module | None:
     """The kernels behind the functions that launch them."""
-    module = parsed(source)
     last = [line for line in top_functions(module) if is_jit(line)]
     body = [*[line for line in module.body if line not in last], *last]
     # Decorators run when they are read: a kernel that is defined last can be called, not handed to one.
-    return module.with_changes(body=body).code if body != list(module.body) else None
+    return module.with_changes(body=body) if body != list(module.body) else None
 
 
 class _Swap(Transformer):

@@ -1,4 +1,5 @@
-"""What mutators ask of a syntax tree."""
+"""What mutators ask of a syntax tree. Each takes the tree of a program and gives that of another, or None where it changes nothing: of
+a chain of them the text is written once."""
 
 from __future__ import annotations
 
@@ -32,6 +33,8 @@ class Transformer(cst.CSTTransformer):
     """Goes no deeper than expressions go, so not into white space and operators, and calls the methods that a mutator has: LibCST
     calls one of its own, which does nothing, for each node and attribute else."""
 
+    changed = False  # whether any node became another one
+
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         cls.methods = {name for one in cls.__mro__ if one.__module__.startswith("mutators.") for name in vars(one)}
@@ -47,7 +50,11 @@ class Transformer(cst.CSTTransformer):
 
     def on_leave(self, original_node: Any, updated_node: Any) -> Any:
         leave = f"leave_{type(original_node).__name__}"
-        return getattr(self, leave)(original_node, updated_node) if leave in self.methods else updated_node
+        if leave not in self.methods:
+            return updated_node
+        new = getattr(self, leave)(original_node, updated_node)
+        self.changed = self.changed or new is not updated_node
+        return new
 
     def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
         self._of_attribute("visit", node, attribute)
@@ -70,10 +77,15 @@ _LEAVES = frozenset(
 ) | {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.LeftParen, cst.RightParen}
 
 
-def with_calls(source: str, change: Callable[[cst.Call, cst.Call], cst.BaseExpression]) -> str | None:
-    """``source`` with ``change(original, updated)`` in the place of each call inside a kernel; None where nothing changes."""
-    new = parsed(source).visit(_Calls(change)).code
-    return new if new != source else None
+def changed(module: cst.Module, transformer: Transformer) -> cst.Module | None:
+    """``module`` as ``transformer`` makes it; None where that changes nothing."""
+    new = module.visit(transformer)
+    return new if transformer.changed else None
+
+
+def with_calls(module: cst.Module, change: Callable[[cst.Call, cst.Call], cst.BaseExpression]) -> cst.Module | None:
+    """``module`` with ``change(original, updated)`` in the place of each call inside a kernel; None where nothing changes."""
+    return changed(module, _Calls(change))
 
 
 class _Calls(Transformer):
@@ -81,8 +93,12 @@ class _Calls(Transformer):
         self.change = change
         self.inside = 0
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         self.inside += is_jit(node)
+        return self.inside > 0 or self.visit_ClassDef(node)
+
+    def visit_ClassDef(self, node: cst.CSTNode) -> bool:
+        return any(map(is_jit, walk(node)))
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         self.inside -= is_jit(original_node)
@@ -155,6 +171,23 @@ class Replaced(Transformer):
 
     def leave_Arg_keyword(self, node: cst.Arg) -> None:
         self.names = self._kept
+
+
+def replaced(node: Any, old: cst.CSTNode, new: cst.CSTNode) -> Any:
+    """``node`` with ``new`` in the place of ``old``, one of the nodes below it; LibCST's ``deep_replace`` makes all nodes anew."""
+    if node is old:
+        return new
+    if isinstance(node, (tuple, list)):
+        made = [replaced(one, old, new) for one in node]
+        return node if all(one is other for one, other in zip(made, node)) else made
+    if not isinstance(node, cst.CSTNode) or type(node) in _LEAVES:
+        return node
+    for name in node.__dataclass_fields__:
+        value = getattr(node, name)
+        found = replaced(value, old, new)
+        if found is not value:
+            return node.with_changes(**{name: found})
+    return node
 
 
 def grouped(value: cst.BaseExpression) -> cst.BaseExpression:
