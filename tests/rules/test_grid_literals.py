@@ -187,7 +187,6 @@ def flat(order: str = ROWS_FIRST, grid: str = PRODUCT, masked: bool = True) -> s
 def test_each_factor_of_a_product_has_its_block(order: str, grid: str, masked: bool) -> None:
     # Blocks and sizes are equal numbers all: only what the kernel divides by which tells them apart.
     source = flat(order, grid, masked)
-    assert run_rule("KL201", source)
     # No mask is on K, so that a deeper tile asks for consent.
     after = fix_source(Request(source, path="k.py", device="h100"), rules=["KL201"], unsafe=True).after
     rows, columns = (after.split(f"cdiv({size}, ")[-1].split(")")[0] for size in "MN")
