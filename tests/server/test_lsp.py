@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,6 +46,15 @@ def session(folder: Path, **options: Any) -> Iterator[tuple[Editor, Run]]:
 def pulling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Editor, Run, Path]]:
     folder = tmp_path_factory.mktemp("pulling")
     with session(folder) as (client, run):
+        yield client, run, folder
+
+
+@pytest.fixture(scope="module")
+def able(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Editor, Run, Path]]:
+    """A client that counts in UTF-8, resolves actions and asks for reasons, and wants no lenses at first."""
+    folder = tmp_path_factory.mktemp("able")
+    can = editing.capabilities(resolve=True, encodings=["utf-8"])
+    with session(folder, client=can, options={"asksForReason": True, "codeLens": False}) as (client, run):
         yield client, run, folder
 
 
@@ -121,10 +130,13 @@ def test_a_client_that_cannot_pull_is_told_of_every_version(tmp_path):
 
 
 @pytest.mark.parametrize(("encoding", "units"), [("utf-16", 2 * 2 + 1), ("utf-8", 2 * 4 + 2), ("utf-32", 2 + 1)])
-def test_positions_count_what_the_client_counts(tmp_path, encoding, units):
+def test_positions_count_what_the_client_counts(request, tmp_path, encoding, units):
     source = KERNEL.replace(DOT, f'        "😀😀é"; {DOT.strip()}')
-    wanted = types.ClientCapabilities() if encoding == "utf-16" else editing.capabilities(encodings=[encoding])
-    with session(tmp_path, client=editing.capabilities() if encoding == "utf-16" else wanted) as (client, run):
+    with ExitStack() as stack:
+        if encoding == "utf-32":
+            client, run = stack.enter_context(session(tmp_path, client=editing.capabilities(encodings=[encoding])))
+        else:
+            client, run, _ = request.getfixturevalue("pulling" if encoding == "utf-16" else "able")
         uri = (tmp_path / "k.py").as_uri()
         assert client.capabilities.position_encoding == encoding
         client.open(uri, source)
@@ -196,18 +208,18 @@ def test_quick_fixes_mend_and_suppress(pulling):
     assert run(client.actions(uri, types.Range(types.Position(0, 0), types.Position(0, 0)))) == []
 
 
-def test_everything_safe_is_fixed_at_once(tmp_path):
-    with session(tmp_path, client=editing.capabilities(resolve=True)) as (client, run):
-        uri = (tmp_path / "k.py").as_uri()
-        client.open(uri, KERNEL)
-        (action,) = run(client.actions(uri, everything(), only=["source.fixAll"]))
-        assert action.kind == "source.fixAll.kernlint"
-        assert action.edit is None
-        resolved = run(client.code_action_resolve_async(action))
-        client.edit(uri, editing.applied(KERNEL, edits_of(resolved, uri)))
-        assert "KL101" not in codes(run(client.pull(uri)).items)
-        with pytest.raises(exceptions.JsonRpcException):  # of a version that is gone
-            run(client.code_action_resolve_async(action))
+def test_everything_safe_is_fixed_at_once(able):
+    client, run, folder = able
+    uri = (folder / "safe.py").as_uri()
+    client.open(uri, KERNEL)
+    (action,) = run(client.actions(uri, everything(), only=["source.fixAll"]))
+    assert action.kind == "source.fixAll.kernlint"
+    assert action.edit is None
+    resolved = run(client.code_action_resolve_async(action))
+    client.edit(uri, editing.applied(KERNEL, edits_of(resolved, uri)))
+    assert "KL101" not in codes(run(client.pull(uri)).items)
+    with pytest.raises(exceptions.JsonRpcException):  # of a version that is gone
+        run(client.code_action_resolve_async(action))
 
 
 def test_fix_all_carries_its_edit_where_the_client_cannot_resolve(pulling):
@@ -219,27 +231,27 @@ def test_fix_all_carries_its_edit_where_the_client_cannot_resolve(pulling):
     assert run(client.actions(uri, everything(), only=["source.organizeImports"])) == []
 
 
-def test_a_reason_is_asked_for_where_the_client_can_ask(tmp_path):
-    with session(tmp_path, options={"asksForReason": True}) as (client, run):
-        uri = (tmp_path / "k.py").as_uri()
-        client.open(uri, KERNEL)
-        here = types.Range(types.Position(KL101_LINE, 10), types.Position(KL101_LINE, 10))
-        action = next(a for a in run(client.actions(uri, here)) if a.title == "KL101: suppress with a reason")
-        assert action.edit is None
-        assert action.command is not None
-        assert action.command.command == "kernlint.askReason"
-        of_uri, fingerprint, code = action.command.arguments or ()
-        assert (of_uri, code) == (uri, "KL101")
-        command = types.ExecuteCommandParams("kernlint.suppress", [uri, fingerprint, "scales are\nnot powers of two"])
-        run(client.workspace_execute_command_async(command))
-        ((change,),) = (edit.document_changes or [edit] for edit in client.applied)
-        assert "# kernlint: ignore[KL101] scales are not powers of two" in str(change)
-        with pytest.raises(exceptions.JsonRpcException, match="cannot be suppressed"):
-            run(
-                client.workspace_execute_command_async(
-                    types.ExecuteCommandParams("kernlint.suppress", [uri, "no such", "why"])
-                )
+def test_a_reason_is_asked_for_where_the_client_can_ask(able):
+    client, run, folder = able
+    uri = (folder / "reason.py").as_uri()
+    client.open(uri, KERNEL)
+    here = types.Range(types.Position(KL101_LINE, 10), types.Position(KL101_LINE, 10))
+    action = next(a for a in run(client.actions(uri, here)) if a.title == "KL101: suppress with a reason")
+    assert action.edit is None
+    assert action.command is not None
+    assert action.command.command == "kernlint.askReason"
+    of_uri, fingerprint, code = action.command.arguments or ()
+    assert (of_uri, code) == (uri, "KL101")
+    command = types.ExecuteCommandParams("kernlint.suppress", [uri, fingerprint, "scales are\nnot powers of two"])
+    run(client.workspace_execute_command_async(command))
+    ((change,),) = (edit.document_changes or [edit] for edit in client.applied)
+    assert "# kernlint: ignore[KL101] scales are not powers of two" in str(change)
+    with pytest.raises(exceptions.JsonRpcException, match="cannot be suppressed"):
+        run(
+            client.workspace_execute_command_async(
+                types.ExecuteCommandParams("kernlint.suppress", [uri, "no such", "why"])
             )
+        )
 
 
 # -- hover and lens ---------------------------------------------------------------------------------------------------
@@ -266,18 +278,17 @@ def test_the_time_of_a_kernel_stands_above_it_and_its_waterfall_over_its_name(pu
     assert run(client.hover(uri, KL101_LINE, len(comment) - 3)).startswith("# int8-upcast-before-dot")
 
 
-def test_no_lens_where_sizes_are_open_or_none_is_wanted(tmp_path):
-    with session(tmp_path, options={"codeLens": False}) as (client, run):
-        uri = (tmp_path / "k.py").as_uri()
-        client.open(uri, KERNEL)
-        assert run(client.lenses(uri)) == []
-        client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"kernlint": {"codeLens": True}}))
-        assert len(run(client.lenses(uri))) == 1
-        client.edit(uri, KERNEL.replace('torch.empty((2048, 2048), device="cuda", dtype=torch.int8)', "a"))
-        client.edit(
-            uri, KERNEL.replace("a = torch", "A = torch").replace("(16, 16)](a, b, c, 2048", "(n, n)](a, b, c, n")
-        )
-        assert run(client.lenses(uri)) == []
+def test_no_lens_where_sizes_are_open_or_none_is_wanted(able):
+    client, run, folder = able
+    uri = (folder / "lens.py").as_uri()
+    client.open(uri, KERNEL)
+    assert run(client.lenses(uri)) == []
+    said = types.DidChangeConfigurationParams({"kernlint": {"asksForReason": True, "codeLens": True}})
+    client.workspace_did_change_configuration(said)
+    assert len(run(client.lenses(uri))) == 1
+    client.edit(uri, KERNEL.replace('torch.empty((2048, 2048), device="cuda", dtype=torch.int8)', "a"))
+    client.edit(uri, KERNEL.replace("a = torch", "A = torch").replace("(16, 16)](a, b, c, 2048", "(n, n)](a, b, c, n"))
+    assert run(client.lenses(uri)) == []
 
 
 # -- settings ---------------------------------------------------------------------------------------------------------
