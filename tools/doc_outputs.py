@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +32,19 @@ def pages() -> list[Path]:
     return [path for path in sorted(DOCS.rglob("*.md")) if MARK in path.read_text(encoding="utf-8")]
 
 
-def rewritten(text: str, folder: Path, without: tuple[str, ...] = ()) -> str:
+#: What a command line prints in a folder, on standard output and error: these are one stream, but where the last is left out.
+Run = Callable[[str, Path, bool], bytes]
+
+
+def in_shell(command: str, folder: Path, errors: bool) -> bytes:
+    # Isolated, it does not read from the environment where compiled modules are.
+    compiled = f'-X pycache_prefix="{sys.pycache_prefix}"' if sys.pycache_prefix else ""
+    program = f'kernlint() {{ "{sys.executable}" -I {compiled} -m kernlint "$@"; }}; {command}'
+    other = subprocess.STDOUT if errors else subprocess.DEVNULL
+    return subprocess.run(["bash", "-c", program], cwd=folder, stdout=subprocess.PIPE, stderr=other, check=False).stdout
+
+
+def rewritten(text: str, folder: Path, without: tuple[str, ...] = (), run: Run = in_shell) -> str:
     """The page ``text`` with the outputs that its commands have in ``folder``, where its files are written."""
     for name in ("fixtures", "tests"):
         (folder / name).symlink_to(ROOT / name)
@@ -43,7 +56,7 @@ def rewritten(text: str, folder: Path, without: tuple[str, ...] = ()) -> str:
             (folder / titled[1]).write_text(body, encoding="utf-8")
         if head != "console" or not body.startswith("$ "):
             return match[0]
-        return f"```console\n{''.join(_run(part, folder, without) for part in _commands(body))}```"
+        return f"```console\n{''.join(_written(part, folder, without, run) for part in _commands(body))}```"
 
     return _BLOCK.sub(block, text)
 
@@ -53,18 +66,13 @@ def _commands(body: str) -> list[str]:
     return [part for part in re.split(r"^(?=\$ )", body, flags=re.MULTILINE) if part]
 
 
-def _run(part: str, folder: Path, without: tuple[str, ...]) -> str:
+def _written(part: str, folder: Path, without: tuple[str, ...], run: Run) -> str:
     command = part.splitlines()[0].removeprefix("$ ")
     name, *arguments = command.split()
     if name not in ("kernlint", "sed") or (arguments and arguments[0] in without):
         return part
     # What `verify` says of its progress depends on the clock.
-    errors = subprocess.DEVNULL if arguments[:1] == ["verify"] else subprocess.STDOUT
-    # Isolated, it does not read from the environment where compiled modules are.
-    compiled = f'-X pycache_prefix="{sys.pycache_prefix}"' if sys.pycache_prefix else ""
-    program = f'kernlint() {{ "{sys.executable}" -I {compiled} -m kernlint "$@"; }}; {command}'
-    done = subprocess.run(["bash", "-c", program], cwd=folder, stdout=subprocess.PIPE, stderr=errors, check=False)
-    return f"$ {command}\n{done.stdout.decode()}"
+    return f"$ {command}\n{run(command, folder, arguments[:1] != ['verify']).decode()}"
 
 
 def main() -> int:
