@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+
+import pytest
 
 from kernlint import crew
 
@@ -11,6 +14,13 @@ _GARBAGE = 100_000
 
 
 gc.disable()  # nothing that is imported or collected is garbage
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """A worker more than processors for `-n auto`: tests of servers, of time limits and of terminals wait, on the whole for a tenth of
+    the time."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else crew.processors() + 1
 
 
 def pytest_collection_finish() -> None:
