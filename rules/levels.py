@@ -78,6 +78,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     meant = [one for one in launches if one.span.contains(finding.span)] or launches
     if meant and all(called_before_defined_again(context.program.kernel, one.kernel.name, one.span) for one in meant):
         yield Doubt(f"`{finding.kernel}` is defined again below, and the calls above that launch the first one")
+    if rule.refused and _is_given_otherwise(finding, launches, context):
+        yield Doubt("a call in the project gives a tensor where an annotation says a number, and is not refused for it")
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")
     if bare and not rule.lexical and rule.category in NOT_ABOUT_SPEED:
@@ -103,6 +105,18 @@ def _is_spread(finding: Finding, context: Context) -> bool:
     lines = [one.line for one in (finding.span, *(part.span for part in finding.evidence)) if one is not None]
     lines += [module.span(one.node).line for one in jit_functions(module) if one.name == finding.kernel]
     return len({bisect(module.fences, line) for line in lines}) > 1
+
+
+def _is_given_otherwise(finding: Finding, launches: list[Launch], context: Context) -> bool:
+    """Whether calls in the project pass tensors where ``launches`` have none, and none of these calls shows ``finding``."""
+    known = {launch.kernel.name: launch.arguments for launch in launches}
+    given = [
+        call
+        for call in (context.calls() if context.calls is not None and known else ())
+        for other in _launches_of(finding.kernel, call)
+        if any(isinstance(v, Tensor) > (n in known[finding.kernel]) for n, v in other.arguments.items())
+    ]
+    return bool(given) and not any(one.span == finding.span for call in given for one in finding.rule.check(call))
 
 
 def _launches_of(kernel: str, context: Context) -> list[Launch]:

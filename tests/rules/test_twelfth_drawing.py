@@ -152,3 +152,29 @@ def test_the_tests_of_a_fork_of_triton(tmp_path: Path, own: str, level: str) -> 
     test = "import pytest\n" + OLD + "def test_square(): square(torch.ones(64, 64))\n"
     (tmp_path / "python" / "test" / "unit" / "test_square.py").write_text(test)
     assert levels(tmp_path, "python/test/unit/test_square.py", "KL801", {}) == [level]
+
+
+ANNOTATED = HEADER + textwrap.dedent("""
+    @triton.jit
+    def kernel(x, scale, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * tl.load(scale), mask=i < n)
+
+    def scaled(x: torch.Tensor, scale: float):
+        y = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 64),)](x, scale, y, x.numel(), B=64)
+        return y
+""")
+
+
+@pytest.mark.parametrize(
+    ("call", "level"),
+    [
+        pytest.param("x = torch.randn(1000)\nscaled(x, x.abs().max())\n", "info", id="a tensor"),
+        pytest.param("scaled(torch.randn(1000), 2.0)\n", "error", id="a number"),
+        pytest.param("", "error", id="none"),
+    ],
+)
+def test_an_annotation_that_the_calls_do_not_keep(tmp_path: Path, call: str, level: str) -> None:
+    use = f"import torch\nfrom ops import scaled\n{call}"
+    assert levels(tmp_path, "ops.py", "KL729", {"ops.py": ANNOTATED, "use.py": use}) == [level]
