@@ -4,9 +4,10 @@
 
 Cold is the first answer of a fresh server, starting its worker included. Then the file changes again and again: a comment at its end
 (`comment`), and what its last `tl.store` writes, which is multiplied by another factor each time, so that the program computes
-something else (`kernel`). The median and the worst are printed, and the processor time of an edit, of the server and its workers
-together (Linux). Beside them the lens (times of the kernels) and the fixes, which are asked for less often. A `reference.py` in
-the folder of a file is taken as its reference. Needs `pip install 'kernlint[lsp]'`.
+something else (`kernel`). The median and the worst are printed of the time until the first answer, and until all is found (`whole`),
+and the processor time of an edit, of the server and its workers together (Linux). Beside them the lens (times of the kernels) and the
+fixes, which are asked for less often. A `reference.py` in the folder of a file is taken as its reference. Needs
+`pip install 'kernlint[lsp]'`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-COLUMNS = ("cold", "comment", "worst", "cpu", "kernel", "worst", "cpu", "lens", "fixes")
+EDIT = ("worst", "whole", "worst", "cpu")
+COLUMNS = ("cold", "comment", *EDIT, "kernel", *EDIT, "lens", "fixes")
+
+#: Behind all that a file holds.
+END = types.Position(10**6, 0)
 
 
 async def main() -> None:
@@ -63,10 +68,11 @@ async def measured(path: Path, edits: int) -> list[float]:
     client = LanguageClient("lsp-latency", "1")
     client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda *_: None)
     await client.start_io(sys.executable, "-m", "kernlint", "server")
+    client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)(lambda *_: None)
     pulls = types.TextDocumentClientCapabilities(diagnostic=types.DiagnosticClientCapabilities())
-    await client.initialize_async(
-        types.InitializeParams(capabilities=types.ClientCapabilities(text_document=pulls), process_id=None)
-    )
+    again = types.WorkspaceClientCapabilities(diagnostics=types.DiagnosticWorkspaceClientCapabilities(True))
+    able = types.ClientCapabilities(text_document=pulls, workspace=again)
+    await client.initialize_async(types.InitializeParams(capabilities=able, process_id=None))
     client.initialized(types.InitializedParams())
     uri, text = path.as_uri(), path.read_text()
     language = "markdown" if path.suffix == ".md" else "python"
@@ -90,22 +96,27 @@ async def measured(path: Path, edits: int) -> list[float]:
             )
         )
 
+    def actions(where: types.Range) -> Any:
+        """What may be done there, which is offered once all is found."""
+        context = types.CodeActionContext([], [types.CodeActionKind.QuickFix])
+        return client.text_document_code_action_async(types.CodeActionParams(here, where, context))
+
     async def edited(edit: Callable[[str, int], str]) -> list[float]:
-        """Median, worst, and processor time of one edit."""
-        before_s, taken = processor_s(client), []
+        """Median and worst until the first answer and until all is found, and processor time of one edit."""
+        before_s, first, whole = processor_s(client), [], []
         for number in range(1, edits + 1):
             change(edit(text, number))
-            taken.append(await timed(pull()))
-        return [statistics.median(taken), max(taken), (processor_s(client) - before_s) / edits]
+            first.append(await timed(pull()))
+            whole.append(first[-1] + await timed(actions(types.Range(END, END))))
+        times = [found for taken in (first, whole) for found in (statistics.median(taken), max(taken))]
+        return [*times, (processor_s(client) - before_s) / edits]
 
     client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, language, 0, text)))
     cold = await timed(pull())
     numbers = [cold, *await edited(with_comment), *await edited(with_factor)]
     lens = types.CodeLensParams(here)
     await client.text_document_code_lens_async(lens)  # starts the second worker
-    everything = types.Range(types.Position(0, 0), types.Position(10**6, 0))
-    context = types.CodeActionContext([], [types.CodeActionKind.QuickFix])
-    fixes = await timed(client.text_document_code_action_async(types.CodeActionParams(here, everything, context)))
+    fixes = await timed(actions(types.Range(types.Position(0, 0), END)))
     change(text)
     lenses = await timed(client.text_document_code_lens_async(lens))
     await client.shutdown_async(None)

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernlint.crew import GAVE_UP, Begun, Crew, Failure, Trade
+from kernlint.crew import GAVE_UP, INTERRUPTED, Begun, Crew, Failure, Trade
 from kernlint.errors import AnalysisError, KernlintError
 from kernlint.records import dataclass
 from kernlint.sandbox import MEMORY_BYTES, summary_of
@@ -29,6 +29,10 @@ class Question:
     folder: str | None = None
 
 
+class Interrupted(AnalysisError):
+    """The worker was asked to leave the question."""
+
+
 def run_in_worker(call: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float) -> Any:
     """``call(**arguments)``, computed in a child process. Raises as :func:`answer_of` does."""
     with Crew(trade(_imported_already), 1) as crew:
@@ -42,8 +46,10 @@ def trade(prepare: Callable[[], None], template: str = "") -> Trade:
 
 def answer_of(crew: Crew, question: Question) -> Any:
     """What ``crew`` answers. Raises what the call raises where that is a ``KernlintError``, and ``AnalysisError`` where it fails
-    otherwise, dies, or takes too long."""
+    otherwise, dies, takes too long or is :class:`Interrupted`."""
     ((_, answer),) = crew.run([question])
+    if isinstance(answer, Failure) and answer.kind == INTERRUPTED:
+        raise Interrupted(answer.reason)
     if isinstance(answer, Failure):
         raise AnalysisError(f"the analysis {answer.reason}" if answer.kind == GAVE_UP else answer.reason)
     return _result_of(answer)

@@ -19,6 +19,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from kernlint import work
 from kernlint.errors import AnalysisError
 from kernlint.records import dataclass
 from kernlint.sandbox import (
@@ -35,6 +36,7 @@ from kernlint.sandbox import (
     wants_processor,
     was_killed,
 )
+from kernlint.watch import SoFar, Watch
 
 #: Starting a worker that has to import everything, on a loaded machine, must not count against its first job.
 _START_S = 60.0
@@ -42,8 +44,9 @@ _START_S = 60.0
 #: Tells a worker what was found of its job so far: given to what does the job, before it begins.
 Begun = Callable[[Callable[[], Any]], None]
 
-#: How a job can fail: its process died, it took too long, it raised something, or no process could be started for it.
-CRASHED, GAVE_UP, FAILED, NOT_RUN = "crashed", "gave-up", "failed", "not-run"
+#: How a job can fail: its process died, it took too long, it raised something, no process could be started for it, or it was
+#: interrupted.
+CRASHED, GAVE_UP, FAILED, NOT_RUN, INTERRUPTED = "crashed", "gave-up", "failed", "not-run", "interrupted"
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,13 @@ class Crew:
                 worker.stopped = True
                 worker.process.kill()
             return bool(self._busy)
+
+    def interrupt(self) -> None:
+        """Ask the workers that have something to do to leave it: where they notice it, the job ends as INTERRUPTED, and the worker
+        stays."""
+        with self._changed:
+            for worker in self._busy:
+                worker.interrupt()
 
     def run(self, jobs: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """The number of each job with its result, or its :class:`Failure`, as they are done; a job is taken from ``jobs`` about when a
@@ -213,13 +223,6 @@ class Crew:
             worker.end()
 
 
-@dataclass(frozen=True)
-class _SoFar:
-    """What a worker has found of its job when it is about to be given up."""
-
-    result: Any
-
-
 class _Program:
     """A process that is not forked from this one and does not import its main module, with the methods of
     ``multiprocessing.Process`` that are asked for here."""
@@ -262,6 +265,7 @@ class _Worker:
             theirs.close()
         self.index: int | None = None
         self.job: Any = None
+        self._sending = threading.Lock()
         self.idle = False
         self.dead = False
         #: Whether the process was killed by :meth:`Crew.stop`, and whether by anybody else.
@@ -273,13 +277,20 @@ class _Worker:
 
     def give(self, index: int, job: Any) -> None:
         """Start on a job."""
-        self.index, self.job, self.idle, self.so_far = index, job, False, None
+        self.job, self.idle, self.so_far = job, False, None
         self._limit_s = self._trade.limit_s(job)
-        with suppress(OSError):  # it is dead, which `outcome` is about to find out
+        with self._sending, suppress(OSError):  # it is dead, which `outcome` is about to find out
+            self.index = index
             self.pipe.send(job)
         self._begun_s = processor_s(self.process.pid)
         self.deadline = time.monotonic() + self._limit_s
         self._last = time.monotonic() + _LOADED * self._limit_s
+
+    def interrupt(self) -> None:
+        """Ask the process to leave its job."""
+        with self._sending, suppress(OSError):
+            if self.index is not None:
+                self.pipe.send(_LEAVE)
 
     def gone(self) -> bool:
         """Whether a worker who has nothing to do has died."""
@@ -317,7 +328,7 @@ class _Worker:
         except Exception as error:  # an answer that cannot be unpacked, for which no other row is to pay
             self.dead = True
             return index, Failure(FAILED, f"internal error, please report it: {summary_of(error)}", so_far=self.so_far)
-        if isinstance(message, _SoFar):
+        if isinstance(message, SoFar):
             self.so_far = message.result
             return None
         self.index, self.idle = None, True
@@ -362,52 +373,8 @@ def _threads() -> int:
         return threading.active_count()
 
 
-class _Watch:
-    """Sends what was found of a job shortly before its time is over, whatever keeps it from coming to an end."""
-
-    def __init__(self, pipe: Connection, limit_s: float) -> None:
-        self._pipe = pipe
-        self._last_s = time.process_time() + _NEARLY * limit_s
-        self._patience_s = _NEARLY * limit_s
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def begin(self, so_far: Callable[[], Any]) -> None:
-        """Watch a job that is about to begin and can tell what it has found ``so_far``."""
-        self._thread = threading.Thread(target=self._wait, args=(so_far,), daemon=True)
-        size = threading.stack_size(_SMALL_STACK)
-        try:
-            self._thread.start()
-        except RuntimeError:  # no room for it: then what was found is lost where the job comes to no end
-            self._thread = None
-        finally:
-            threading.stack_size(size)
-
-    def end(self) -> None:
-        """The job is over; nothing is sent any more."""
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _wait(self, so_far: Callable[[], Any]) -> None:
-        patience_s = self._patience_s
-        while not self._ended.wait(patience_s):
-            patience_s = self._last_s - time.process_time()
-            if patience_s <= 0:
-                with suppress(Exception):  # without it, it is as if nothing had been found
-                    self._pipe.send(_SoFar(so_far()))
-                return
-            patience_s = max(0.05, patience_s)
-
-
 #: Windows waits for 63 processes at a time and no more.
 _MOST = 60 if sys.platform == "win32" else 4096
-
-#: The stack of the thread that watches, which shares the memory of the one that analyses.
-_SMALL_STACK = 16 << 20
-
-#: The share of a job's time after which what it has found is sent.
-_NEARLY = 0.8
 
 #: On a busy machine a job may take this many times its limit, as long as it is not given that time of the processor: an
 #: analysis waits for nothing else.
@@ -424,6 +391,9 @@ _TIMES = 20
 
 #: Sent by a worker that has imported everything: only then does the time of its first job begin.
 _READY = "ready"
+
+#: Sent to a worker that is to leave its job.
+_LEAVE = "leave"
 
 
 def serve_descriptor(descriptor: int) -> None:
@@ -460,13 +430,18 @@ def _loop(pipe: Connection, trade: Trade) -> None:
             job = pipe.recv()
         except (EOFError, OSError):  # the parent is gone
             return
+        if job == _LEAVE:  # which is done already
+            continue
         limit_s = trade.limit_s(job)
         # The process may live for this job only.
         limit_processor(int(time.process_time() + limit_s + 2 * _START_S))
         answer: Any
-        watch = _Watch(pipe, limit_s)
+        watch = Watch(pipe, limit_s)
         try:
-            answer = trade.do(job, watch.begin)
+            with work.until(pipe.poll):
+                answer = trade.do(job, watch.begin)
+        except work.GivenUp:
+            answer = Failure(INTERRUPTED, "was interrupted")
         except RecursionError:
             answer = Failure(FAILED, "too deeply nested to analyse")
         except MemoryError:

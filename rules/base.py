@@ -33,6 +33,18 @@ _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
 _IMPORTED = re.compile(r"\b(torch|triton|tl)\.")
 _IMPORTING = re.compile(r"^ *import (torch|triton)\b", re.MULTILINE)
 
+#: What an example ends with whose rule says what it launches.
+_MODEL = """
+        class ModelNew(torch.nn.Module):
+            def forward(self, {rule.takes}):
+                {rule.makes}
+                {rule.launch}
+                return {made}
+
+        def get_inputs():
+            return [{rule.inputs}]
+        """
+
 _CODE = re.compile(r"KL[1-8]\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _REQUIRED_TEXTS = tuple("code name severity summary what_it_does why when_not fix_safety evidence bad good".split())
@@ -61,7 +73,8 @@ class Rule(ABC):
     finding proven from values; ``default`` is whether the rule runs unless it is asked not to. ``tuning`` marks a choice whose
     best value depends on everything else in the kernel (a tile), so that it is made last. The texts are Markdown without
     headings, indented as source or not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does
-    not; both run as tests. The imports of torch, triton and tl that they begin with need not be written.
+    not; both run as tests. The imports of torch, triton and tl that they begin with need not be written, nor a model that
+    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch``.
     """
 
     code: ClassVar[str]
@@ -104,6 +117,10 @@ class Rule(ABC):
 
     bad: ClassVar[str]
     good: ClassVar[str]
+    launch: ClassVar[str] = ""
+    takes: ClassVar[str] = "x"
+    makes: ClassVar[str] = "y = torch.empty_like(x)"
+    inputs: ClassVar[str] = "torch.randn(64, 64)"
     #: The device that ``bad`` is bad on.
     example_device: ClassVar[str] = "h100-sxm"
     #: The lines of ``bad`` and ``good`` that documentation shows; the whole program where empty.
@@ -117,7 +134,9 @@ class Rule(ABC):
                 cls.fix_safety = WRITTEN_ANEW
             _validate(cls)
             cls.category = CATEGORIES[int(cls.code[2]) - 1]
-            cls.bad, cls.good = map(_with_imports, (cls.bad, cls.good))
+            model = _MODEL.format(rule=cls, made=cls.makes.partition(" ")[0]) if cls.launch else ""
+            programs = (f"{one.rstrip(' ')}{model}" if model else one for one in (cls.bad, cls.good))
+            cls.bad, cls.good = map(_with_imports, programs)
 
     @property
     def gains_by(self) -> str:

@@ -194,6 +194,7 @@ class Context:
         from kernlint.cost.estimate import estimate
         from kernlint.headroom.headroom import headroom_of
 
+        work.check_haste()
         reference, library = self.workload.reference, self.library
         if library is None and reference is not None:
             library = estimate(reference, self.device)

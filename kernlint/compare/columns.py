@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, TypeVar
 
+from kernlint import work
 from kernlint.records import dataclass
 
 #: A number for all places, or one for each.
@@ -35,6 +36,7 @@ class Effort:
         self.left = most
 
     def spend(self, count: int) -> None:
+        work.look()
         self.left -= count
         if self.left < 0:
             raise TooMuch

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kernlint import work
 from kernlint.errors import KernlintError
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
 from kernlint.lint.file_findings import FileFindings, internal_error
@@ -47,15 +48,16 @@ class Asking(FileFindings):
         self, module: Module, reference: Module | None
     ) -> Iterator[tuple[Finding, Span, Candidate | None]]:
         """What the rules find, each code once at a place, with what it was made of; and one diagnostic where something crashed.
-        The analysed program is there until all is taken, so that fixes can be tried."""
+        The analysed program is there until all is taken, so that fixes can be tried, and for what has no price yet. In
+        :attr:`haste` only what the rules that need no price have found, as it will be found once all is known."""
         from kernlint.syntax.dialect import dialect, has_kernel
 
         failure = ""
         best = self.best
-        with ExitStack() as open_programs:
+        with nullcontext() if self.haste is not None else self.open_programs:
             try:
                 if has_kernel(module) and dialect(module) is None:
-                    for candidate in self._candidates(module, reference, open_programs):
+                    for candidate in self._candidates(module, reference):
                         span = _span_in(module, candidate.finding)
                         if span is not None:
                             key = (candidate.finding.rule.code, span)
@@ -70,9 +72,12 @@ class Asking(FileFindings):
             told = set()
             for (_, span), (finding, found_as) in best.items():
                 same = finding.code, span.line, finding.message
-                if same not in told or found_as.finding.change is not None:
+                waits = self.haste is not None and finding.code in self.haste.short
+                if not waits and (same not in told or found_as.finding.change is not None):
                     told.add(same)
                     yield finding, span, found_as
+        if self.haste is not None:
+            return
         if self.crashed and not failure:
             failure = "; ".join(sorted(self.crashed))
         if failure:
@@ -87,33 +92,17 @@ class Asking(FileFindings):
         message = f"{why}: {what}; split the file, or ask for fewer rules with `--select`"
         return ANALYSIS_FAILED.at(self.file, message, place)
 
-    def _candidates(self, module: Module, reference: Module | None, open_programs: ExitStack) -> Iterator[Candidate]:
-        """What each rule finds in the program, which ``open_programs`` closes."""
+    def _candidates(self, module: Module, reference: Module | None) -> Iterator[Candidate]:
+        """What each rule finds in the program."""
         from kernlint.cost.device import find_device
-        from kernlint.interpret.assume import parse_facts
-        from kernlint.interpret.program import Program
-        from kernlint.interpret.question import Question, host_facts, target_for
-        from kernlint.interpret.triton_release import pinned, requirement_files
         from kernlint.rules.registry import all_rules
-        from kernlint.verdict.search import Allowance
 
         device = find_device(self.job.settings.device)
-        target = target_for(self.job.settings.target_triton, device)
-        if self.job.settings.target_triton is None:
-            target = pinned(module.path, target)
-            self.helpers |= set(map(str, requirement_files(module.path)))
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
-        settings = self.job.settings
-        facts = parse_facts(settings.assumptions)
-        question = Question(
-            overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=target, strict=False
-        )
-        self.allowance = Allowance(MOST_WORK)
-        self.short = self.allowance.short
-        program = open_programs.enter_context(closing(Program(module, reference, question, self.earlier)))
-        # What was looked into, also while rules were asked and fixes tried.
-        open_programs.callback(lambda: self._note_other_files(program))
+        if self.program is None:
+            self.program = self._opened(module, reference, device)
+        program = self.program
         yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
         rules = [rule for rule in rules if not rule.lexical]
         for workload in program.workloads() if rules else ():
@@ -123,6 +112,30 @@ class Asking(FileFindings):
         rules = [rule for rule in rules if rule.bare]
         for workload in program.bare_kernels() if rules and not self.late else ():
             yield from self._of_workload(program, workload, device, rules)
+
+    def _opened(self, module: Module, reference: Module | None, device: Device) -> Program:
+        """The program, which is closed with :attr:`open_programs`."""
+        from kernlint.interpret.assume import parse_facts
+        from kernlint.interpret.program import Program
+        from kernlint.interpret.question import Question, host_facts, target_for
+        from kernlint.interpret.triton_release import pinned, requirement_files
+        from kernlint.verdict.search import Allowance
+
+        target = target_for(self.job.settings.target_triton, device)
+        if self.job.settings.target_triton is None:
+            target = pinned(module.path, target)
+            self.helpers |= set(map(str, requirement_files(module.path)))
+        settings = self.job.settings
+        facts = parse_facts(settings.assumptions)
+        question = Question(
+            overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=target, strict=False
+        )
+        self.allowance = Allowance(MOST_WORK)
+        self.short = self.allowance.short
+        program = self.open_programs.enter_context(closing(Program(module, reference, question, self.earlier)))
+        # What was looked into, also while rules were asked and fixes tried.
+        self.open_programs.callback(lambda: self._note_other_files(program))
+        return program
 
     def _note_other_files(self, program: Program) -> None:
         """Note which other files the findings rest on, by name where they are known."""
@@ -141,6 +154,9 @@ class Asking(FileFindings):
 
         concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
         if self.late or not concerned or not untyped(workload):
+            return
+        if self.haste is not None:
+            self.haste.short.update(dict.fromkeys(rule.code for rule in concerned))
             return
         project = self.job.settings.project
         plan = self._guarded("calls", lambda: next(self._called(program, workload, device, project), None), None)
@@ -173,6 +189,7 @@ class Asking(FileFindings):
 
     def _calls(self, context: Context) -> list[Context]:
         """``context`` of each call that the project makes of its entry."""
+        work.check_haste()
         asked = "calls in the project"
         if asked not in context.answers:
             plans = self._called(context.program, context.workload, context.device, True)
@@ -193,14 +210,13 @@ class Asking(FileFindings):
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
     ) -> Iterator[Candidate]:
-        from kernlint.interpret.project import project_root
-
         if self.late:
             self.unasked.update(dict.fromkeys(rule.code for rule in rules))
             return
-        context = self._context(program, workload, device)
-        if project_root(program.kernel.path) is not None:
-            context.calls = lambda: self._guarded("calls", lambda: self._calls(context), [])
+        context = self._context_of(program, workload, device)
+        if self.haste is not None:
+            yield from self._in_haste(context, rules, self.haste)
+            return
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         unheard = set[str]() if known else self.silent - self.named
         nothing = self._nothing_in_copies(program, workload)
@@ -212,11 +228,58 @@ class Asking(FileFindings):
                 self.unasked[rule.code] = None
                 continue
             found: list[Candidate] = []
-            ended = self._guarded(rule.code, partial(_ask, rule, context, known, self.allowance, found), False)
+            ended = self._guarded(rule.code, partial(self._ask, rule, context, known, found), False)
             if ended and not found and rule.code not in self.short:
                 nothing.add(rule.code)
             if not (found and rule.category in _OF_THE_DEVICE and program.other_vendor):
                 yield from found
+
+    def _in_haste(self, context: Context, rules: list[Rule], haste: Allowance) -> Iterator[Candidate]:
+        """What ``rules`` find without a price. One that asks for a price is put off; what is wrong is wrong whatever its change gains."""
+        from kernlint.verdict.search import has_price
+
+        nothing = self._nothing_in_copies(context.program, context.workload)
+        for rule in rules:
+            if rule.code in nothing or rule.code in haste.short:
+                continue
+            found: list[Candidate] = []
+            with work.uncounted():
+                before = work.spent()
+                ended = self._guarded(rule.code, partial(_ask, rule, context, False, haste, found), False)
+                units = work.spent() - before
+            priced = any(has_price(one.finding) for one in found)
+            if rule.code in self.silent - self.named or (priced and rule.category not in NOT_ABOUT_SPEED):
+                haste.short[rule.code] = None
+            settled = ended and rule.code not in haste.short
+            self.settled[id(context), rule.code] = (found if settled and not priced else None), units
+            if settled and not found:
+                nothing.add(rule.code)
+            if settled and not (found and rule.category in _OF_THE_DEVICE and context.program.other_vendor):
+                yield from found
+
+    def _ask(self, rule: Rule, context: Context, known: bool, found: list[Candidate]) -> bool:
+        """:func:`_ask`, unless the answer is there; the work counts as if it was done now."""
+        from kernlint.verdict.search import in_order
+
+        settled, units = self.settled.get((id(context), rule.code), (None, 0))
+        work.spend(units)
+        if settled is None:
+            return _ask(rule, context, known, self.allowance, found)
+        found += in_order(settled) if known else settled
+        return True
+
+    def _context_of(self, program: Program, workload: Workload, device: Device) -> Context:
+        """What rules are asked about ``workload`` in: one for both times that they are."""
+        from kernlint.interpret.project import project_root
+
+        if id(workload) in self.contexts:
+            return self.contexts[id(workload)]
+        context = self._context(program, workload, device)
+        if project_root(program.kernel.path) is not None:
+            context.calls = lambda: self._guarded("calls", lambda: self._calls(context), [])
+        if self.haste is not None:
+            self.contexts[id(workload)] = context
+        return context
 
     def _nothing_in_copies(self, program: Program, workload: Workload) -> set[str]:
         """The rules that have found nothing in a call of a copy of the function that ``workload`` is a call of, so that they find

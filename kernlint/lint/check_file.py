@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from kernlint.lint.diagnostics import (
     UNREADABLE,
     UNUSED_SUPPRESSION,
 )
-from kernlint.lint.file_findings import place_of
+from kernlint.lint.file_findings import ASKED, place_of
 from kernlint.lint.fingerprint import fingerprinted
 from kernlint.lint.job import Job, Result
 from kernlint.lint.known_files import digest_of
@@ -40,17 +41,34 @@ def check_file(
     done, what tells other threads what was found so far, without fixes. Where the file will be asked about again, ``earlier``
     keeps what its kernels were found to do.
     """
-    check = _Check(job, earlier)
+    check = Check(job, earlier)
     if begun is not None:
         begun(check.so_far)
     return check.result()
 
 
-class _Check(Asking):
-    """One file, from its bytes to its findings."""
+class Check(Asking):
+    """One file, from its bytes to its findings: first those :meth:`at_once`, if somebody waits for them, then all."""
 
     def result(self) -> Result:
+        self.last_s = time.process_time() + ASKED * self.job.settings.timeout_s
         return self._result_of(self._findings())
+
+    def at_once(self) -> tuple[Result, bool]:
+        """The findings that need no prices, as they will be among all, and whether that is all. The program stays open
+        until :meth:`result` or :meth:`close`."""
+        from kernlint.verdict.search import Haste
+
+        self.haste = Haste()
+        found = self._result_of(self._findings())
+        complete = not self.haste.short and not self.crashed
+        self.haste = None
+        self.best.clear()
+        self.crashed.clear()
+        return found, complete
+
+    def close(self) -> None:
+        self.open_programs.close()
 
     def so_far(self) -> Result:
         """The findings that there are already."""
@@ -86,7 +104,7 @@ class _Check(Asking):
             return
         severity = "info" if is_page(self.file) else None  # it may show code with gaps in it
         try:
-            module, reference = self._parse(text)
+            self.parsed = module, reference = self.parsed or self._parse(text)
         except SourceError as error:
             message = str(error)
             known = SYNTAX_ERROR if "syntax error: " in message else ANALYSIS_FAILED
@@ -112,6 +130,8 @@ class _Check(Asking):
         self.reported = reported
         for found in self._kernel_findings(module, reference):
             yield from reported(*found)
+        if self.haste is not None:
+            return
         if self.unfixed:
             head = head_of(module)
             short = self.cut_short(f"not all fixes of {listed(self.unfixed)} were worked out", place_of(head))

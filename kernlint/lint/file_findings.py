@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kernlint.lint.fences import Fences
     from kernlint.rewrite.text import TextEdit
     from kernlint.rules.base import Rule
+    from kernlint.rules.finding import Context
     from kernlint.rules.finding import Finding as RuleFinding
     from kernlint.syntax.tree import Module
     from kernlint.verdict.candidate import Candidate
@@ -44,7 +46,7 @@ _MOST_FIXING = 3_000_000
 
 #: The share of its time limit after which no further rule is asked about a file, on a machine so slow that the limit is no sign of
 #: a hang: then there is time left to say what was left out.
-_ASKED = 0.75
+ASKED = 0.75
 
 
 _T = TypeVar("_T")
@@ -67,6 +69,8 @@ class FileFindings:
         self.fences: Fences | None = None
         #: The first part of such a file that is not Python, and why.
         self.broken: tuple[Place, str] | None = None
+        #: The module and its reference, once they are read.
+        self.parsed: tuple[Module | None, Module | None] | None = None
         #: The text of the module that is checked.
         self.code = ""
         self.crashed: set[str] = set()
@@ -75,11 +79,19 @@ class FileFindings:
         #: Rules that suppression comments name, to which it matters whether these find something.
         self.named: set[str] = set()
         #: The processor time of this process at which no further rule is asked, and those that were not asked then.
-        self.last_s = time.process_time() + _ASKED * job.settings.timeout_s
+        self.last_s = time.process_time() + ASKED * job.settings.timeout_s
         self.late = False
         self.unasked: dict[str, None] = {}
         #: The rules that had too little work left to look at everything.
         self.short: dict[str, None] = {}
+        #: What there is to ask of without prices, whose rules that were ``short`` of them are put off; None where all is asked.
+        self.haste: Allowance | None = None
+        #: By context and rule what was found without prices, None where that is to be asked again, and the work that it took.
+        self.settled: dict[tuple[int, str], tuple[list[Candidate] | None, int]] = {}
+        #: The contexts that rules were asked about in haste, by the identity of their workloads.
+        self.contexts: dict[int, Context] = {}
+        self.program: Program | None = None
+        self.open_programs = ExitStack()
         #: The rules that found nothing, by the program and by what calls of copies of one function have in common.
         self.nothing: dict[tuple[Program, object], set[str]] = {}
         #: The work that trying fixes may take, and the rules whose fixes were not all tried.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from pygls import uris
 
 from kernlint.lint.model import Finding, Place
 from kernlint.lint.reading import concerns_us
-from kernlint.server.editing import Asked, Found, all_fixed, findings, suppressed
+from kernlint.server.editing import Asked, Found, all_fixed, findings, findings_at_once, suppressed
 from kernlint.server.notes import KernelNote, kernel_notes
 from kernlint.server.positions import Positions
 from kernlint.server.worker import Lane
@@ -23,6 +24,9 @@ _T = TypeVar("_T")
 #: What an edit is to be answered in, and what a whole `fix-all` may take, in seconds of the processor.
 TIMEOUT_S = 60.0
 FIXING_TIMEOUT_S = 300.0
+
+#: Seconds in which an edit is answered, with what is found by then.
+SOON_S = 0.1
 
 _SUFFIXES = frozenset({".py", ".pyi", ".md", ".markdown"})
 _SUFFIX_OF_LANGUAGE = {"python": ".py", "markdown": ".md"}
@@ -43,6 +47,8 @@ class Document:
         self.version: int | None = None
         self.asked = Asked(self.path)
         self.beside: tuple[str, ...] = ()
+        #: Whether somebody waits for what is not told at once of this version.
+        self.followed = False
         self._fast, self._slow = fast, slow
         self._answers: dict[str, asyncio.Task[Any]] = {}
         self._waiting: dict[str, int] = {}
@@ -58,6 +64,7 @@ class Document:
             task.cancel()
         self._answers.clear()
         self._waiting.clear()
+        self.followed = False
 
     @property
     def concerns_us(self) -> bool:
@@ -67,12 +74,45 @@ class Document:
     def positions(self, encoding: str) -> Positions:
         return Positions(self.text, encoding)
 
+    async def so_far(self) -> Found:
+        """What is found in it, as far as it is known already or told at once. Raises as :meth:`findings` does."""
+
+        async def ask() -> Found:
+            found: Found = await self._fast.ask(findings_at_once, {"text": self.text, "asked": self.asked}, TIMEOUT_S)
+            if found.complete:
+                self.beside = found.beside
+            return found
+
+        whole = self._answers.get("findings")
+        if whole is not None and whole.done():
+            return Found(await self.findings())
+        return await self._once("at once", ask) if self.concerns_us else Found(())
+
+    async def soon(self) -> tuple[Finding, ...]:
+        """What is found in it within ``SOON_S``, at least what is told at once: so that an edit which changes little has nothing come
+        and go. The rest is worked on then."""
+        end = time.monotonic() + SOON_S
+        first = await self.so_far()
+        if first.complete:
+            return first.findings
+        rest = asyncio.ensure_future(self.findings())
+        rest.add_done_callback(lambda task: task.cancelled() or task.exception())  # which others are told
+        try:
+            await asyncio.wait({rest}, timeout=max(0.0, end - time.monotonic()))
+        except asyncio.CancelledError:
+            rest.cancel()
+            raise
+        return await rest if rest.done() else first.findings
+
     async def findings(self) -> tuple[Finding, ...]:
-        """What is found in it. Raises ``KernlintError`` for a wrong configuration and where the analysis came to no end."""
+        """All that is found in it. Raises ``KernlintError`` for a wrong configuration and where the analysis came to no end."""
 
         async def ask() -> tuple[Finding, ...]:
-            found: Found = await self._fast.ask(findings, {"text": self.text, "asked": self.asked}, TIMEOUT_S)
-            self.beside = found.beside
+            found = await self.so_far()
+            if not found.complete:
+                question = {"text": self.text, "asked": self.asked}
+                found = await self._fast.ask(findings, question, TIMEOUT_S, patient=True)
+                self.beside = found.beside
             return found.findings
 
         return await self._once("findings", ask) if self.concerns_us else ()

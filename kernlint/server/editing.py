@@ -16,6 +16,7 @@ from kernlint.records import dataclass
 
 if TYPE_CHECKING:
     from kernlint.interpret.earlier import Earlier
+    from kernlint.lint.check_file import Check
     from kernlint.lint.config import Configurations
     from kernlint.lint.job import Job
 
@@ -36,27 +37,60 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """The ``findings`` of a document and the absolute paths of the files that they depend on (``beside``)."""
+    """The ``findings`` of a document, the absolute paths of the files that they depend on (``beside``), and whether that is all."""
 
     findings: tuple[Finding, ...]
     beside: tuple[str, ...] = ()
+    complete: bool = True
+
+
+#: The last document of which only what is told at once was found, by its text and what was asked.
+_begun: tuple[object, Check] | None = None
+
+
+def findings_at_once(text: str, asked: Asked) -> Found:
+    """Those of :func:`findings` that need no price of another version of the program, and so are there soon. The rest follows where
+    :func:`findings` is asked the same."""
+    global _begun
+    from kernlint.lint.check_file import Check
+
+    job = _job(text, asked, False)
+    if job is None:
+        return Found(())
+    _taken(None)
+    check = Check(job, _earlier())
+    result, complete = check.at_once()
+    _begun = (text, asked), check
+    return findings(text, asked) if complete else Found(result.findings, complete=False)
 
 
 def findings(text: str, asked: Asked, fixes: bool = False, reference: str | None = None) -> Found:
     """What ``kernlint check`` finds in ``text``, nothing where the file is excluded. ``reference`` is the text of the PyTorch code
     that it replaces, where no configuration names a file. Raises ``UsageError`` for a wrong configuration."""
-    from kernlint.lint.check_file import check_file
+    from kernlint.lint.check_file import Check
 
     job = _job(text, asked, fixes)
     if job is None:
         return Found(())
     if reference is not None:
         job = replace(job, reference=("reference.py", encoded(reference)))
-    result = check_file(job, earlier=_earlier())
+    begun = None if fixes or reference is not None else _taken((text, asked))
+    result = (begun or Check(job, _earlier())).result()
     beside = {path for path, _ in result.helpers}
     if job.settings.reference is not None:
         beside.add(os.path.abspath(job.settings.reference))
     return Found(result.findings, tuple(sorted(beside)))
+
+
+def _taken(question: object) -> Check | None:
+    """What was begun of ``question``; what was begun of another one is of no use any more."""
+    global _begun
+    begun, _begun = _begun, None
+    if begun is not None and begun[0] == question:
+        return begun[1]
+    if begun is not None:
+        begun[1].close()
+    return None
 
 
 def all_fixed(text: str, asked: Asked) -> tuple[Edit, ...]:

@@ -126,7 +126,7 @@ async def _did_change_configuration(ls: Server, params: types.DidChangeConfigura
 )
 async def _diagnostic(ls: Server, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
     try:
-        found = await ls.diagnostics(ls.document(params.text_document.uri))
+        found = await ls.pulled(ls.document(params.text_document.uri))
     except Superseded:
         # The client has the new text on its way, or asks for the new settings; this tells it to come again.
         raise JsonRpcException("superseded", code=-32802, data={"retriggerRequest": True}) from None

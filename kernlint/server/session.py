@@ -157,13 +157,41 @@ class Server(LanguageServer):
             self._later(self._publish(document))
 
     async def _publish(self, document: Document) -> None:
-        version = document.version
+        """Tell what is found in a document, at first what is told at once."""
+        version, asked = document.version, document.asked
+        told = None
+        for whole in (False, True):
+            try:
+                found = await self.diagnostics(document, whole)
+            except Superseded:
+                return
+            if self.documents.get(document.uri) is not document or (document.version, document.asked) != (
+                version,
+                asked,
+            ):
+                return
+            if found != told:
+                told = found
+                self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, version))
+
+    async def pulled(self, document: Document) -> list[types.Diagnostic]:
+        """What is found in a document that a client asks about: soon, where the client can be told to come again for the rest."""
+        if not self.can("workspace.diagnostics.refresh_support"):
+            return await self.diagnostics(document, whole=True)
+        found = await self.diagnostics(document, whole=False)
+        if not document.followed:
+            document.followed = True
+            self._later(self._follow(document, found))
+        return found
+
+    async def _follow(self, document: Document, told: list[types.Diagnostic]) -> None:
+        """Have the client ask again once more is found than it was ``told``."""
         try:
-            found = await self.diagnostics(document)
+            found = await self.diagnostics(document, whole=True)
         except Superseded:
             return
-        if self.documents.get(document.uri) is document and document.version == version:
-            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, version))
+        if found != told:
+            await self.workspace_diagnostic_refresh_async(None)
 
     def _later(self, work: Any) -> None:
         async def run() -> None:
@@ -185,9 +213,10 @@ class Server(LanguageServer):
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
-    async def diagnostics(self, document: Document) -> list[types.Diagnostic]:
+    async def diagnostics(self, document: Document, whole: bool) -> list[types.Diagnostic]:
+        """What is found in a document: all of it, or what is found soon."""
         try:
-            found = await document.findings()
+            found = await (document.findings() if whole else document.soon())
         except UsageError as error:  # the configuration is wrong, which is no fault of the document
             self.tell(error)
             return []
@@ -332,22 +361,23 @@ class Server(LanguageServer):
                 return self._shown(await self._pages([match.group()]))
         here = [
             f.code
-            for f in await document.findings()
+            for f in (await document.so_far()).findings
             if (f.place.line, f.place.column) <= (line + 1, column + 1) < (f.place.end_line, f.place.end_column)
             or (f.place.line, f.place.column) == (line + 1, column + 1)
         ]
         parts = []
-        note = kernel_at(await document.notes(), line + 1)
         # In the body of a kernel its budget would be in the way of everything else; its head is where one looks for it.
-        if note is not None and (here or _is_name(positions.line(line), column, note.name)):
-            parts.append(note.markdown)
+        if here or "def " in positions.line(line):
+            note = kernel_at(await document.notes(), line + 1)
+            if note is not None and (here or _is_name(positions.line(line), column, note.name)):
+                parts.append(note.markdown)
         return self._shown([*await self._pages(dict.fromkeys(here)), *parts])
 
     async def _pages(self, codes: Iterable[str]) -> list[str]:
         pages = []
         for code in codes:
             try:
-                pages.append(str(await self.fast.ask(rule_page, {"code": code}, TIMEOUT_S)).rstrip())
+                pages.append(str(await self.fast.ask(rule_page, {"code": code}, TIMEOUT_S, patient=True)).rstrip())
             except KernlintError:  # a code that there is none of
                 continue
         return pages

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from kernlint.child import Question, answer_of, trade
+from kernlint.child import Interrupted, Question, answer_of, trade
 from kernlint.crew import Crew
 
 #: How long a question that nobody waits for any more may take to its end before its worker is ended.
@@ -25,8 +25,8 @@ GRACE_S = 0.5
 class Lane:
     """Questions asked of one worker, each when the one before is answered or given up; a worker that died is replaced.
 
-    A question whose caller is cancelled is given ``GRACE_S`` to end, as that is cheaper than a fresh worker, and then ended with
-    its worker.
+    A question whose caller is cancelled is left; one that does not notice within ``GRACE_S``, as that is cheaper than a fresh worker,
+    is ended with its worker. A ``patient`` question lets the others go first, those too that come while it is worked on.
     """
 
     def __init__(self, folder: str | None = None) -> None:
@@ -34,20 +34,29 @@ class Lane:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="kernlint-lane")
         self._guard = threading.Lock()
         self._crew = Crew(trade(_prepare, template="kernlint.server.warm"), 1)
-        #: What the worker is busy with.
+        #: What the worker is busy with, and whether that is patient.
         self._current: object = None
+        self._patient = False
 
-    async def ask(self, call: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float) -> Any:
+    async def ask(
+        self, call: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float, patient: bool = False
+    ) -> Any:
         """``call(**arguments)``, computed by the worker. Raises as :func:`kernlint.child.answer_of` does."""
-        token = object()
         question = Question(call, dict(arguments), timeout_s, self._folder)
-        answer = self._threads.submit(self._ask, token, question)
-        try:
-            return await asyncio.wrap_future(answer)
-        except asyncio.CancelledError:
-            if not answer.cancel():
-                asyncio.get_running_loop().call_later(GRACE_S, self._end, token, answer)
-            raise
+        while True:
+            token = object()
+            answer = self._threads.submit(self._ask, token, question, patient)
+            if not patient:
+                self._interrupt()
+            try:
+                return await asyncio.wrap_future(answer)
+            except Interrupted:  # for another one, which is before this one now
+                continue
+            except asyncio.CancelledError:
+                if not answer.cancel():
+                    self._interrupt(token)
+                    asyncio.get_running_loop().call_later(GRACE_S, self._end, token, answer)
+                raise
 
     def close(self) -> None:
         """End the worker; what is still asked fails."""
@@ -55,14 +64,20 @@ class Lane:
         self._crew.close()
         self._crew.stop()
 
-    def _ask(self, token: object, question: Question) -> Any:
+    def _interrupt(self, token: object = None) -> None:
+        """Have the worker leave what ``token`` stands for; without one, what is patient."""
         with self._guard:
-            self._current = token
+            if self._patient if token is None else self._current is token:
+                self._crew.interrupt()
+
+    def _ask(self, token: object, question: Question, patient: bool) -> Any:
+        with self._guard:
+            self._current, self._patient = token, patient
         try:
             return answer_of(self._crew, question)
         finally:
             with self._guard:
-                self._current = None
+                self._current, self._patient = None, False
 
     def _end(self, token: object, answer: Future[Any]) -> None:
         """End the worker that is still busy with what ``token`` stands for."""

@@ -188,10 +188,20 @@ class Allowance:
         return answers[0] if answers else None
 
 
+class Haste(Allowance):
+    """No work at all: each rule whose answer takes a price or a version of the program is ``short``."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def share(self, code: str) -> AbstractContextManager[None]:
+        return _Share(self, code, work.NO_WORK)
+
+
 class _Share(work.limited):
     """What :meth:`Allowance.share` gives: a class of its own, as there are thousands for a file."""
 
-    def __init__(self, allowance: Allowance, code: str, units: int) -> None:
+    def __init__(self, allowance: Allowance, code: str, units: float) -> None:
         super().__init__(units)
         self._allowance, self._code = allowance, code
 
@@ -212,7 +222,18 @@ def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None =
             for finding in context.ask(rule):
                 candidates.append(replace(unpriced(context, finding), unfinished=True))
                 candidates[-1] = _candidate(context, finding)
+    return in_order(candidates)
+
+
+def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """``candidates`` in source order."""
     return sorted(candidates, key=lambda c: (c.finding.span, c.finding.rule.code))
+
+
+def has_price(finding: Finding) -> bool:
+    """Whether the times of other versions of the call belong to ``finding``."""
+    change = finding.change
+    return finding.cause is not None or (change is not None and change.priced and change.variant is not None)
 
 
 def unpriced(context: Context, finding: Finding) -> Candidate:

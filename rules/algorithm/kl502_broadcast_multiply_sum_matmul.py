@@ -58,20 +58,14 @@ class BroadcastMultiplySumMatmul(Rule):
                 b = tl.load(k + n[:, None] * D + d[None, :])
                 acc += tl.sum(a[:, None, :].to(tl.float32) * b[None, :, :].to(tl.float32), axis=2)
             tl.store(s + m[:, None] * N + n[None, :], acc)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, q, k):
-                s = torch.empty(q.shape[0], k.shape[0], device=q.device, dtype=torch.float32)
-                scores[(q.shape[0] // 32, k.shape[0] // 32)](q, k, s, k.shape[0], q.shape[1], BM=32, BN=32, BD=32)
-                return s
-
-        def get_inputs():
-            return [torch.randn(2048, 512, dtype=torch.float16), torch.randn(2048, 512, dtype=torch.float16)]
         """
     good = bad.replace(
         "acc += tl.sum(a[:, None, :].to(tl.float32) * b[None, :, :].to(tl.float32), axis=2)",
         "acc += tl.dot(a, tl.trans(b))",
     )
+    launch = "scores[(q.shape[0] // 32, k.shape[0] // 32)](q, k, s, k.shape[0], q.shape[1], BM=32, BN=32, BD=32)"
+    takes, makes = "q, k", "s = torch.empty(q.shape[0], k.shape[0], device=q.device, dtype=torch.float32)"
+    inputs = "torch.randn(2048, 512, dtype=torch.float16), torch.randn(2048, 512, dtype=torch.float16)"
     example = "acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
     use_instead = "acc = tl.dot(a, b, acc)"
 

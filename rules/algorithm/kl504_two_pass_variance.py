@@ -56,15 +56,6 @@ class TwoPassVariance(Rule):
                 d = tl.where(start + cols < N, v - mean, 0.0)
                 squares += d * d
             tl.store(out + row, tl.sum(squares, axis=0) / N)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                out = torch.empty(x.shape[0], device=x.device)
-                spread[(x.shape[0],)](x, out, x.shape[1], BLOCK=2048)
-                return out
-
-        def get_inputs():
-            return [torch.randn(512, 131072)]
         """
     good = """
         @triton.jit
@@ -79,16 +70,10 @@ class TwoPassVariance(Rule):
                 squares += v * v
             mean = tl.sum(total, axis=0) / N
             tl.store(out + row, tl.sum(squares, axis=0) / N - mean * mean)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                out = torch.empty(x.shape[0], device=x.device)
-                spread[(x.shape[0],)](x, out, x.shape[1], BLOCK=2048)
-                return out
-
-        def get_inputs():
-            return [torch.randn(512, 131072)]
         """
+    launch = "spread[(x.shape[0],)](x, out, x.shape[1], BLOCK=2048)"
+    makes = "out = torch.empty(x.shape[0], device=x.device)"
+    inputs = "torch.randn(512, 131072)"
     example = "for ...: total += load(x)\nmean = sum(total) / N\nfor ...: squares += (load(x) - mean) ** 2"
     use_instead = "for ...: count, mean, m2 = welford(count, mean, m2, load(x))"
 

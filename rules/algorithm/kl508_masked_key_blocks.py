@@ -50,17 +50,11 @@ class MaskedKeyBlocks(Rule):
                 total += tl.sum(p, 1)
                 acc = tl.dot(p.to(tl.float16), tl.load(V + base + n[:, None] * D + d[None, :]), acc)
             tl.store(O + base + m[:, None] * D + d[None, :], (acc / total[:, None]).to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, q, k, v):
-                o = torch.empty_like(q)
-                attend[(4096 // 64, 32)](q, k, v, o, 4096, BM=64, BN=64, D=64, num_warps=4)
-                return o
-
-        def get_inputs():
-            return [torch.randn(32, 4096, 64, dtype=torch.float16) for _ in range(3)]
         """
     good = bad.replace("range(0, N, BN)", "range(0, (tl.program_id(0) + 1) * BM, BN)")
+    launch = "attend[(4096 // 64, 32)](q, k, v, o, 4096, BM=64, BN=64, D=64, num_warps=4)"
+    takes, makes = "q, k, v", "o = torch.empty_like(q)"
+    inputs = "torch.randn(32, 4096, 64, dtype=torch.float16) for _ in range(3)"
     example = "for start in range(0, N, BN):\n    p = tl.where(m[:, None] >= n[None, :], ..., 0.0)"
     use_instead = "for start in range(0, tl.minimum(N, (pid + 1) * BM), BN):\n    ..."
 

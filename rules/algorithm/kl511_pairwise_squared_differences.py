@@ -56,17 +56,13 @@ class PairwiseSquaredDifferences(Rule):
                 diff = a[:, None] - b[None, :]
                 acc += diff * diff
             tl.store(out + n[:, None] * C + j[None, :], acc)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x, c):
-                out = torch.empty(x.shape[0], c.shape[0], device=x.device, dtype=torch.float32)
-                distances[(x.shape[0] // 64, c.shape[0] // 64)](x, c, out, x.shape[0], c.shape[0], D=x.shape[1], BN=64, BC=64)
-                return out
-
-        def get_inputs():
-            return [torch.randn(8192, 128, dtype=torch.float16), torch.randn(1024, 128, dtype=torch.float16)]
         """
     good = bad.replace("acc += diff * diff", "acc += tl.abs(diff)")
+    launch = (
+        "distances[(x.shape[0] // 64, c.shape[0] // 64)](x, c, out, x.shape[0], c.shape[0], D=x.shape[1], BN=64, BC=64)"
+    )
+    takes, makes = "x, c", "out = torch.empty(x.shape[0], c.shape[0], device=x.device, dtype=torch.float32)"
+    inputs = "torch.randn(8192, 128, dtype=torch.float16), torch.randn(1024, 128, dtype=torch.float16)"
     example = "for d in range(D):\n    diff = x_d[:, None] - c_d[None, :]\n    acc += diff * diff"
     use_instead = "acc = x_norms[:, None] + c_norms[None, :] - 2.0 * tl.dot(x, tl.trans(c))"
 

@@ -44,15 +44,6 @@ class OneWordOfFour(Rule):
             mask = offs < n
             keep = tl.rand(seed, offs) >= p
             tl.store(y + offs, tl.where(keep, tl.load(x + offs, mask=mask), 0.0), mask=mask)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                dropout[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), 0.1, 7, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(8192, 4096, dtype=torch.bfloat16)]
         """
     good = bad.replace(
         "keep = tl.rand(seed, offs) >= p",
@@ -60,6 +51,8 @@ class OneWordOfFour(Rule):
         "            r0, r1, r2, r3 = tl.rand4x(seed, counters)\n"
         "            keep = tl.reshape(tl.join(tl.join(r0, r2), tl.join(r1, r3)), (BLOCK,)) >= p",
     )
+    launch = "dropout[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), 0.1, 7, BLOCK=1024)"
+    inputs = "torch.randn(8192, 4096, dtype=torch.bfloat16)"
 
     def check(self, context: Context) -> Iterable[Finding]:
         draws = list(DRAW_FOUR.proven(context))

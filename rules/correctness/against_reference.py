@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from kernlint import work
 from kernlint.compare.columns import Effort, NotCompared
 from kernlint.compare.difference import ENOUGH, MOST_NUMBERS, Output, Witness, compared
 from kernlint.interpret.edits import NO_EDITS
@@ -87,6 +88,7 @@ class Difference:
 
 def differences(context: Context) -> list[Difference]:
     """The outputs of the workload that differ from the reference's; none where that cannot be told. Found out once."""
+    work.check_haste()
     return context.once(("against the reference", context.workload.entry), lambda: list(_differences(context)))
 
 

@@ -34,16 +34,8 @@ class UnknownTritonName(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, tl.tanh(v), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = "\n        from triton.language.extra import libdevice\n" + bad.replace("tl.tanh", "libdevice.tanh")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.store(y + i, tl.tanh(v), mask=i < n)"
     use_instead = "from triton.language.extra import libdevice\n\ntl.store(y + i, libdevice.tanh(v), mask=i < n)"

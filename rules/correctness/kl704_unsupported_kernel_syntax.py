@@ -46,19 +46,11 @@ class UnsupportedKernelSyntax(RefusalRule):
                 if start > 4096:
                     break
                 tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("for start in range(0, n, BLOCK):", "for start in range(0, min(n, 4097), BLOCK):").replace(
         "                if start > 4096:\n                    break\n", ""
     )
+    launch = "kernel[(1,)](x, y, x.numel(), BLOCK=1024)"
     example = "for start in range(0, n, BLOCK):\n    if start > 4096:\n        break"
     use_instead = "for start in range(0, min(n, 4097), BLOCK):\n    ..."
 

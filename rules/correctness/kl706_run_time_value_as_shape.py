@@ -38,16 +38,8 @@ class RunTimeValueAsShape(RefusalRule):
             half = BLOCK // 2
             i = tl.program_id(0) * half + tl.arange(0, half)
             tl.store(y + i, tl.load(x + i) * 2.0)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(8,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("half =", "half: tl.constexpr =")
+    launch = "kernel[(8,)](x, y, BLOCK=1024)"
     example = "half = BLOCK // 2\ni = tl.arange(0, half)"
     use_instead = "half: tl.constexpr = BLOCK // 2\ni = tl.arange(0, half)"

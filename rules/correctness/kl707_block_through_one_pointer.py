@@ -32,16 +32,8 @@ class BlockThroughOnePointer(RefusalRule):
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
             tl.store(y + tl.program_id(0), tl.load(x + i, mask=i < n))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("tl.load(x + i, mask=i < n", "tl.sum(tl.load(x + i, mask=i < n, other=0.0)")
+    launch = "kernel[(1,)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.store(y + pid, block)"
     use_instead = "tl.store(y + pid, tl.sum(block))  # or y + pid * BLOCK + i"

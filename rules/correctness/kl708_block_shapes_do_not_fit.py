@@ -32,16 +32,8 @@ class BlockShapesDoNotFit(RefusalRule):
         def kernel(x, y, M: tl.constexpr, N: tl.constexpr):
             m, n = tl.arange(0, M), tl.arange(0, N)
             tl.store(y + m[:, None] * N + n[None, :], tl.load(x + m[:, None] * N + n[None, :]) + m)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, M=32, N=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace(") + m", ") + m[:, None]")
+    launch = "kernel[(1,)](x, y, M=32, N=64)"
     example = "tile + m  # [32, 64] + [32]"
     use_instead = "tile + m[:, None]"

@@ -34,19 +34,11 @@ class TensorElementAccess(RefusalRule):
         def kernel(x, y, BLOCK: tl.constexpr):
             v = tl.load(x + tl.arange(0, BLOCK))
             tl.store(y, v[0])
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace(
         "v = tl.load(x + tl.arange(0, BLOCK))\n            tl.store(y, v[0])",
         "i = tl.arange(0, BLOCK)\n            v = tl.load(x + i)\n            tl.store(y, tl.sum(tl.where(i == 0, v, 0.0)))",
     )
+    launch = "kernel[(1,)](x, y, BLOCK=1024)"
     example = "v[0]"
     use_instead = "tl.sum(tl.where(i == 0, v, 0.0))  # or tl.gather, or load it again"

@@ -40,16 +40,8 @@ class LoopCarriedTypeChange(RefusalRule):
             for i in range(n):
                 s += tl.load(x + i)
             tl.store(y, s)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.numel())
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("s = 0", "s = 0.0")
+    launch = "kernel[(1,)](x, y, x.numel())"
     example = "s = 0\nfor i in range(n):\n    s += tl.load(x + i)"
     use_instead = "s = 0.0\nfor i in range(n):\n    s += tl.load(x + i)"

@@ -34,16 +34,8 @@ class BranchesDisagree(RefusalRule):
             if n > 3:
                 v = tl.load(x)
             tl.store(y, v)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.numel())
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("def kernel(x, y, n):", "def kernel(x, y, n):\n            v = 0.0")
+    launch = "kernel[(1,)](x, y, x.numel())"
     example = "if n > 3:\n    v = tl.load(x)\ntl.store(y, v)"
     use_instead = "v = 0.0\nif n > 3:\n    v = tl.load(x)\ntl.store(y, v)"

@@ -46,16 +46,9 @@ class UnsupportedDot(RefusalRule):
             a = tl.load(x + m[:, None] * K + k[None, :])
             b = tl.load(x + k[:, None] * M + m[None, :])
             tl.store(y + m[:, None] * M + m[None, :], tl.dot(tl.exp(a.to(tl.float32)), b))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, M=16, K=16)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64, dtype=torch.float16)]
         """
     good = bad.replace("tl.float32))", "tl.float32)).to(tl.float16)")
+    launch = "kernel[(1,)](x, y, M=16, K=16)"
+    inputs = "torch.randn(64, 64, dtype=torch.float16)"
     example = "tl.dot(tl.exp(a.to(tl.float32)), b)  # b is fp16"
     use_instead = "tl.dot(tl.exp(a.to(tl.float32)).to(b.dtype), b)"

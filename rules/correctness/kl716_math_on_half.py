@@ -36,16 +36,9 @@ class MathOnHalf(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, v * tl.sigmoid(v), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64, dtype=torch.bfloat16)]
         """
     good = bad.replace("tl.sigmoid(v", "tl.sigmoid(v.to(tl.float32)")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    inputs = "torch.randn(64, 64, dtype=torch.bfloat16)"
     example = "v = tl.load(x + i)  # bf16\ntl.sigmoid(v)"
     use_instead = "v = tl.load(x + i).to(tl.float32)\ntl.sigmoid(v)"

@@ -33,16 +33,8 @@ class BooleanOperatorOnTensor(RefusalRule):
             i = tl.arange(0, BLOCK)
             m = (i < n) and not tl.load(flags + i)
             tl.store(y + i, tl.load(x + i, mask=m), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, torch.zeros(1024, dtype=torch.int8, device=x.device), y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("and not tl.load(flags + i", "& (tl.load(flags + i) == 0")
+    launch = "kernel[(1,)](x, torch.zeros(1024, dtype=torch.int8, device=x.device), y, x.numel(), BLOCK=1024)"
     example = "m = (i < n) and not skip"
     use_instead = "m = (i < n) & (skip == 0)"

@@ -36,16 +36,8 @@ class BlockAsCondition(RefusalRule):
             if v > 0:
                 v = v * 2
             tl.store(y + i, v)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("if v > 0:\n                v = v * 2", "v = tl.where(v > 0, v * 2, v)")
+    launch = "kernel[(1,)](x, y, BLOCK=1024)"
     example = "if v > 0:\n    v = v * 2"
     use_instead = "v = tl.where(v > 0, v * 2, v)"

@@ -41,16 +41,8 @@ class HostObjectInKernel(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, v.to(torch.float32) ** 2, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("torch.float32) ** 2", "tl.float32) * v")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "v.to(torch.float32) ** 2"
     use_instead = "v.to(tl.float32) * v"

@@ -51,17 +51,9 @@ class PlainGlobalInKernel(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, v * SCALE, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("SCALE: tl.constexpr = 2.0", "SCALE = tl.constexpr(2.0)")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "SCALE = 2.0"
     use_instead = "SCALE = tl.constexpr(2.0)"
 

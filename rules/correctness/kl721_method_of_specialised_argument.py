@@ -31,16 +31,8 @@ class MethodOfSpecialisedArgument(RefusalRule):
         def kernel(x, y, stride, BLOCK: tl.constexpr):
             i = tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i * stride.to(tl.int64)))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.stride(1), BLOCK=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("stride.to(tl.int64", "tl.cast(stride, tl.int64")
+    launch = "kernel[(1,)](x, y, x.stride(1), BLOCK=64)"
     example = "stride.to(tl.int64)"
     use_instead = "tl.cast(stride, tl.int64)"

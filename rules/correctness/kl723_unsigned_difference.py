@@ -51,16 +51,9 @@ class UnsignedDifference(FaultRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, ((v & 0xF) - 8).to(tl.float32), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.zeros(64, 64, dtype=torch.uint8)]
         """
     good = bad.replace("0xF)", "0xF).to(tl.int32)")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    inputs = "torch.zeros(64, 64, dtype=torch.uint8)"
     example = "(q - 8).to(tl.float32)  # q is uint8"
     use_instead = "(q.to(tl.int32) - 8).to(tl.float32)"

@@ -36,19 +36,11 @@ class RecursiveKernelFunction(RefusalRule):
         @triton.jit
         def kernel(x, y):
             tl.store(y, power(tl.load(x), 3))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace(
         "if d == 0:\n                return v\n            return power(v + 1, d - 1)",
         "for _ in tl.static_range(d):\n                v += 1\n            return v",
     )
+    launch = "kernel[(1,)](x, y)"
     example = "return power(v + 1, d - 1)"
     use_instead = "for _ in tl.static_range(d):\n    v += 1"

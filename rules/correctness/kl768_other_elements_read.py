@@ -42,15 +42,6 @@ class OtherElementsRead(Rule):
             row, i = tl.program_id(0), tl.arange(0, BLOCK)
             v = tl.load(x + row * n + i, mask=i < n, other=0.0)
             tl.store(y + row, tl.sum(v, axis=0))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(x.shape[0], device=x.device)
-                rows[(x.shape[0],)](x, y, x.shape[1], BLOCK=512)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
         """
     good = bad.replace(
         "v = tl.load(x + row * n + i, mask=i < n, other=0.0)\n",
@@ -58,6 +49,9 @@ class OtherElementsRead(Rule):
             for start in range(0, n, BLOCK):
                 total += tl.load(x + row * n + start + i, mask=start + i < n, other=0.0)\n""",
     ).replace("tl.sum(v,", "tl.sum(total,")
+    launch = "rows[(x.shape[0],)](x, y, x.shape[1], BLOCK=512)"
+    makes = "y = torch.empty(x.shape[0], device=x.device)"
+    inputs = "torch.randn(1000, 1000)"
     example = "v = tl.load(x + row * n + i, mask=i < n, other=0.0)  # 512 of 1000 elements"
     use_instead = "for start in range(0, n, BLOCK): total += tl.load(x + row * n + start + i, ...)"
 

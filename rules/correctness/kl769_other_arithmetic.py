@@ -46,17 +46,10 @@ class OtherArithmetic(Rule):
             m = i < n
             v = tl.load(x + i, mask=m)
             tl.store(y + i, tl.where(v > 0, v, 0.01 * v), mask=m)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                leaky[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
         """
     good = bad.replace("0.01", "0.2")
+    launch = "leaky[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    inputs = "torch.randn(1000, 1000)"
     example = "tl.where(v > 0, v, 0.01 * v)  # of leaky_relu(x, 0.2)"
     use_instead = "tl.where(v > 0, v, 0.2 * v)"
 

@@ -53,17 +53,11 @@ class ProgramsOverwriteEachOther(Rule):
             column = tl.arange(0, BLOCK)
             v = tl.load(x + row[:, None] * columns + column[None, :], mask=column[None, :] < columns, other=0.0)
             tl.store(y + tl.program_id(0) + tl.arange(0, ROWS), tl.sum(v, axis=1))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(64, device=x.device)
-                row_sums[(16,)](x, y, 100, ROWS=4, BLOCK=128)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 100)]
         """
     good = bad.replace("tl.store(y + tl.program_id(0) + tl.arange(0, ROWS)", "tl.store(y + row")
+    launch = "row_sums[(16,)](x, y, 100, ROWS=4, BLOCK=128)"
+    makes = "y = torch.empty(64, device=x.device)"
+    inputs = "torch.randn(64, 100)"
     example = "tl.store(y + tl.program_id(0) + tl.arange(0, ROWS), tl.sum(v, axis=1))"
     use_instead = "tl.store(y + row, tl.sum(v, axis=1))"
 

@@ -43,17 +43,10 @@ class UnalignedBound(Rule):
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024, dtype=torch.float16)]
         """
     good = bad.replace('@triton.jit(do_not_specialize=["n"])', "@triton.jit")
+    launch = "double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    inputs = "torch.randn(1024, 1024, dtype=torch.float16)"
     example = '@triton.jit(do_not_specialize=["n"])'
     use_instead = "@triton.jit"
 

@@ -32,20 +32,14 @@ class InvariantLoadInStoringLoop(Rule):
             for r in range(tl.program_id(0), M, tl.num_programs(0)):
                 weight = tl.load(w + c, mask=c < N)
                 tl.store(y + r * N + c, tl.load(x + r * N + c, mask=c < N) * weight, mask=c < N)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x, w):
-                y = torch.empty_like(x)
-                scale_rows[(132,)](x, w, y, x.shape[0], x.shape[1], BLOCK=4096, num_warps=8)
-                return y
-
-        def get_inputs():
-            return [torch.randn(16384, 4096), torch.randn(4096)]
         """
     good = bad.replace(
         "for r in range(tl.program_id(0), M, tl.num_programs(0)):\n                weight = tl.load(w + c, mask=c < N)",
         "weight = tl.load(w + c, mask=c < N)\n            for r in range(tl.program_id(0), M, tl.num_programs(0)):",
     )
+    launch = "scale_rows[(132,)](x, w, y, x.shape[0], x.shape[1], BLOCK=4096, num_warps=8)"
+    takes = "x, w"
+    inputs = "torch.randn(16384, 4096), torch.randn(4096)"
     example = "for r in range(...):\n    weight = tl.load(w + c)\n    tl.store(y + ..., tl.load(x + ...) * weight)"
     use_instead = "weight = tl.load(w + c)\nfor r in range(...):\n    tl.store(y + ..., tl.load(x + ...) * weight)"
 

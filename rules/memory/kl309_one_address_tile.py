@@ -28,17 +28,11 @@ class OneAddressTile(Rule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             factor = tl.load(s + tl.zeros((BLOCK,), tl.int32))
             tl.store(y + i, tl.load(x + i, mask=i < n) * factor, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x, s):
-                y = torch.empty_like(x)
-                scale[(triton.cdiv(x.numel(), 1024),)](x, s, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024), torch.randn(1)]
         """
     good = bad.replace("tl.load(s + tl.zeros((BLOCK,), tl.int32))", "tl.load(s)")
+    launch = "scale[(triton.cdiv(x.numel(), 1024),)](x, s, y, x.numel(), BLOCK=1024)"
+    takes = "x, s"
+    inputs = "torch.randn(1024, 1024), torch.randn(1)"
     example = "factor = tl.load(s + tl.zeros((BLOCK,), tl.int32))"
     use_instead = "factor = tl.load(s)"
 

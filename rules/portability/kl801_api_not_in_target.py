@@ -65,16 +65,8 @@ class ApiNotInTarget(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, tl.math.tanh(v), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = "\n        from triton.language.extra import libdevice\n" + bad.replace("tl.math.tanh", "libdevice.tanh")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.math.tanh(v)"
     use_instead = "from triton.language.extra import libdevice\n\nlibdevice.tanh(v)"

@@ -44,16 +44,8 @@ class DeprecatedApi(FaultRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store((y + i)[None, :], tl.view(v, [1, BLOCK]))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("tl.view", "tl.reshape")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.view(v, [1, BLOCK])"
     use_instead = "tl.reshape(v, [1, BLOCK])"

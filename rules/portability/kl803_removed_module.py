@@ -52,20 +52,11 @@ class RemovedModule(Rule):
         def kernel(x, BLOCK: tl.constexpr):
             tl.store(x + tl.arange(0, BLOCK), 0.0)
         """
-    good = """
-        import triton
-        import triton.language as tl
-
-        try:
-            from triton.ops.matmul_perf_model import early_config_prune
-        except ImportError:
-            early_config_prune = None
-
-        @triton.jit
-        def kernel(x, BLOCK: tl.constexpr):
-            tl.store(x + tl.arange(0, BLOCK), 0.0)
-        """
     example = "from triton.ops.matmul_perf_model import early_config_prune"
+    good = bad.replace(
+        f"        {example}\n",
+        f"\n        try:\n            {example}\n        except ImportError:\n            early_config_prune = None\n",
+    )
     use_instead = "try:\n    from triton.ops.matmul_perf_model import early_config_prune\nexcept ImportError: ..."
 
     def check(self, context: Context) -> Iterable[Finding]:

@@ -37,16 +37,8 @@ class Fp8FormatOfAnotherDevice(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, v.to(tl.float8e4nv), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("tl.float8e4nv", "tl.float8e5")
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "v.to(tl.float8e4nv)  # on an A100"
     use_instead = "v.to(FP8)  # a tl.constexpr chosen from the target"

@@ -33,16 +33,8 @@ class UnavailableDotPrecision(RefusalRule):
             t = i[:, None] * D + i[None, :]
             a = tl.load(x + t)
             tl.store(y + t, tl.dot(a, a, input_precision="tf32x3"))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, D=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
     good = bad.replace("tf32x3", "ieee")
+    launch = "kernel[(1,)](x, y, D=64)"
     example = 'tl.dot(a, b, input_precision="tf32x3")  # on gfx90a'
     use_instead = "tl.dot(a, b, input_precision=PRECISION)  # a tl.constexpr chosen from the target"

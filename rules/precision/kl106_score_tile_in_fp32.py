@@ -57,17 +57,11 @@ class ScoreTileInFp32(Rule):
                 acc = acc * scale[:, None] + tl.dot(p, v)
                 top = new
             tl.store(O + base + m[:, None] * D + d[None, :], (acc / total[:, None]).to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, q, k, v):
-                o = torch.empty_like(q)
-                attend[(2048 // 64, 64)](q, k, v, o, 2048, BM=64, BN=64, D=64, num_warps=4)
-                return o
-
-        def get_inputs():
-            return [torch.randn(64, 2048, 64, dtype=torch.float16) for _ in range(3)]
         """
     good = bad.replace(".to(tl.float32)\n", "\n").replace("tl.dot(p, v)", "tl.dot(p.to(v.dtype), v)")
+    launch = "attend[(2048 // 64, 64)](q, k, v, o, 2048, BM=64, BN=64, D=64, num_warps=4)"
+    takes, makes = "q, k, v", "o = torch.empty_like(q)"
+    inputs = "torch.randn(64, 2048, 64, dtype=torch.float16) for _ in range(3)"
     example = "acc = acc * scale[:, None] + tl.dot(p, v.to(tl.float32))"
     use_instead = "acc = acc * scale[:, None] + tl.dot(p.to(v.dtype), v)"
 

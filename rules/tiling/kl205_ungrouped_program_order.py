@@ -52,15 +52,6 @@ class UngroupedProgramOrder(Rule):
                 y = tl.load(b + n[None, :] * K + (start + k)[:, None])
                 acc = tl.dot(x, y, acc)
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(8192, 32768, device=a.device, dtype=torch.float16)
-                matmul[(64 * 256,)](a, b, c, 32768, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
-                return c
-
-        def get_inputs():
-            return [torch.randn(8192, 4096, dtype=torch.float16), torch.randn(32768, 4096, dtype=torch.float16)]
         """
     good = (
         bad.replace("m = (pid // columns) * BM", "first = pid // (8 * columns) * 8\n"
@@ -68,6 +59,9 @@ class UngroupedProgramOrder(Rule):
                     "            m = (first + pid % (8 * columns) % size) * BM")
         .replace("n = (pid % columns) * BN", "n = (pid % (8 * columns) // size) * BN")
     )  # fmt: skip
+    launch = "matmul[(64 * 256,)](a, b, c, 32768, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)"
+    takes, makes = "a, b", "c = torch.empty(8192, 32768, device=a.device, dtype=torch.float16)"
+    inputs = "torch.randn(8192, 4096, dtype=torch.float16), torch.randn(32768, 4096, dtype=torch.float16)"
     example = "pid_m, pid_n = pid // columns, pid % columns"
     use_instead = "pid_m, pid_n = tl.swizzle2d(pid // columns, pid % columns, rows, columns, 8)"
 

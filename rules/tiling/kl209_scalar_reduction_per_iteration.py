@@ -48,20 +48,14 @@ class ScalarReductionPerIteration(Rule):
             for start in range(0, columns, BLOCK):
                 total += tl.sum(tl.load(x + row * columns + start + lanes), axis=0)
             tl.store(y + row, total)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(x.shape[0], device=x.device, dtype=torch.float32)
-                row_sum[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 131072)]
         """
     good = (
         bad.replace("total = 0.0", "total = tl.zeros((BLOCK,), tl.float32)").replace("row, total)", "row, tl.sum(total, axis=0))")
         .replace("tl.sum(tl.load(x + row * columns + start + lanes), axis=0)", "tl.load(x + row * columns + start + lanes)")
     )  # fmt: skip
+    launch = "row_sum[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)"
+    makes = "y = torch.empty(x.shape[0], device=x.device, dtype=torch.float32)"
+    inputs = "torch.randn(64, 131072)"
     example = "for start in range(0, n, BLOCK):\n    total += tl.sum(tl.load(x + start + lanes), axis=0)"
     use_instead = "for start in range(0, n, BLOCK):\n    acc += tl.load(x + start + lanes)\ntotal = tl.sum(acc, axis=0)"
 

@@ -41,21 +41,15 @@ class DotInWhileLoop(Rule):
                 acc = tl.dot(x, y, acc)
                 start += BK
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(1024, 4096, device=a.device, dtype=torch.float16)
-                matmul[(8, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
-                return c
-
-        def get_inputs():
-            return [torch.randn(1024, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
         """
     good = (
         bad.replace("            start = 0\n", "")
         .replace("while start < K:", "for start in range(0, K, BK):")
         .replace("                start += BK\n", "")
     )
+    launch = "matmul[(8, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)"
+    takes, makes = "a, b", "c = torch.empty(1024, 4096, device=a.device, dtype=torch.float16)"
+    inputs = "torch.randn(1024, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)"
     example = "while start < K:\n    ...\n    start += BLOCK_K"
     use_instead = "for start in range(0, K, BLOCK_K):\n    ..."
 

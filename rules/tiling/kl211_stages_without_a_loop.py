@@ -37,17 +37,10 @@ class StagesWithoutALoop(Rule):
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
         """
     good = bad.replace(", num_stages=s)", ")").replace(" for s in (1, 2, 3, 4)", "")
+    launch = 'double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'
+    inputs = "torch.randn(1024, 1024)"
     example = 'CONFIGS = [triton.Config({"BLOCK": b}, num_stages=s) for b in (512, 1024) for s in (1, 2, 3, 4)]'
     use_instead = 'CONFIGS = [triton.Config({"BLOCK": b}) for b in (512, 1024)]'
 

@@ -44,17 +44,10 @@ class LargeTuningSpace(Rule):
         def double(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
         """
     good = bad.replace('key=["n"])', 'key=["n"], cache_results=True)')
+    launch = 'double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'
+    inputs = "torch.randn(1024, 1024)"
     example = '@triton.autotune(CONFIGS, key=["n"])  # 36 configurations'
     use_instead = (
         '@triton.autotune(CONFIGS, key=["n"], prune_configs_by={"early_config_prune": keep}, cache_results=True)'

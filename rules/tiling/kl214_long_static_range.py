@@ -45,17 +45,10 @@ class LongStaticRange(Rule):
             for t in tl.static_range(T):
                 h = h * 0.9 + tl.load(x + t * N + c)
                 tl.store(y + t * N + c, h)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                decay[(x.shape[1] // 128,)](x, y, x.shape[1], x.shape[0], BLOCK=128)
-                return y
-
-        def get_inputs():
-            return [torch.randn(512, 1024)]
         """
     good = bad.replace("tl.static_range(T)", "range(T)")
+    launch = "decay[(x.shape[1] // 128,)](x, y, x.shape[1], x.shape[0], BLOCK=128)"
+    inputs = "torch.randn(512, 1024)"
     example = "for t in tl.static_range(T):"
     use_instead = "for t in range(T):"
 

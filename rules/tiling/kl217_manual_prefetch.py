@@ -46,15 +46,6 @@ class ManualPrefetch(Rule):
                 x, y = x_next, y_next
             acc += tl.dot(x, y)
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(2048, 4096, device=a.device, dtype=torch.float16)
-                matmul[(16, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8)
-                return c
-
-        def get_inputs():
-            return [torch.randn(2048, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
         """
     good = """
         @triton.jit
@@ -68,16 +59,10 @@ class ManualPrefetch(Rule):
                 y = tl.load(b + (start + k)[:, None] * N + n[None, :])
                 acc = tl.dot(x, y, acc)
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(2048, 4096, device=a.device, dtype=torch.float16)
-                matmul[(16, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8)
-                return c
-
-        def get_inputs():
-            return [torch.randn(2048, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
         """
+    launch = "matmul[(16, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8)"
+    takes, makes = "a, b", "c = torch.empty(2048, 4096, device=a.device, dtype=torch.float16)"
+    inputs = "torch.randn(2048, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)"
     example = "x_next = tl.load(a_ptrs)\nacc += tl.dot(x, y)\nx = x_next"
     use_instead = "x = tl.load(a_ptrs)\nacc = tl.dot(x, y, acc)  # num_stages pipelines the load"
 

@@ -275,7 +275,7 @@ def test_fixes_are_not_tried_once_the_time_is_nearly_over(monkeypatch):
     def slow(self, *_):
         clock[0] = 80.0
 
-    monkeypatch.setattr("kernlint.lint.check_file._Check._made", slow)
+    monkeypatch.setattr("kernlint.lint.check_file.Check._made", slow)
     two = KERNEL.replace(DOT, f"{DOT}\n{DOT}")
     found = check(two, timeout_s=100.0, fixes=True)
     assert [f.code for f in found if f.code < "KL9"] == [CODE, CODE]

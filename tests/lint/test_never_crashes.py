@@ -281,7 +281,7 @@ def test_a_rewrite_that_crashes_costs_its_fix(monkeypatch):
     def crash(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("kernlint.lint.check_file._Check._made", crash)
+    monkeypatch.setattr("kernlint.lint.check_file.Check._made", crash)
     job = Job("k.py", KERNEL.encode(), FileSettings(_ALL), fixes=True)
     found = {finding.code: finding for finding in check_file(job).findings}
     assert found[CODE].fix is None

@@ -118,10 +118,12 @@ def test_a_client_that_cannot_pull_is_told_of_every_version(tmp_path):
     with session(tmp_path, client=editing.capabilities(pull=False)) as (client, run):
         uri = (tmp_path / "pushed.py").as_uri()
         client.open(uri, KERNEL)
-        assert "KL101" in codes(run(client.pushed(uri, 1)))
+        run(client.pushed(uri, 1, "KL101"))
         for _ in range(5):  # faster than they are answered: only the last one counts
             client.edit(uri, KERNEL.replace(".to(tl.float32)", ""))
         assert "KL101" not in codes(run(client.pushed(uri, 6)))
+        run(client.all_found(uri))
+        assert "KL101" not in {d.code for told in client.published[uri] for d in told.diagnostics if told.version == 6}
         count = len(client.published[uri])
         client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
         run(asyncio.sleep(0.5))
@@ -395,7 +397,7 @@ def test_a_question_that_is_cancelled_or_overtaken_ends_at_once(tmp_path):
 
         async def cancel() -> None:
             client.edit(uri, JIT + "# spin")
-            asked = asyncio.ensure_future(client.pull(uri))
+            asked = asyncio.ensure_future(client.pull_at_once(uri))
             await asyncio.sleep(0.3)
             (number,) = client.protocol._request_futures
             client.cancel_request(types.CancelParams(number))
@@ -405,7 +407,7 @@ def test_a_question_that_is_cancelled_or_overtaken_ends_at_once(tmp_path):
 
         async def overtake() -> None:
             client.edit(uri, JIT + "# spin")
-            asked = asyncio.ensure_future(client.pull(uri))
+            asked = asyncio.ensure_future(client.pull_at_once(uri))
             await asyncio.sleep(0.3)
             client.edit(uri, JIT + "# calm")
             with pytest.raises(exceptions.JsonRpcException) as caught:

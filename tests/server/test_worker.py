@@ -8,6 +8,7 @@ import signal
 import time
 
 import pytest
+from support.busy import busy
 
 from kernlint import crew
 from kernlint.errors import AnalysisError, SourceError
@@ -111,3 +112,46 @@ def test_a_short_question_that_nobody_waits_for_does_not_cost_the_worker():
 
     first, second = asyncio.run(talk())
     assert first == second
+
+
+def test_what_can_be_given_up_costs_no_worker():
+    async def talk() -> set[int]:
+        lane = Lane()
+        found = {await lane.ask(os.getpid, {}, 60)}
+        for _ in range(3):
+            asked = asyncio.ensure_future(lane.ask(busy, {"seconds": 600}, 60))
+            await asyncio.sleep(0.1)
+            asked.cancel()
+            begun = time.monotonic()
+            found.add(await lane.ask(os.getpid, {}, 60))
+            assert time.monotonic() - begun < 30
+        await asyncio.sleep(2 * module.GRACE_S)
+        found.add(await lane.ask(os.getpid, {}, 60))
+        lane.close()
+        return found
+
+    assert len(asyncio.run(talk())) == 1
+
+
+def test_a_patient_question_lets_others_go_first_and_is_answered_all_the_same():
+    async def talk() -> tuple[list[str], set[int]]:
+        lane = Lane()
+        answered: list[str] = []
+
+        async def ask(name: str, seconds: float, patient: bool) -> int:
+            number: int = await lane.ask(busy, {"seconds": seconds}, 60, patient=patient)
+            answered.append(name)
+            return number
+
+        processes = {await ask("first", 0, patient=False)}
+        patient = asyncio.ensure_future(ask("patient", 2, patient=True))
+        for name in ("second", "third"):
+            await asyncio.sleep(0.3)
+            processes.add(await ask(name, 0, patient=False))
+        processes.add(await patient)
+        lane.close()
+        return answered, processes
+
+    answered, processes = asyncio.run(talk())
+    assert answered == ["first", "second", "third", "patient"]
+    assert len(processes) == 1

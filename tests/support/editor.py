@@ -89,6 +89,16 @@ class Editor(LanguageClient):
         )
 
     async def pull(self, uri: str, previous: str | None = None) -> Any:
+        """All that is found."""
+        await self.all_found(uri)
+        return await self.pull_at_once(uri, previous)
+
+    async def all_found(self, uri: str) -> None:
+        """Once all is found: actions are offered for no less."""
+        behind = types.Position(10**6, 0)
+        await self.actions(uri, types.Range(behind, behind), ["quickfix"])
+
+    async def pull_at_once(self, uri: str, previous: str | None = None) -> Any:
         return await asyncio.wait_for(
             self.text_document_diagnostic_async(
                 types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri), previous_result_id=previous)
@@ -96,18 +106,28 @@ class Editor(LanguageClient):
             PATIENCE_S,
         )
 
-    async def pushed(self, uri: str, version: int | None = None) -> list[types.Diagnostic]:
-        """What was published last, once there is something for ``version``."""
+    async def pushed(self, uri: str, version: int | None = None, code: str = "") -> list[types.Diagnostic]:
+        """What was published last, once there is something for ``version``, with a finding of ``code`` where that is given."""
 
         async def look() -> list[types.Diagnostic]:
             while True:
                 self.news.clear()
                 for params in reversed(self.published.get(uri, [])):
-                    if version in (None, params.version):
+                    if version in (None, params.version) and (not code or code in {d.code for d in params.diagnostics}):
                         return list(params.diagnostics)
                 await self.news.wait()
 
         return await asyncio.wait_for(look(), PATIENCE_S)
+
+    async def asked_again(self, before: int) -> None:
+        """Once the server has asked for more pulls than ``before``."""
+
+        async def look() -> None:
+            while self.refreshed <= before:
+                self.news.clear()
+                await self.news.wait()
+
+        await asyncio.wait_for(look(), PATIENCE_S)
 
     async def told(self, part: str) -> str:
         """The first message that holds ``part``, once there is one."""
@@ -138,7 +158,7 @@ class Editor(LanguageClient):
 
 
 def capabilities(
-    pull: bool = True, resolve: bool = False, encodings: list[str] | None = None
+    pull: bool = True, resolve: bool = False, encodings: list[str] | None = None, refresh: bool = True
 ) -> types.ClientCapabilities:
     return types.ClientCapabilities(
         general=types.GeneralClientCapabilities(position_encodings=encodings),  # type: ignore[arg-type]
@@ -150,7 +170,7 @@ def capabilities(
             ),
         ),
         workspace=types.WorkspaceClientCapabilities(
-            diagnostics=types.DiagnosticWorkspaceClientCapabilities(refresh_support=True),
+            diagnostics=types.DiagnosticWorkspaceClientCapabilities(refresh_support=refresh),
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=resolve),
             did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
         ),
