@@ -38,7 +38,7 @@ _MODEL = """
         class ModelNew(torch.nn.Module):
             def forward(self, {rule.takes}):
                 {rule.makes}
-                {rule.launch}
+                {launch}
                 return {made}
 
         def get_inputs():
@@ -74,7 +74,7 @@ class Rule(ABC):
     best value depends on everything else in the kernel (a tile), so that it is made last. The texts are Markdown without
     headings, indented as source or not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does
     not; both run as tests. The imports of torch, triton and tl that they begin with need not be written, nor a model that
-    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch``.
+    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch`` (in ``good`` the ``good_launch``, if there is one).
     """
 
     code: ClassVar[str]
@@ -118,6 +118,7 @@ class Rule(ABC):
     bad: ClassVar[str]
     good: ClassVar[str]
     launch: ClassVar[str] = ""
+    good_launch: ClassVar[str] = ""
     takes: ClassVar[str] = "x"
     makes: ClassVar[str] = "y = torch.empty_like(x)"
     inputs: ClassVar[str] = "torch.randn(64, 64)"
@@ -134,9 +135,8 @@ class Rule(ABC):
                 cls.fix_safety = WRITTEN_ANEW
             _validate(cls)
             cls.category = CATEGORIES[int(cls.code[2]) - 1]
-            model = _MODEL.format(rule=cls, made=cls.makes.partition(" ")[0]) if cls.launch else ""
-            programs = (f"{one.rstrip(' ')}{model}" if model else one for one in (cls.bad, cls.good))
-            cls.bad, cls.good = map(_with_imports, programs)
+            cls.bad = _whole(cls, cls.bad, cls.launch)
+            cls.good = _whole(cls, cls.good, cls.good_launch or cls.launch)
 
     @property
     def gains_by(self) -> str:
@@ -193,8 +193,11 @@ def calls_for(workload: Workload, rules: Iterable[Rule]) -> Iterator[tuple[Workl
             yield call, [rule for rule in rules if first is workload or rule.first_call == (call is first)]
 
 
-def _with_imports(program: str) -> str:
-    """``program``, indented or not, behind the imports of torch and Triton, unless it has its own or needs none."""
+def _whole(rule: type[Rule], program: str, launch: str) -> str:
+    """``program``, indented or not, behind the imports of torch and Triton, unless it has its own or needs none, with the model of
+    ``rule`` that does the ``launch``, if there is one."""
+    if launch:
+        program = program.rstrip(" ") + _MODEL.format(rule=rule, launch=launch, made=rule.makes.partition(" ")[0])
     if _IMPORTING.search(program) or not _IMPORTED.search(program):
         return program
     body = program.lstrip("\n")

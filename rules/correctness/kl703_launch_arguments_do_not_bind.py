@@ -36,19 +36,9 @@ class LaunchArgumentsDoNotBind(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, v * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
-    good = bad.replace(
-        "(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024",
-        'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel()',
-    )
+    good = bad
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    good_launch = 'kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'
     example = "kernel[grid](x, y, n, BLOCK=1024)  # BLOCK is autotuned"
     use_instead = "kernel[grid](x, y, n)"

@@ -34,16 +34,9 @@ class GridIsNoTuple(RefusalRule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             v = tl.load(x + i, mask=i < n)
             tl.store(y + i, v * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[lambda meta: triton.cdiv(x.numel(), meta["BLOCK"])](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 64)]
         """
-    good = bad.replace('triton.cdiv(x.numel(), meta["BLOCK"]', '(triton.cdiv(x.numel(), meta["BLOCK"]),')
+    good = bad
+    launch = 'kernel[lambda meta: triton.cdiv(x.numel(), meta["BLOCK"])](x, y, x.numel(), BLOCK=1024)'
+    good_launch = 'kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel(), BLOCK=1024)'
     example = 'grid = lambda meta: triton.cdiv(n, meta["BLOCK"])'
     use_instead = 'grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]),)'

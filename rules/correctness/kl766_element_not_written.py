@@ -37,17 +37,11 @@ class ElementNotWritten(Rule):
             m = i < n
             v = tl.load(x + i, mask=m)
             tl.store(y + i, tl.maximum(v, 0.0), mask=m)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                relu[(x.numel() // 1024,)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
         """
-    good = bad.replace("x.numel() // 1024", "triton.cdiv(x.numel(), 1024)")
+    good = bad
+    launch = "relu[(x.numel() // 1024,)](x, y, x.numel(), BLOCK=1024)"
+    good_launch = "relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    inputs = "torch.randn(1000, 1000)"
     example = "relu[(x.numel() // 1024,)](x, y, x.numel(), BLOCK=1024)  # the rest of a block has no program"
     use_instead = "relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
 

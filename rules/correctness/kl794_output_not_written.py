@@ -35,17 +35,11 @@ class OutputNotWritten(Rule):
         def double(x, y, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i) * 2.0)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                double[(64,)](x, y, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
         """
-    good = bad.replace("double[(64", "double[(1024")
+    good = bad
+    launch = "double[(64,)](x, y, BLOCK=1024)"
+    good_launch = "double[(1024,)](x, y, BLOCK=1024)"
+    inputs = "torch.randn(1024, 1024)"
     example = "double[(64,)](x, y, BLOCK=1024)  # 65536 of 1048576 elements"
     use_instead = "double[(triton.cdiv(x.numel(), 1024),)](x, y, BLOCK=1024)"
 

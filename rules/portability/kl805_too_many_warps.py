@@ -39,17 +39,11 @@ class TooManyWarps(Rule):
         def kernel(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(1,)](x, y, x.numel(), BLOCK=8192, num_warps=12)
-                return y
-
-        def get_inputs():
-            return [torch.randn(8192)]
         """
-    good = bad.replace("num_warps=12", "num_warps=8")
+    good = bad
+    launch = "kernel[(1,)](x, y, x.numel(), BLOCK=8192, num_warps=12)"
+    good_launch = "kernel[(1,)](x, y, x.numel(), BLOCK=8192, num_warps=8)"
+    inputs = "torch.randn(8192)"
     example = "kernel[grid](x, y, n, BLOCK=8192, num_warps=12)"
     use_instead = "kernel[grid](x, y, n, BLOCK=8192, num_warps=8)"
 

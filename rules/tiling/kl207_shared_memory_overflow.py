@@ -43,17 +43,12 @@ class SharedMemoryOverflow(Rule):
                 y = tl.load(b + (start + k)[:, None] * N + n[None, :])
                 acc = tl.dot(x, y, acc)
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
-                matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=128, num_warps=8, num_stages=4)
-                return c
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
         """
-    good = bad.replace("num_stages=4", "num_stages=2")
+    good = bad
+    launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=128, num_warps=8, num_stages=4)"
+    good_launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=128, num_warps=8, num_stages=2)"
+    takes, makes = "a, b", "c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)"
+    inputs = "torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)"
     example = "matmul[grid](a, b, c, N, K, BM=128, BN=256, BK=128, num_stages=4)"
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=256, BK=128, num_stages=2)"
 

@@ -35,17 +35,12 @@ class OversizedTile(Rule):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
             tile = tl.load(x + m[:, None] * N + n[None, :])
             tl.store(y + m, tl.sum(tile * tile, axis=1))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(x.shape[0], device=x.device)
-                row_sums[(x.shape[0] // 128,)](x, y, 512, BM=128, BN=512, num_warps=4)
-                return y
-
-        def get_inputs():
-            return [torch.randn(131072, 512)]
         """
-    good = bad.replace("BM=128", "BM=8").replace("// 128", "// 8")
+    good = bad
+    launch = "row_sums[(x.shape[0] // 128,)](x, y, 512, BM=128, BN=512, num_warps=4)"
+    good_launch = "row_sums[(x.shape[0] // 8,)](x, y, 512, BM=8, BN=512, num_warps=4)"
+    makes = "y = torch.empty(x.shape[0], device=x.device)"
+    inputs = "torch.randn(131072, 512)"
     example = "kernel[grid](..., BM=128, BN=512, num_warps=4)  # 65,536 values for 128 threads"
     use_instead = "kernel[grid](..., BM=8, BN=512, num_warps=4)"
 
