@@ -16,7 +16,8 @@ class Repair:
         return workload
 
 
-def mending(context: Context, repair: Repair, wrong: str, method: str, plan: str = "") -> Change:
-    """The change that ``repair`` makes: ``wrong`` says what is the matter, ``method`` what to write, ``plan`` the steps where
-    there is more than one."""
-    return Change(context.variant.then(transform=repair), f"{wrong.rstrip('.')}.", method, plan or method, priced=False)
+def mending(context: Context, repair: Repair | None, wrong: str, method: str, plan: str = "") -> Change:
+    """The change that ``repair`` makes (None: a person): ``wrong`` says what is the matter, ``method`` what to write, ``plan`` the
+    steps where there is more than one."""
+    variant = None if repair is None else context.variant.then(transform=repair)
+    return Change(variant, f"{wrong.rstrip('.')}.", method, plan or method, priced=False)

@@ -8,7 +8,6 @@ from typing import Any
 
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.calls.shares import attended, gated, narrowed
-from kernlint.generate.chunks import chunked
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, shown, with_known_arguments
 from kernlint.generate.reassociated import reassociated
@@ -106,9 +105,8 @@ class Computation:
             if len(changed) > len(self.updates):
                 raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")
         self.workload: Workload = workload
-        values = chunked([*values, *self.updates.values()], self.sizes)
         #: Whether something is added that is taken away again.
-        values, self.cancels = reassociated(values, self.sizes)
+        values, self.cancels = reassociated([*values, *self.updates.values()], self.sizes)
         values = row_by_row(gated(values, self.sizes), self.sizes)
         #: Whether something is rounded that the computation does not round.
         values, self.narrowed = narrowed(values)

@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-import libcst as cst
-
 from kernlint.headroom import kernels
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass, replace
-from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import FunctionSource, callee, enclosing_function, module_alias
-from kernlint.rewrite.names import fresh_name, names_in_use
-from kernlint.rewrite.reflection import reflects
-from kernlint.rewrite.site import Site, codemod
-from kernlint.rewrite.source import Source
-from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.finding import Context, Variant
-from kernlint.syntax.walk import joined_by, walk
 from kernlint.workload import Compute, Launch, Node, Span, Workload
 from kernlint.workload.steps import map_configurations
 from kernlint.workload.values import Value, Values
@@ -140,106 +130,3 @@ class DrawnByFour:
             # Four normal numbers of a run take a logarithm, a root, a sine and a cosine twice.
             return replace(node, elements=node.elements // (2 if node.op == "randn" else 4))
         return node
-
-
-# -- the same as text -------------------------------------------------------------------------------------------------
-
-
-@codemod(DrawnByFour, Effects("unsafe", "changed", notes=("other random numbers of the same distribution are drawn",)))
-def draw_four(site: Site, transform: DrawnByFour) -> list[TextEdit]:
-    """Every draw of the module: kernels that draw the same numbers again have to change together."""
-    source = site.source
-    if any(span.file != site.module.path for span in transform.draws):
-        raise CannotRewrite("the numbers are drawn in another module")
-    calls = [call for call in site.module.of(cst.Call) if source.origin(call.func) in _ORIGINS]
-    proven = {source.at(span, cst.Call) for span in transform.draws}
-    if not proven <= set(calls):
-        raise CannotRewrite("a draw is not written as a call of triton.language")
-    known = {call.func for call in calls} | {alias.name for alias in site.module.of(cst.ImportAlias)}
-    named = (*site.module.of(cst.Attribute), *site.module.of(cst.Name))
-    if any(source.origin(node) in _RUNS and node not in known for node in named) or site.module.once(reflects):
-        raise CannotRewrite(
-            "the module may ask for runs of Philox by itself, or under another name, which may be the same"
-        )
-    draws = [_Written(source, call) for call in calls]
-    # Another function may use the same names again.
-    taken = {draw.function.node: names_in_use(site.module) for draw in draws}
-    edits = [edit for draw in draws for edit in draw.edits(taken[draw.function.node])]
-    if not set(calls) <= proven:
-        raise CannotRewrite("another draw of the module is not known to be of rows that can be drawn so")
-    return edits
-
-
-_ORIGINS = {f"triton.language.{name}" for name in FOUR}
-#: Functions that make runs of Philox.
-_RUNS = {f"triton.language.{name}" for name in (*FOUR, *FOUR.values(), "philox", "philox_impl")}
-
-
-class _Written:
-    """One draw in the source: its ``call`` and the function around it."""
-
-    def __init__(self, source: Source, call: cst.Call) -> None:
-        self.source, self.call = source, call
-        self.function = FunctionSource(source, enclosing_function(source, call), {})
-
-    def edits(self, taken: set[str]) -> list[TextEdit]:
-        """The four tiles of words in front of the statement, and the row that they make in the place of the call."""
-        line = self.function.line(self.call)
-        given, rest = self.call.args[:2], self.call.args[2:]
-        plain = len(given) == 2 and all(arg.keyword is None and not arg.star for arg in given)
-        if not plain or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-            raise CannotRewrite("the draw is not a call with a seed and offsets in a statement of its own")
-        seed, offsets = given
-        base, length = self._row(offsets.value, line)
-        tl = module_alias(self.source.module, "triton.language")
-        quarter = str(int(length) // 4) if length.isdigit() else f"{length} // 4"
-        counters, *words = (fresh_name(name, taken) for name in ("counters", "r0", "r1", "r2", "r3"))
-        first, second, third, fourth = words
-        drawn = ", ".join([self.source.code(seed.value), counters, *(self.source.code(arg) for arg in rest)])
-        name = FOUR[callee(self.call)]
-        row = f"{tl}.join({tl}.join({first}, {third}), {tl}.join({second}, {fourth}))"
-        return [
-            self.source.insert_before(
-                line,
-                f"{counters} = {base}{tl}.arange(0, {quarter})",
-                f"{', '.join(words)} = {tl}.{name}({drawn})",
-            ),
-            self.source.replace(self.call, f"{tl}.reshape({row}, ({length},))"),
-        ]
-
-    def _row(self, offsets: cst.BaseExpression, line: cst.CSTNode) -> tuple[str, str]:
-        """(a quarter of the base with a plus behind it, the length) of offsets that are written ``base + tl.arange(0, length)``."""
-        written = self.function.resolved(offsets)
-        if written is not offsets:
-            self._defined_before(written, line)
-        terms = list(joined_by(written, cst.Add))
-        rows = [term for term in terms if isinstance(term, cst.Call) and callee(term) == "arange"]
-        if len(rows) != 1 or len(rows[0].args) != 2 or self.source.code(rows[0].args[0]) != "0":
-            raise CannotRewrite("the offsets are not written as a base and `tl.arange(0, length)`")
-        length = self.source.code(rows[0].args[1])
-        if not length.isidentifier() and not (length.isdigit() and int(length) % 4 == 0):
-            raise CannotRewrite("the length of the row is not a name or a number that four divides")
-        return "".join(f"{self._quarter(term, length)} + " for term in terms if term is not rows[0]), length
-
-    def _defined_before(self, written: cst.BaseExpression, line: cst.CSTNode) -> None:
-        """Raise unless what ``written`` computes still is what its names stand for at ``line``."""
-        definition = self.function.line(written)
-        block = self.function.parent(definition)
-        if block not in (self.function.node, *self.function.around(line)):
-            raise CannotRewrite("the offsets are computed in another branch")
-        for node in walk(written):
-            if isinstance(node, cst.Name) and self.function.is_variable(node):
-                bound = self.function.bindings(node.value)
-                if len(bound) > 1 or any(self.source.start(one) > self.source.start(definition) for one in bound):
-                    raise CannotRewrite(f"`{node.value}` changes between the offsets and the draw")
-
-    def _quarter(self, term: cst.BaseExpression, length: str) -> str:
-        """A quarter of ``term``, which four divides as it is written: a product with the length, a tile's length of at least four."""
-        factors = list(joined_by(self.function.resolved(term), cst.Multiply))
-        if not any(self.source.code(one) == length or _is_fourfold(one) for one in factors):
-            raise CannotRewrite(f"`{self.source.code(term)}` is not written as a multiple of four")
-        return f"{self.source.full_code(term)} // 4"
-
-
-def _is_fourfold(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Integer) and int(node.value, 0) % 4 == 0

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.algorithm.recurrent import HoistedProjection, PersistentRecurrence, TimeLoop, time_loop
+from kernlint.rules.algorithm.recurrent import PersistentRecurrence, TimeLoop, time_loop
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.source_text import carried_names, loop_statement, loop_variables
@@ -29,8 +29,7 @@ class TimeStepLoop(Rule):
         the state (the input projection) need not wait at all: it is one large matrix product over all steps.
         """
     when_not = """
-        A weight that does not fit on chip: then only the input projection leaves the loop. Convergence loops whose number of
-        steps depends on the data.
+        A weight that does not fit on chip. Convergence loops whose number of steps depends on the data.
         """
     fix_safety = WRITTEN_ANEW + "A recurrence through a matrix product is not written."
     evidence = """
@@ -155,40 +154,28 @@ def _weights(found: TimeLoop) -> str:
 
 
 def _remedy(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant, str, str] | None:
-    """The program after it, the method and the plan: one persistent kernel where the recurrent weight fits on chip, else the
-    input's products in one GEMM; None where neither helps."""
+    """The program after it, the method and the plan: one persistent kernel; None where the recurrent weight does not fit on chip."""
     size, line = found.recurrent_bytes, found.repeat.span.line
     project = (
         f"Project the inputs of all {found.steps} steps in one GEMM of {found.steps * found.rows:,} rows"
         if found.inputs
         else ""
     )
-    budget = context.device.shared_memory_max_bytes_per_block
-    if size + 64 * max(p.k for p in found.recurrent) <= budget:
-        variant, rows, warps = _persistent(context, found, hands_on)
-        method = (
-            f"{project + ', then run' if project else 'Run'} the recurrence in one persistent kernel that loops over the steps with "
-            "the recurrent weight and the state on chip."
-        )
-        plan = (
-            (f"{project} before the loop. " if project else "")
-            + f"Launch one kernel with grid (cdiv({found.rows}, {rows}),) and {warps} warps: load {_weights(found)} "
-            f"({size // 1024} KB) once, loop over {found.steps} steps with one `tl.dot` of the [{rows}, "
-            f"{found.recurrent[0].k}] state, add the step's input, apply the activation, store the state. Drop "
-            f"the Python loop at line {line}."
-        )
-        return variant, method, plan
-    if not found.inputs:
+    if size + 64 * max(p.k for p in found.recurrent) > context.device.shared_memory_max_bytes_per_block:
         return None
+    variant, rows, warps = _persistent(context, found, hands_on)
     method = (
-        f"{project} outside the loop; the recurrent weight ({size // 1024} KB) does not fit on chip, so "
-        "the steps stay launches."
+        f"{project + ', then run' if project else 'Run'} the recurrence in one persistent kernel that loops over the steps with "
+        "the recurrent weight and the state on chip."
     )
     plan = (
-        f"Replace the input product in `{found.launches()[0].kernel.name}` by a load of the step's rows of that GEMM's result; keep the "
-        f"Python loop at line {line}, captured in a CUDA graph where the host is the limit."
+        (f"{project} before the loop. " if project else "")
+        + f"Launch one kernel with grid (cdiv({found.rows}, {rows}),) and {warps} warps: load {_weights(found)} "
+        f"({size // 1024} KB) once, loop over {found.steps} steps with one `tl.dot` of the [{rows}, "
+        f"{found.recurrent[0].k}] state, add the step's input, apply the activation, store the state. Drop "
+        f"the Python loop at line {line}."
     )
-    return _hoisted(context, found, hands_on), method, plan
+    return variant, method, plan
 
 
 def _persistent(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant, int, int]:
@@ -201,10 +188,3 @@ def _persistent(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Vari
             options.append((context.gpu_us(variant) or float("inf"), rows, warps, variant))
     _, rows, warps, variant = min(options, key=lambda option: option[:3])
     return variant, rows, warps
-
-
-def _hoisted(context: Context, found: TimeLoop, hands_on: bool) -> Variant:
-    variants = [
-        context.variant.then(transform=HoistedProjection(found.repeat.span, hands_on, tile)) for tile in _TILES
-    ]  # fmt: skip
-    return min(variants, key=lambda variant: context.gpu_us(variant) or float("inf"))

@@ -27,9 +27,8 @@ class OneWordOfFour(Rule):
         Seeds that were stored have to give the numbers of before. Kernels in other modules draw the same numbers again.
         """
     fix_safety = """
-        Unsafe: other numbers of the same distribution are drawn. All draws of the module are changed at once, so that element `e` gets word
-        `e % 4` of counter `e // 4` wherever it is drawn; where one of them cannot be changed, or is not launched by what is read,
-        none is.
+        No automatic fix: other numbers of the same distribution are drawn, so that all draws of the same numbers (those of a backward
+        pass) have to change together.
         """
     evidence = """
         H200, 64M elements of bfloat16, 1,024 a program: a dropout takes 208 us, and 88 us with `tl.rand4x` (float32: 209 and 129 us, a copy

@@ -1,9 +1,9 @@
-"""Python loops over time steps, found by data flow, and the two kernels that could take their place."""
+"""Python loops over time steps, found by data flow, and the kernel that could take their place."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context
@@ -31,7 +31,6 @@ from kernlint.workload import (
     concrete,
 )
 from kernlint.workload.expr import ceildiv, lift
-from kernlint.workload.kernel import rewrite
 from kernlint.workload.synthesis import (
     arith,
     below,
@@ -63,7 +62,6 @@ class Product:
     columns: int
     k_major: bool
     step: Step
-    dot: Dot | None
 
     @property
     def weight_bytes(self) -> int:
@@ -159,7 +157,7 @@ def _products(step: Step, state: set[int]) -> Iterator[Product]:
             data, weight = step.reads[:2]
             k, n = step.dims.get("k"), step.dims.get("n")
             if k and n and step.dims.get("batch", 1) == 1:
-                yield Product(data, weight, k, n, step.name == "linear", step, None)
+                yield Product(data, weight, k, n, step.name == "linear", step)
         return
     if not isinstance(step, Launch):
         return
@@ -177,7 +175,7 @@ def _products(step: Step, state: set[int]) -> Iterator[Product]:
         k = _contracted(data, k, node.k)
         if weight.storage.id in state or weight.numel is None or weight.numel % k:
             continue
-        yield Product(data, weight, k, weight.numel // k, operand.k_major is not False, step, node)
+        yield Product(data, weight, k, weight.numel // k, operand.k_major is not False, step)
 
 
 def _contracted(data: Tensor, swept: int, tile: int) -> int:
@@ -210,9 +208,14 @@ class PersistentRecurrence:
     tile: tuple[int, int, int, int]
 
     def __call__(self, workload: Workload) -> Workload:
-        return _replaced_time_loop(
-            workload, self.repeat, self.hands_on, lambda found: (*input_gemm(found, self.tile), self._persistent(found))
-        )
+        def change(step: Step) -> Step | tuple[Step, ...]:
+            """The kernels in the place of the time loop, where it still reads as one."""
+            if not isinstance(step, Repeat) or step.span != self.repeat:
+                return step
+            found = read_time_loop(workload, step, self.hands_on)
+            return step if found is None else (*input_gemm(found, self.tile), self._persistent(found))
+
+        return workload.mapped(change)
 
     def _persistent(self, found: TimeLoop) -> Launch:
         span, block = found.repeat.span, self.rows
@@ -251,60 +254,6 @@ class PersistentRecurrence:
         nodes = (*before, Loop(t, "range", found.steps, tuple(body), span, None, True))
         grid = (ceildiv(found.rows, block),)
         return launch("recurrence", nodes, grid, arguments, span, found.repeat.function, self.num_warps)
-
-
-@dataclass(frozen=True)
-class HoistedProjection:
-    """The workload with the input products of one time loop done for all its steps by one GEMM before the loop."""
-
-    repeat: Span
-    hands_on: bool
-    tile: tuple[int, int, int, int]
-
-    def __call__(self, workload: Workload) -> Workload:
-        return _replaced_time_loop(workload, self.repeat, self.hands_on, self._hoisted)
-
-    def _hoisted(self, found: TimeLoop) -> tuple[Step, ...]:
-        body = tuple(step for inner in found.repeat.body for step in _without_inputs(found, inner))
-        return (*input_gemm(found, self.tile), replace(found.repeat, body=body))
-
-
-def _replaced_time_loop(
-    workload: Workload, span: Span, hands_on: bool, steps: Callable[[TimeLoop], tuple[Step, ...]]
-) -> Workload:
-    """``workload`` with ``steps(found)`` in the place of the time loop at ``span``, where it still reads as one."""
-
-    def change(step: Step) -> Step | tuple[Step, ...]:
-        if not isinstance(step, Repeat) or step.span != span:
-            return step
-        found = read_time_loop(workload, step, hands_on)
-        return step if found is None else steps(found)
-
-    return workload.mapped(change)
-
-
-def _without_inputs(found: TimeLoop, step: Step) -> tuple[Step, ...]:
-    """``step`` without its input products; a kernel then loads what the GEMM made of them."""
-    mine = [p for p in found.inputs if p.step is step]
-    if not mine:
-        return (step,)
-    if not isinstance(step, Launch):
-        return ()
-    dots = {p.dot.id for p in mine if p.dot is not None}
-    loads = {id for p in mine if p.dot is not None for o in (p.dot.a, p.dot.b) for id in o.loads}
-
-    def change(node: Node) -> Node | None:
-        if (isinstance(node, Dot) and node.id in dots) or (isinstance(node, Load) and node.id in loads):
-            return None
-        emptied = isinstance(node, Loop) and not any(isinstance(n, (Load, Store, Dot, Loop)) for n in node.body)
-        return None if emptied else node
-
-    body = rewrite(step.kernel.body, change)
-    gates = _gates(found)
-    store = step.kernel.stores()[-1]
-    load = Load(9000, "gates", gates.dtype or store.dtype, store.shape, store.offset, store.mask, store.span)
-    kernel = replace(step.kernel, body=(load, *body))
-    return (replace(step, kernel=kernel, arguments={**step.arguments, "gates": gates}),)
 
 
 def _weight_load(

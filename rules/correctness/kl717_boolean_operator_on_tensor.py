@@ -20,7 +20,7 @@ class BooleanOperatorOnTensor(RefusalRule):
         Booleans and compile-time values; blocks of booleans compile, with a deprecation warning (KL802).
         """
     fix_safety = """
-        Safe: `and` becomes `&`, `not x` becomes `x == 0`, operands that are no comparisons are compared with zero.
+        No automatic fix: `and` becomes `&`, `not x` becomes `x == 0`, and operands that are no comparisons are compared with zero.
         """
     evidence = """
         Compiled: `Cannot bitcast data-type of size 8 to data-type of size 1` on Triton 3.9 for sm_90. Pattern row

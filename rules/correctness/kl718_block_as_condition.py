@@ -21,8 +21,7 @@ class BlockAsCondition(RefusalRule):
         Conditions reduced to one value with `tl.max` or `tl.sum`.
         """
     fix_safety = """
-        Safe: a conditional expression, and an `if` that gives one variable a value, become `tl.where`. Refused where
-        an arm does more, or touches memory.
+        No automatic fix: an `if` that gives one variable a value becomes `tl.where`, which computes both values and makes every access.
         """
     evidence = """
         Compiled: refused on Triton 3.9 for sm_90. Pattern row BUG-046.

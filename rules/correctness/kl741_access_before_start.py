@@ -3,22 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
-from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.bounds import followed, sizes_told
 from kernlint.rules.proofs.iteration_domain import Point, Site, Space, open_symbols, samples, sites, told
-from kernlint.rules.repair import Repair, mending
-from kernlint.workload import Launch, Span, Workload
+from kernlint.rules.repair import mending
+from kernlint.workload import Launch, Workload
 from kernlint.workload.expr import Atom, concrete
-
-
-@dataclass(frozen=True)
-class MaskedBelow(Repair):
-    """The program whose access at ``place`` is masked below the start of its tensor."""
-
-    place: Span
-
 
 #: A shift back by more than this, in a kernel whose constexprs are open, is made of them.
 _ASSUMED_SHIFT = ASSUMED_CONSTEXPR // 2
@@ -43,8 +34,7 @@ class AccessBeforeStart(Rule):
         leaves the lane out.
         """
     fix_safety = """
-        Safe: `& (index >= 0)` joins the mask. Unsafe where the load has no `other` and no `tl.where` around it: those
-        lanes are undefined then.
+        No automatic fix: `& (index >= 0)` in the mask leaves lanes undefined where the load has no `other` and no `tl.where` around it.
         """
     evidence = """
         The row's run with a guard page before the tensor: the bad version faults, the good one does not (Triton
@@ -98,7 +88,7 @@ class AccessBeforeStart(Rule):
                         (Evidence(f"{told(point)} touches element {value}{given}", access.span),),
                         mending(
                             context,
-                            MaskedBelow(access.span),
+                            None,
                             f"the access to `{access.base}` reaches element {value}",
                             "Put the condition into the mask; `tl.where` around the load does not keep it from being made.",
                             f"Add `& (index >= 0)` to the mask at line {access.span.line}.",

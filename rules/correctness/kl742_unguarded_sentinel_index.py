@@ -2,22 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
-from kernlint.rules.repair import Repair, mending
-from kernlint.workload import Span, concrete
+from kernlint.rules.repair import mending
+from kernlint.workload import concrete
 from kernlint.workload.access import Load
 from kernlint.workload.expr import Expr, Opaque
-
-
-@dataclass(frozen=True)
-class SentinelMasked(Repair):
-    """The program whose access at ``place`` is masked where the index loaded at ``table`` is negative."""
-
-    place: Span
-    table: Span
 
 
 class UnguardedSentinelIndex(Rule):
@@ -34,7 +25,7 @@ class UnguardedSentinelIndex(Rule):
     why = "Index -1 addresses the element before the buffer: the wrong value is read, or other memory overwritten."
     when_not = "Tables that never hold the sentinel. Indices clamped with `tl.maximum` whose result is masked later."
     fix_safety = """
-        Safe: `& (index >= 0)` joins the mask. Unsafe where the load has no `other`: those lanes are undefined then.
+        No automatic fix: `& (index >= 0)` in the mask leaves lanes undefined where the load has no `other`.
         """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) reads the element before the base. Pattern row BUG-013.
@@ -84,7 +75,7 @@ class UnguardedSentinelIndex(Rule):
                         (Evidence(f"`{table.base}` is loaded with `other` {table.other:g}", table.span),),
                         mending(
                             context,
-                            SentinelMasked(access.span, table.span),
+                            None,
                             f"the index from `{table.base}` may be {table.other:g}",
                             "Mask the access where the index is negative.",
                             f"Add `& (index >= 0)` to the mask at line {access.span.line}.",

@@ -2,22 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.readings import found_however_read
-from kernlint.rules.repair import Repair, mending
+from kernlint.rules.repair import mending
 from kernlint.workload import Launch, Span
 from kernlint.workload.access import Access
 from kernlint.workload.expr import Expr, Lane, lift
-
-
-@dataclass(frozen=True)
-class MaskOfRows(Repair):
-    """The program whose access at ``place`` is masked by rows."""
-
-    place: Span
 
 
 class MaskOnWrongAxis(Rule):
@@ -35,8 +27,7 @@ class MaskOnWrongAxis(Rule):
         """
     when_not = "A mask over columns for rows that are exact by construction."
     fix_safety = """
-        Unsafe: `mask[:, None]`, where the address takes the index that the mask tests for its rows. Elsewhere by
-        hand, and `mask[None, :]` where the columns are meant.
+        No automatic fix: whether `mask[:, None]` or `mask[None, :]` is meant is for the author to say.
         """
     evidence = """
         The row's TTIR and run (Triton 3.9.0): the mask is broadcast along columns when the tile is square; other
@@ -70,7 +61,7 @@ class MaskOnWrongAxis(Rule):
                     (Evidence(f"the mask bounds the column by {access.mask[0][1]}, rows are {row} elements apart"),),
                     mending(
                         context,
-                        MaskOfRows(place),
+                        None,
                         "the one-dimensional mask is aligned with the columns of the tile",
                         "Write `mask[:, None]` for a mask of rows, `mask[None, :]` where the columns are meant.",
                     ),

@@ -64,9 +64,10 @@ class ContendedAtomics(Rule):
         Atomics spread over many addresses (large histograms, scatter, split-K tiles). Counters and locks whose old value is used.
         Grids of a few hundred programs: the estimate decides.
         """
-    fix_safety = (
-        "Safe; float sums are added in another order, and then always in the same one. Maxima and minima have no fix."
-    )
+    fix_safety = """
+        Float sums are added in another order, and then always in the same one. `kernlint fix --unsafe-fixes` writes kernels anew from
+        a reference; without one there is no automatic fix.
+        """
     evidence = """
         H100: scalar atomics by number of addresses (`atomic_scalar`) and tiles of them (`atomic_block`) in
         `calibration/facts/h100-micro.csv`. Pattern rows PERF-045, PERF-046.

@@ -31,7 +31,10 @@ class ScaleInKLoop(Rule):
         Scales that change along K (groups or blocks of a quantised operand), accumulators that are rescaled between the
         steps (online softmax), integer accumulators.
         """
-    fix_safety = "Safe up to rounding: the same products in fp32, scaled once behind the sum instead of one by one."
+    fix_safety = """
+        By hand safe up to rounding: the same products in fp32, scaled once behind the sum instead of one by one. Where that is the
+        change of the verdict, `kernlint fix --unsafe-fixes` may write the kernel anew.
+        """
     evidence = """
         H100, predicted by the cost model: 4096^3 in fp16 with tile 128x128x64, 325 us scaled in the loop and 252 us behind it.
         Pattern row PERF-005 (Triton issue 793: 254 and 419 TOPS on an A100 with two forms of the scale; registers of a

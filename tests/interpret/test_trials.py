@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.callers import call_sites
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import Repeat
 from kernlint.workload import dtype as dt
 
 KERNEL = """
@@ -257,106 +255,3 @@ def test_hooks_of_configurations_set_the_blocks_of_descriptors():
     (workload,) = Program(parse_module(textwrap.dedent(source), "k.py"), None, Question()).workloads()
     (load,) = workload.launches()[0].kernel.loads()
     assert load.shape == (32, 64) and load.base == "a" and workload.inputs[0].shape is not None
-
-
-OPTIMIZER = """
-import torch, triton
-import triton.language as tl
-
-@triton.jit
-def step_kernel(p, g, m, n, lr, decay, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(m + i, tl.load(m + i) * 0.9 + tl.load(g + i))
-    tl.store(p + i, tl.load(p + i) * decay - lr * tl.load(m + i))
-
-class Momentum(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, decay=0.99):
-        super().__init__(params, dict(lr=lr, decay=decay))
-    def step(self):
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                state = self.state[p]
-                if len(state) == 0:
-                    state["m"] = torch.zeros_like(p)
-                n = p.numel()
-                step_kernel[(triton.cdiv(n, 64),)](p, p.grad, state["m"], n, group["lr"], group["decay"], B=64)
-"""
-
-
-def test_a_step_of_an_optimizer_goes_through_its_parameters():
-    facts = [parse_fact("params[]:fp16[4096]"), parse_fact("len(params)=3")]
-    (workload,) = Program(parse_module(OPTIMIZER, "k.py"), None, Question(facts=facts)).workloads()
-    (repeat,) = workload.steps
-    (launch,) = workload.launches()
-    assert isinstance(repeat, Repeat) and repeat.count == 3 and workload.entry == "Momentum.step"
-    tensors = [launch.tensor(name) for name in "pgm"]
-    assert [(x.dtype, x.shape) for x in tensors if x is not None] == [(dt.FLOAT16, (4096,))] * 3
-    assert launch.arguments["lr"] == 1e-3 and not workload.unknowns
-    assert len({x.storage.id for x in tensors if x is not None}) == 3
-
-
-#: What the class of ``OPTIMIZER`` is made with, to be read otherwise.
-MADE = OPTIMIZER[OPTIMIZER.index("    def __init__") : OPTIMIZER.index("    def step(")]
-
-
-@pytest.mark.parametrize(
-    ("made", "lr"),
-    [
-        (
-            MADE
-            + "        self._groups = 3\n        self.param_groups.append(None)\n        self.param_groups.pop()\n",
-            1e-3,
-        ),
-        (
-            MADE + "        self.param_groups.append({'params': []})\n        self.param_groups.pop()\n",
-            1e-3,
-        ),
-        (MADE + "        self.param_groups[0]['lr'] = 1e-3\n        del self.state[3]\n", 1e-3),
-        (MADE.replace("        super", "        self.eps = self.param_groups[0].get('eps')\n        super"), 1e-3),
-        (MADE + "        for group in self.param_groups:\n            group.setdefault('eps', 1e-8)\n", 1e-3),
-        ("    def __init__(self, *args, **kw):\n        super().__init__(*args, **kw)\n", None),
-        ("    def __init__(self, lr, *, params=None):\n        self.defaults = 3\n", None),
-        ("    def __init__(self):\n        super().__init__([], {})\n", None),
-        ("    __init__ = lambda self, params, lr=1e-3: None\n", 1e-3),
-        ("", None),
-    ],
-)
-def test_ways_to_make_an_optimizer(made, lr):
-    text = OPTIMIZER.replace(MADE, made)
-    (workload,) = Program(parse_module(text, "k.py"), None, Question()).workloads()
-    (launch,) = workload.launches()
-    assert launch.tensor("m") is not None and (launch.arguments.get("lr") == 1e-3) == (lr is not None)
-
-
-@pytest.mark.parametrize("base", ["Optimizer", "SGD"])
-def test_an_optimizer_of_parameters_that_are_told(base):
-    text = OPTIMIZER.replace(MADE, "").replace("optim.Optimizer", f"optim.{base}")
-    text += "def run():\n    w = torch.randn(32, 128).half()\n    Momentum([{'params': [w], 'lr': 0.5}]).step()\n"
-    (workload,) = Program(parse_module(text, "k.py"), None, Question(entry="run")).workloads()
-    launch = workload.launches()[0]
-    shapes = [(x.dtype, x.shape) for x in map(launch.tensor, "pgm") if x is not None]
-    assert shapes == [(dt.FLOAT16, (32, 128))] * 3 and launch.arguments["lr"] == 0.5
-
-
-@pytest.mark.parametrize(
-    "kept",
-    [
-        "if p not in self.state:\n{}self.state[p] = dict(m=torch.zeros_like(p))",
-        "if self.state.get(p) is None:\n{}self.state[p] = dict(m=torch.zeros_like(p))",
-        "if 'm' not in self.state[p]:\n{}self.state.setdefault(p, {{}})['m'] = torch.zeros_like(p)",
-        "if len(self.state[p]) == 0:\n{}self.state[p] = dict(m=torch.zeros_like(p))",
-    ],
-)
-def test_what_an_optimizer_keeps_is_read_back(kept):
-    before, after = OPTIMIZER.index("                state = "), OPTIMIZER.index("                n = p")
-    lines = " " * 16 + kept.format(" " * 20) + "\n" + " " * 16 + "state = self.state[p]\n"
-    text = OPTIMIZER[:before] + lines + OPTIMIZER[after:]
-    facts = [parse_fact("params[]:fp16[4096]"), parse_fact("len(params)=3")]
-    (workload,) = Program(parse_module(text, "k.py"), None, Question(facts=facts)).workloads()
-    (launch,) = workload.launches()
-    made = launch.tensor("m")
-    assert made is not None and (made.dtype, made.shape) == (dt.FLOAT16, (4096,))
-    (repeat,) = workload.steps
-    assert isinstance(repeat, Repeat) and len(repeat.body) == 1 and not workload.unknowns

@@ -224,12 +224,7 @@ def test_recurrence_becomes_two_kernels(body, projections):
 
 
 def test_a_weight_too_large_for_the_chip_keeps_the_loop():
-    found = run_rule("KL507", recurrence(REBOUND), H=512)
-    assert "does not fit on chip" in found.only().change.method
-    after = found.after()
-    assert [launch.kernel.name for launch in after.launches()] == ["input_projection", "cell"]
-    assert any(isinstance(step, Repeat) for step in after.steps)
-    assert len(after.launches()[1].kernel.dots()) == 1
+    assert not run_rule("KL507", recurrence(REBOUND), H=512)
 
 
 @pytest.mark.parametrize(

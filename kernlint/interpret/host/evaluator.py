@@ -32,7 +32,6 @@ from kernlint.interpret.host.objects import (
     parent_of,
 )
 from kernlint.interpret.host.operators import HostOperators
-from kernlint.interpret.host.optimizers import GROUP, KeptOfEach, gradient, keep
 from kernlint.interpret.host.tuners import config_attribute
 from kernlint.interpret.host.values import LongList, OpenItems, Parent, ShapeOf, Tuner, computed_from_read
 from kernlint.interpret.python.environment import MAX_UNROLL
@@ -219,7 +218,7 @@ class HostEvaluator(HostOperators):
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
         if isinstance(value, Tensor):
-            return gradient(self, value) if name == "grad" else tensor_attribute(self, value, name, node)
+            return None if name == "grad" else tensor_attribute(self, value, name, node)
         if isinstance(value, Instance):
             return instance_attribute(self, value, name)
         if name == "value" and isinstance(value, (int, float, str)):
@@ -251,7 +250,7 @@ class HostEvaluator(HostOperators):
             return config_attribute(self, value, name, node)
         if isinstance(value, Parent):
             return parent_attribute(self, value, name)
-        if isinstance(value, (releases.Version, KeptOfEach)):
+        if isinstance(value, releases.Version):
             return value.attribute(name)
         if isinstance(value, (list, dict)) and name not in _READING:
             self.changes()
@@ -266,8 +265,6 @@ class HostEvaluator(HostOperators):
             return GridLauncher(value, index)
         if isinstance(value, ReadValue):
             return value  # one of those that tolist() gave
-        if isinstance(value, KeptOfEach):
-            return value.of(index)
         if isinstance(value, OpenItems):
             return Unknown("some items") if isinstance(index, slice) else value.item
         if isinstance(index, int) and sequences.is_item(self, value):
@@ -287,7 +284,7 @@ class HostEvaluator(HostOperators):
             return self.part_of_shape(value, index)
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
-        if isinstance(value, Instance) and value.kind in ("device properties", GROUP) and isinstance(index, str):
+        if isinstance(value, Instance) and value.kind == "device properties" and isinstance(index, str):
             return value.attrs.get(index, Unknown(value.kind))  # the driver's are a dictionary
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
@@ -301,8 +298,6 @@ class HostEvaluator(HostOperators):
         if self.rounds:
             self.unknown(f"line {self.span(node).line}: what all rounds of a loop set `{self.code(node)}` to")
         self.escape(value, local=isinstance(container, list))
-        if isinstance(container, (KeptOfEach, Instance)):
-            keep(container, index, value)
         super().setitem(container, index, value, node)
 
     def setattr(self, owner: Instance, name: str, value: Any) -> None:

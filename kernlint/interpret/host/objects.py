@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.host import optimizers
 from kernlint.interpret.host.autograd import applied
 from kernlint.interpret.host.values import Parent
 from kernlint.interpret.jit_source import binding_problem
@@ -27,8 +26,6 @@ def instance_attribute(h: HostEvaluator, value: Instance, name: str) -> Any:
         found = value.attrs[name]
         return h.current(found) if isinstance(found, Tensor) else found
     if value.cls is not None:
-        if name == "param_groups" and optimizers.is_optimizer([*lineage(value.cls)]):
-            return optimizers.param_groups(h, value)
         found = class_attribute(h, value.cls, name, value)
         if not isinstance(found, Unknown):
             return found
@@ -114,16 +111,13 @@ def construct(h: HostEvaluator, cls: Class, args: list[Any], kwargs: dict[str, A
     """An instance of ``cls`` with its ``__init__`` run; parameters it creates are not part of a call."""
     instance = Instance(cls)
     init = class_attribute(h, cls, "__init__", None)
-    trains = optimizers.is_optimizer([*lineage(cls)])
-    if trains:
-        optimizers.set_up(h, instance, init, args, kwargs)
     if isinstance(init, Function):
         with h.making():
             h.invoke(init, [instance, *args], kwargs)
     elif layer := layer_of(cls):
         with h.making():
             _set_up(h, instance, layer, args, kwargs, cls.node)
-    elif not trains:
+    else:
         names = list(fields(cls))
         names = names or [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
         instance.attrs.update(zip(names, args))

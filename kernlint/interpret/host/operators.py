@@ -7,7 +7,6 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret.host.optimizers import KeptOfEach
 from kernlint.interpret.host.state import HostState
 from kernlint.interpret.host.values import OpenItems, ShapeOf, computed_from_read
 from kernlint.interpret.python.methods import extend
@@ -106,19 +105,11 @@ class HostOperators(HostState):
     def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if isinstance(a, ShapeOf) or isinstance(b, ShapeOf):
             return Unknown("shape comparison")
-        if isinstance(b, KeptOfEach) and name in ("in", "not in"):
-            held = b.holds(a)
-            return held if isinstance(held, Unknown) else held == (name == "in")
         if (isinstance(a, Tensor) or isinstance(b, Tensor)) and name not in ("is", "is not", "in", "not in"):
             return self._operator(name, [a, b], node, dt.BOOL)
         if name in ("is", "is not") and (isinstance(a, Tensor) or isinstance(b, Tensor)):
             return (a is b) == (name == "is") if a is None or b is None else Unknown("identity")
         return python_compare(name, function, a, b)
-
-    def delitem(self, container: Any, index: Any) -> None:
-        if isinstance(container, KeptOfEach):
-            container.forget(index)
-        super().delitem(container, index)
 
     def merge(self, a: Any, b: Any, test: Any, node: cst.CSTNode) -> Any:
         if same(a, b):

@@ -141,8 +141,6 @@ class HostState(Contents):
         self.operators: dict[str, Function] = {}
         self.operators_elsewhere: dict[str, Function | None] = {}
         self.find_operator: Callable[[str], None] | None = None
-        #: The parameters that optimizers train, by their storage, with their gradients once these are asked for.
-        self.trained: dict[int, Tensor | None] = {}
         #: Forward passes of autograd functions: the class, its context, the arguments and the result.
         self.passes: list[tuple[Class, Instance, tuple[Any, ...], Any]] = []
         #: Whether what is followed is a forward pass that a backward pass comes after.

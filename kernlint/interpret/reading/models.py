@@ -11,8 +11,7 @@ import libcst as cst
 from kernlint.errors import AnalysisError
 from kernlint.interpret.host.annotations import argument
 from kernlint.interpret.host.autograd import before_arguments, forward_pass
-from kernlint.interpret.host.objects import class_attribute, construct, layer_of, lineage
-from kernlint.interpret.host.optimizers import is_optimizer
+from kernlint.interpret.host.objects import class_attribute, construct, layer_of
 from kernlint.interpret.python.control import OutOfBudget
 from kernlint.interpret.reading.calls import CallReading
 from kernlint.interpret.reading.launching import may_launch
@@ -88,9 +87,6 @@ class ModelReading(CallReading):
             named = self._settings(cls) if not isinstance(init, Function) else {}
             first = [self._guard(lambda: construct(self.host, cls, made, named), Unknown("layer"))]
         given = self._arguments(forward, None, skip=len(first))
-        if is_optimizer([*lineage(cls)]):
-            with self.host.recording():  # what the first step makes, the others have
-                self._guard(partial(self.host.invoke, forward, [*first, *given], {}), None)
         return self._follow(forward, [*first, *given], f"{cls.name}.{method}", given)
 
     def _settings(self, cls: Class) -> dict[str, Any]:
