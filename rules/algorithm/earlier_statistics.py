@@ -30,15 +30,8 @@ from kernlint.workload import (
     Step,
     Store,
     Tensor,
-    TorchOp,
-    concrete,
 )
 from kernlint.workload.expr import Atom
-
-_ROW_REDUCTIONS = frozenset(
-    {"sum", "mean", "prod", "amax", "amin", "max", "min", "var", "std", "var_mean", "std_mean", "aminmax", "norm"}
-    | {"vector_norm", "logsumexp", "any", "all", "argmax", "argmin", "count_nonzero"}
-)
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class Statistic:
     reader's loop that reads the rows once more. ``about`` says that the loop works with the value, else it is wanted
     behind the loop only."""
 
-    maker: Launch | TorchOp
+    maker: Launch
     rows: Tensor
     again: Load
     about: bool
@@ -140,22 +133,19 @@ def _statistic(steps: tuple[Step, ...], position: int, reader: Launch, loop: Loo
         walk = _walk(again, loop)
         if walk is None or rows is None or load.shape not in (walk.lanes, (*walk.lanes, 1)):
             continue
-        if isinstance(maker, Launch):
-            same = maker.grid == reader.grid and _makes(maker, rows, walk, value, load)
-        else:
-            same = _makes_in_torch(maker, rows, walk, value, load)
+        same = maker.grid == reader.grid and _makes(maker, rows, walk, value, load)
         # The rows must still be what the statistic was taken of.
         if same and not _changed(steps, maker, position, rows.storage.id):
             return Statistic(maker, rows, again, about)
     return None
 
 
-def _maker(steps: tuple[Step, ...], position: int, storage: int) -> Launch | TorchOp | None:
+def _maker(steps: tuple[Step, ...], position: int, storage: int) -> Launch | None:
     """The last step before ``position`` that writes ``storage``, when nobody reads it in between."""
     for step in reversed(steps[:position]):
         reads, writes = may_use(step)
         if storage in writes:
-            return step if isinstance(step, (Launch, TorchOp)) else None
+            return step if isinstance(step, Launch) else None
         awaited = step.reads if isinstance(step, HostSync) else None
         if storage in reads or (awaited is not None and awaited.storage.id == storage):
             return None
@@ -191,18 +181,6 @@ def _makes(maker: Launch, rows: Tensor, walk: RowWalk, value: Tensor, load: Load
     )
 
 
-def _makes_in_torch(maker: TorchOp, rows: Tensor, walk: RowWalk, value: Tensor, load: Load) -> bool:
-    """Whether ``maker`` reduces the rows that the reader walks over, each to the value that it has for it."""
-    if not _is_row_reduction(maker) or not _same_view(maker.reads[0], rows) or len(maker.writes) != 1:
-        return False
-    columns = concrete((maker.reads[0].shape or (0,))[-1])
-    made = maker.writes[0]
-    if not columns or not maker.reads[0].is_contiguous or not made.is_contiguous or made.storage.id != value.storage.id:
-        return False
-    assert load.offset is not None
-    return value.offset == made.offset and walk.start == load.offset * columns and concrete(walk.length) == columns
-
-
 def _walk(load: Load, loop: Loop) -> RowWalk | None:
     """The rows that ``load`` reads in the rounds of ``loop``, tile after tile; None where it does not walk so."""
     if load.offset is None or not load.shape or not load.mask_known or load.through:
@@ -225,13 +203,3 @@ def _walk(load: Load, loop: Loop) -> RowWalk | None:
 
 def _same_view(a: Tensor, b: Tensor) -> bool:
     return (a.storage.id, a.offset, a.dtype) == (b.storage.id, b.offset, b.dtype)
-
-
-def _is_row_reduction(op: TorchOp) -> bool:
-    """Whether ``op`` reduces the last axis of one tensor and that alone."""
-    if op.kind != "reduce" or op.name not in _ROW_REDUCTIONS or op.dims.get("inner") != 1 or len(op.reads) != 1:
-        return False
-    source = op.reads[0]
-    if source.shape is None or source.strides is None or source.dtype is None or len(source.shape) < 2:
-        return False
-    return all(t.shape in (source.shape[:-1], (*source.shape[:-1], 1)) and t.dtype is not None for t in op.writes)

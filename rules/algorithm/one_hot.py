@@ -75,9 +75,7 @@ def _one_hot(context: Context, op: TorchOp) -> tuple[tuple[TorchOp, ...], Tensor
         return None
     if name == "one_hot":
         return (op,), op.reads[0]
-    if name in _SCATTERS:
-        return _scattered(context, op)
-    return _compared(context, op) if name in ("==", "eq") else None
+    return _scattered(context, op) if name in _SCATTERS else None
 
 
 def _scattered(context: Context, op: TorchOp) -> tuple[tuple[TorchOp, ...], Tensor] | None:
@@ -130,36 +128,6 @@ def _one_each(ids: Tensor, rows: Tensor) -> bool:
 
 def _is_index(tensor: Tensor) -> bool:
     return tensor.dtype is not None and tensor.dtype.is_integer
-
-
-def _compared(context: Context, op: TorchOp) -> tuple[tuple[TorchOp, ...], Tensor] | None:
-    """Class numbers, one a row, compared with the numbers of all columns."""
-    if len(op.reads) != 2:
-        return None
-    wanted = [concrete(extent) for extent in op.writes[0].shape or ()]
-    for ids, numbers in (op.reads, op.reads[::-1]):
-        rows, columns = list(ids.shape or ()), list(numbers.shape or ())
-        each = bool(rows) and concrete(rows[-1]) == 1 and [concrete(extent) for extent in rows[:-1]] == wanted[:-1]
-        across = bool(columns) and concrete(columns[-1]) == wanted[-1] and numbers.numel == wanted[-1]
-        maker = next((s for s, _ in uses(context.workload, numbers.storage.id)), None)
-        counted = (
-            isinstance(maker, TorchOp) and maker.name.rsplit(".", 1)[-1] == "arange" and _from_zero(context, maker)
-        )
-        if each and across and counted and _is_index(ids):
-            return (op,), ids
-    return None
-
-
-def _from_zero(context: Context, op: TorchOp) -> bool:
-    """Whether the call of ``arange`` counts from zero by one."""
-    call = node_at(context, op.span, cst.Call)
-    if call is None or any(argument.star for argument in call.args):
-        return False
-    given = [argument.value for argument in call.args if argument.keyword is None]
-    named = {argument.keyword.value for argument in call.args if argument.keyword is not None}
-    if named & {"start", "end", "step"}:
-        return False
-    return len(given) == 1 or (len(given) == 2 and _number(given[0]) == 0)
 
 
 def _table(user: Step, rows: Tensor) -> Tensor | None:
