@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import ClassVar, Union
 
 from kernlint.interpret.edits import Edits
@@ -13,8 +14,7 @@ from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.indices import always_run
 from kernlint.rules.proofs.liveness import next_user, overwrites, uses
 from kernlint.rules.proofs.operand_layout import consumers
-from kernlint.rules.proofs.windows import copies_windows
-from kernlint.workload import Dtype, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import Dtype, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.dtype import promote
 from kernlint.workload.steps import MORE_THAN_A_COPY
 
@@ -191,7 +191,24 @@ def picks(op: TorchOp) -> bool:
         return False
     source = op.reads[0]
     expanded = op.kind == "copy" and any(s == 0 and n != 1 for s, n in zip(source.strides or (), source.shape or ()))
-    return copies_windows(op) or op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS or expanded
+    return _copies_windows(op) or op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS or expanded
+
+
+def _copies_windows(op: TorchOp) -> bool:
+    """Whether ``op`` writes out elements of what it reads several times: columns of windows, a copy of a view that overlaps
+    itself."""
+    if len(op.reads) != 1 or len(op.writes) != 1:
+        return False
+    return op.name == "unfold" or (op.kind in ("copy", "transpose") and _overlaps(op.reads[0]))
+
+
+def _overlaps(view: Tensor) -> bool:
+    """Whether ``view`` has more elements than the memory that it spans, by strides of which none is zero."""
+    sizes = view.extents
+    strides = [concrete(stride) for stride in view.strides or ()]
+    if sizes is None or len(sizes) != len(strides) or not all(s is not None and s > 0 for s in strides):
+        return False
+    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides) if n and s) < prod(sizes)
 
 
 def picked(context: Context, op: TorchOp, loops: tuple[Repeat, ...]) -> Picked | WhyNot:

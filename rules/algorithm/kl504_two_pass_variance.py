@@ -3,12 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.headroom.causes import Cause
-from kernlint.rules.algorithm.earlier_statistics import MomentsAbout, moments_about
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
-from kernlint.rules.wording import listed, step_name
 from kernlint.workload import (
     Launch,
     concrete,
@@ -23,9 +21,7 @@ class TwoPassVariance(Rule):
     summary = "a row is read once for its mean and a second time for its variance"
     what_it_does = """
         Finds two loops of a kernel that sweep the same addresses of global memory, where the first ends in a sum and the second
-        sums squares of differences from what came of the first. Finds also kernels whose loop sums squares or products of
-        differences from a statistic of the same rows that an earlier launch or torch call (`x.mean(-1)`) took of them, or that
-        need such a statistic only behind the loop (a norm beside a product).
+        sums squares of differences from what came of the first.
         """
     why = """
         The row is read twice. Where it does not stay in a cache until the second sweep, that is twice the memory traffic; where
@@ -86,52 +82,6 @@ class TwoPassVariance(Rule):
                     continue
                 seen.add(place)
                 yield from (self._finding(launch, found, cause) for cause in causes_at(context, launch.kernel.name))
-        for moments in moments_about(context):
-            if (moments.reader.span, moments.loop.span) not in seen:
-                seen.add((moments.reader.span, moments.loop.span))
-                steps = [*(statistic.maker for statistic in moments.statistics), moments.reader]
-                yield from (self._across(moments, cause) for cause in causes_at(context, steps=steps))
-
-    def _across(self, found: MomentsAbout, cause: Cause | None) -> Finding:
-        """The finding where the statistic comes from an earlier step."""
-        kernel = found.reader.kernel.name
-        names = list(dict.fromkeys(tensor_name(s.rows, s.again.base) for s in found.statistics))
-        rows = listed([f"`{name}`" for name in names])
-        makers = list({id(s.maker): s.maker for s in found.statistics}.values())
-        steps = listed(list(dict.fromkeys(step_name(maker) for maker in makers)))
-        moved = sum(s.rows.nbytes or 0 for s in {s.rows.storage.id: s for s in found.statistics}.values())
-        size = f", {moved / 1e6:.1f} MB," if moved >= 50_000 else ""
-        about = any(statistic.about for statistic in found.statistics)
-        drop = f"drop {steps} and the arguments for what {'it makes' if len(makers) == 1 else 'they make'}"
-        return self.finding(
-            f"`{kernel}` sums moments of {rows} about what {steps} took of the same rows before"
-            if about
-            else f"`{kernel}` reads the rows of {rows} that {steps} read before for a value each",
-            found.loop.span, kernel,
-            (
-                *(Evidence(f"{step_name(m)} reads the rows for one value each", m.span) for m in makers),
-                Evidence(
-                    f"the loop at line {found.loop.span.line} reads them again"
-                    + (" and adds up products of differences from those values" if about else ""), found.statistics[0].again.span,
-                ),
-            ),
-            Change(
-                None,
-                f"{rows}{size} {'is' if len(names) == 1 else 'are'} read twice: for {steps}, and again "
-                + ("to sum what differs from that." if about else f"for `{kernel}`, which needs that only behind its loop."),
-                "Take the sums, of the values and of their products, in one pass: a moment about the mean follows from those "
-                "about any other number."
-                if about
-                else "Take both in one pass over the rows.",
-                f"In the loop at line {found.loop.span.line} of `{kernel}` also keep what {steps} keeps of each row, and finish it "
-                f"behind the loop; {drop}."
-                if not about
-                else f"In the loop at line {found.loop.span.line} of `{kernel}` subtract the row's first element in place of the mean (so "
-                "that nothing cancels), add up the differences too, and correct the sums behind the loop "
-                f"(sum(dx*dy) - sum(dx)*sum(dy)/n); {drop}.",
-            ),
-            cause,
-        )  # fmt: skip
 
     def _finding(self, launch: Launch, found: MeanThenVariance, cause: Cause | None) -> Finding:
         kernel = launch.kernel.name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.polynomial_sums import sums_polynomials
 from kernlint.rules.algorithm.row_sweeps import Sweep, reductions, sweeps
 from kernlint.rules.proofs.iteration import iteration
 from kernlint.workload import Atomic, Compute, Dot, Kernel, Launch, Load, Loop, Reduce, Store
@@ -31,7 +30,7 @@ def two_pass_variances(launch: Launch) -> Iterator[MeanThenVariance]:
             mean is not None
             and variance is not None
             and _only_reduces(sweep)
-            and (_squares_differences(launch.kernel, sweep.second) or sums_polynomials(launch.kernel, sweep.second))
+            and _squares_differences(launch.kernel, sweep.second)
         ):
             yield MeanThenVariance(sweep, mean, variance)
 

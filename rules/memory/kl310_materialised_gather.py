@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from kernlint.operators.drop import DROP, Picked, picked, picks, without
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.proofs.pricing import gain
-from kernlint.rules.proofs.windows import ThroughWindows, can_read_windows, copies_windows
 from kernlint.rules.wording import listed
-from kernlint.workload import Span, Tensor, TorchOp, concrete
+from kernlint.workload import Span, Tensor, TorchOp
 
 
 class MaterialisedGather(Rule):
@@ -68,38 +66,8 @@ class MaterialisedGather(Rule):
                 by_reader.setdefault(found.reader.span, []).append(op)
         for launch in context.launches():
             ops = by_reader.pop(launch.span, [])
-            windows = [op for op in ops if copies_windows(op) and can_read_windows(context.workload, op)]
-            rest = [op for op in ops if not any(op is one for one in windows)]
-            if rest:
-                yield self._finding(context, launch.kernel.name, rest)
-            for op in windows:
-                finding = self._windows(context, launch.kernel.name, op)
-                if finding is not None:
-                    yield finding
-
-    def _windows(self, context: Context, kernel: str, op: TorchOp) -> Finding | None:
-        """The finding for windows that are written out; None where reading them in place is predicted to take longer."""
-        variant = context.variant.then(transform=ThroughWindows(frozenset({op.span})))
-        expected = gain(context, variant)
-        if expected is not None and expected <= 1:
-            return None
-        source = tensor_name(op.reads[0], "a tensor")
-        made, own = op.writes[0].numel or 0, _read_once(op)
-        often = f", {made / own:.1f} values for each of `{source}`" if own else ""
-        return self.finding(
-            f"`{op.name}` writes out the windows of `{source}` for `{kernel}` alone", op.span, op.function,
-            (
-                Evidence(f"{op.name} writes {_described(op)}{often}", op.span),
-                Evidence(f"the only steps that touch it are launches, first `{kernel}`", op.span),
-            ),
-            Change(
-                variant,
-                f"The windows overlap: `{source}` is written out several times over{often} and read back by `{kernel}`.",
-                f"Let `{kernel}` load the windows of `{source}` itself (an implicit GEMM where it multiplies them).",
-                f"Drop the call at line {op.span.line}, pass `{source}`, and compute the address of each element of the window: "
-                "channel, row and column by division and remainder of its index, with a mask where the picture ends.",
-            ), kernel=kernel,
-        )  # fmt: skip
+            if ops:
+                yield self._finding(context, launch.kernel.name, ops)
 
     def _finding(self, context: Context, kernel: str, ops: list[TorchOp]) -> Finding:
         first = ops[0]
@@ -135,15 +103,6 @@ class MaterialisedGather(Rule):
 def _source(op: TorchOp) -> Tensor:
     """The tensor that ``op`` picks rows of: an embedding names the index first."""
     return next((read for read in op.reads if read.dtype == op.writes[0].dtype), op.reads[0])
-
-
-def _read_once(op: TorchOp) -> int:
-    """The elements that ``op`` reads, each counted once."""
-    source = op.reads[0]
-    if op.name == "unfold":
-        return source.numel or 0
-    sizes, strides = map(concrete, source.shape or ()), map(concrete, source.strides or ())
-    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides) if n and s)
 
 
 def _described(op: TorchOp) -> str:

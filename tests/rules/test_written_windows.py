@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.findings import run_rule
 
-from kernlint.workload import Load, TorchOp
+from kernlint.workload import TorchOp
 
 #: A convolution as columns of windows and a product.
 COLUMNS = """
@@ -72,8 +72,7 @@ def get_inputs():
 )  # fmt: skip
 def test_found(source: str) -> None:
     found = run_rule("KL310", source)
-    finding = found.only()
-    assert "windows" in finding.message
+    assert found.only()
     assert not [
         s for s, _ in found.after().walk() if isinstance(s, TorchOp) and s.name in ("unfold", "reshape", "contiguous")
     ]
@@ -102,21 +101,4 @@ def test_not_found(old: str, new: str) -> None:
     "view", ["x.unfold(0, 512, 512)", "x.view(-1, 512).t().contiguous().t()", "x.view(-1, 512).flip(0)"]
 )
 def test_windows_that_do_not_overlap(view: str) -> None:
-    found = run_rule("KL310", FRAMES.replace("x.unfold(0, 512, 128)", view))
-    assert not [f for f in found.findings if "windows" in f.message]
-
-
-def test_the_load_is_of_the_picture() -> None:
-    """Channel, row and column of each window: the address of a known tap of a known window."""
-    found = run_rule("KL310", COLUMNS)
-    (launch,) = found.after().launches()
-    load = next(n for n, _ in launch.kernel.walk(Load) if isinstance(n, Load) and n.base == "c")
-    tensor = launch.tensor("c")
-    assert tensor is not None and tensor.shape == (16, 32, 32, 32)
-    assert load.offset is not None
-    # Image 2, channel 5, tap (2, 1), window (7, 9): row 7 + 2 - 1, column 9 + 1 - 1.
-    channel_tap, window = 5 * 9 + 2 * 3 + 1, 7 * 32 + 9
-    atoms = {str(atom): atom for atom in load.offset.atoms()}
-    at = {"lane0": channel_tap % 32, "iter1": channel_tap // 32, "lane1": window % 64, "pid0": window // 64, "pid2": 2}
-    value = load.offset.substitute({atoms[name]: number for name, number in at.items() if name in atoms})
-    assert value.value == 2 * 32 * 1024 + 5 * 1024 + 8 * 32 + 9
+    assert not run_rule("KL310", FRAMES.replace("x.unfold(0, 512, 128)", view))
