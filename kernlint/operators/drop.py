@@ -191,10 +191,10 @@ def picks(op: TorchOp) -> bool:
         return False
     source = op.reads[0]
     expanded = op.kind == "copy" and any(s == 0 and n != 1 for s, n in zip(source.strides or (), source.shape or ()))
-    return _copies_windows(op) or op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS or expanded
+    return copies_windows(op) or op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS or expanded
 
 
-def _copies_windows(op: TorchOp) -> bool:
+def copies_windows(op: TorchOp) -> bool:
     """Whether ``op`` writes out elements of what it reads several times: columns of windows, a copy of a view that overlaps
     itself."""
     if len(op.reads) != 1 or len(op.writes) != 1:

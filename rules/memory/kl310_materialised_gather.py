@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.operators.drop import DROP, Picked, picked, picks, without
+from kernlint.operators.drop import DROP, Picked, copies_windows, picked, picks, without
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.wording import listed
@@ -18,8 +18,7 @@ class MaterialisedGather(Rule):
     summary = "rows are gathered or repeated into a new tensor that only a kernel then reads"
     what_it_does = """
         Finds `index_select`, row indexing, `gather`, `repeat_interleave`, `repeat` and copies of expanded views
-        (`k[:, :, None].expand(...).reshape(...)`) whose result is read by launches alone and does not outlive the call; so too
-        windows that are written out (`F.unfold`, `x.unfold(...).reshape(...)`).
+        (`k[:, :, None].expand(...).reshape(...)`) whose result is read by launches alone and does not outlive the call.
         """
     why = """
         The rows are written out and read back before the kernel sees them. The kernel could load through the index itself
@@ -27,7 +26,7 @@ class MaterialisedGather(Rule):
         """
     when_not = """
         Results that torch operations read too, that are returned, or that the kernel reads many times in an order in which gathered
-        rows would be scattered.
+        rows would be scattered. Windows that are written out (`F.unfold`): what their copy costs is a cause of the headroom.
         """
     fix_safety = "Unsafe: the kernel's address arithmetic changes."
     evidence = """
@@ -61,7 +60,7 @@ class MaterialisedGather(Rule):
         for site in DROP.sites(context):
             op = site.op
             found = picked(context, op, site.loops) if picks(op) and op.span not in seen else None
-            if isinstance(found, Picked):
+            if isinstance(found, Picked) and not copies_windows(op):
                 seen.add(op.span)
                 by_reader.setdefault(found.reader.span, []).append(op)
         for launch in context.launches():

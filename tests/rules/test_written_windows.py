@@ -1,11 +1,9 @@
-"""KL310 where the windows of a tensor are written out for a kernel."""
+"""Windows of a tensor that are written out for a kernel: KL310 says nothing of them."""
 
 from __future__ import annotations
 
 import pytest
 from support.findings import run_rule
-
-from kernlint.workload import TorchOp
 
 #: A convolution as columns of windows and a product.
 COLUMNS = """
@@ -70,35 +68,6 @@ def get_inputs():
         pytest.param(FRAMES, id="frames"),
     ],
 )  # fmt: skip
-def test_found(source: str) -> None:
-    found = run_rule("KL310", source)
-    assert found.only()
-    assert not [
-        s for s, _ in found.after().walk() if isinstance(s, TorchOp) and s.name in ("unfold", "reshape", "contiguous")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        pytest.param(
-            "return y.view(n, 64, h, w)", "return y.view(n, 64, h, w), columns", id="the columns are returned"
-        ),
-        pytest.param(
-            "return y.view(n, 64, h, w)", "return y.view(n, 64, h, w) + columns.sum()", id="read by torch too"
-        ),
-        pytest.param(
-            "        columns = ", "        for _ in range(2):\n            columns = ", id="made in another loop"
-        ),
-    ],
-)
-def test_not_found(old: str, new: str) -> None:
-    assert old in COLUMNS
-    assert not run_rule("KL310", COLUMNS.replace(old, new))
-
-
-@pytest.mark.parametrize(
-    "view", ["x.unfold(0, 512, 512)", "x.view(-1, 512).t().contiguous().t()", "x.view(-1, 512).flip(0)"]
-)
-def test_windows_that_do_not_overlap(view: str) -> None:
-    assert not run_rule("KL310", FRAMES.replace("x.unfold(0, 512, 128)", view))
+def test_what_windows_cost_is_left_to_the_headroom(source: str) -> None:
+    """Their readers would load each element several times from where it lies, which dropping the copy does not price."""
+    assert not run_rule("KL310", source)

@@ -66,7 +66,7 @@ def test_where_no_edits_say_it_kernels_are_written_anew() -> None:
 
 
 def test_edits_come_before_kernels_written_anew() -> None:
-    chosen = judged("KL306").chosen
+    chosen = judged("KL301").chosen
     assert chosen is not None and chosen.attempt.automatic and not chosen.fix.anew
 
 
