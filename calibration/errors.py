@@ -48,6 +48,7 @@ FILES = {
     "h200-regimes-2.csv": ("regimes_2",),
     "h200-medley.csv": ("medley",),
     "h200-medley-later.csv": ("medley_later",),
+    "h200-kinds.csv": ("kinds",),
     "h200-again.csv": ("again",),
 }
 

@@ -34,6 +34,7 @@ import fma
 import forms
 import gemm
 import grids
+import kinds
 import lanes
 import matvec
 import medley
@@ -91,6 +92,7 @@ MICRO_FILES = {
     "regimes_2": ("h200-regimes-2.csv", "h200-regimes-2-binaries.csv"),
     "medley": ("h200-medley.csv", "h200-medley-binaries.csv"),
     "medley_later": ("h200-medley-later.csv", "h200-medley-later-binaries.csv"),
+    "kinds": ("h200-kinds.csv", "h200-kinds-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
@@ -109,6 +111,7 @@ ALONE |= {
     "regimes_2": regimes_2,
     "medley": medley,
     "medley_later": medley_later,
+    "kinds": kinds,
     "again": again,
 }
 #: Modules beside which torch operations are timed, and every how many of them.
