@@ -304,14 +304,18 @@ def _work_on_operands(dots: Sequence[Dot], body: Sequence[Node]) -> dict[int, fl
     """Instructions that make an element of the operands that ``body`` computes from what it loads, by the elements of these; what one
     dot makes of the result of another is no such operand."""
     sizes: list[int] = []
+    scaled: set[int] = set()
     loads = {node.id for node in body if isinstance(node, Load)}
     for dot in dots:
         for operand, elements in ((dot.a, dot.m * dot.k), (dot.b, dot.k * dot.n)):
             if not operand.direct and operand.loads & loads and not _is_result(operand, dots, loads):
                 sizes.append(elements)
+                # One that is cast and scaled reaches the tensor cores as one that is cast.
+                scaled |= {elements} if operand.unscaled is not None else set()
+    found = [node for node in body if isinstance(node, Compute)]
     # Of operands of one size each has its share.
     return {
-        size: sum(slots_of_node(node) for node in body if isinstance(node, Compute) and node.elements == size)
+        size: sum(slots_of_node(n) for n in found if n.elements == size and (n.kind != "cast" or size not in scaled))
         / sizes.count(size)
         for size in sizes
     }
@@ -366,16 +370,19 @@ def _operand(
     own = [loop_loads[id] for id in operand.loads if id in loop_loads]
     reload = bool(own)
     vector = min((vector_bytes(load) for load in own), default=16)
+    made = 0.0 if operand.direct else work.get(elements, 0.0)
+    if operand.unscaled is not None and reload:
+        operand = operand.unscaled
     if not operand.direct:
         memory = next((load.dtype for load in own if load.elements == elements), operand.dtype)
-        return DotOperand(memory, operand.dtype, None, reload, vector, work=work.get(elements, 0.0))
+        return DotOperand(memory, operand.dtype, None, reload, vector, work=made)
     k_major = operand.k_major
     if k_major is None:
         # Neither stride is known to be one: strided along both axes, else taken as the better layout.
         strided = concrete(operand.k_stride) is not None and concrete(operand.other_stride) is not None
         k_major = not strided
     scattered = reload and _scattered(operand)
-    return DotOperand(operand.memory_dtype, operand.dtype, k_major, reload, vector, scattered)
+    return DotOperand(operand.memory_dtype, operand.dtype, k_major, reload, vector, scattered, work=made)
 
 
 def _scattered(operand: Operand) -> bool:

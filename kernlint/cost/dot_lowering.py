@@ -103,11 +103,13 @@ def shuffle_key(operand: DotOperand, fed: str, path: str) -> str:
 
 
 def is_synchronous(operand: DotOperand, shuffle_key: str) -> bool:
-    """True where a transposed operand is loaded without ``cp.async``.
+    """True where an operand is loaded without ``cp.async``.
 
-    That is an 8-bit operand fed as it lies. A 32-bit one is wide enough to be copied in transposed order, and one
-    that is cast reaches shared memory in its own order first.
+    That is one of fewer bytes at a time than it copies, and a transposed one of 8 bits that is fed as it lies. A 32-bit one is wide
+    enough to be copied in transposed order, and one that is cast reaches shared memory in its own order first.
     """
+    if operand.reload and operand.vector_bytes < LEAST_ASYNC_BYTES:
+        return True
     return shuffle_key.startswith("wgmma") and operand.memory_dtype.bytes < 4 and operand.dtype == operand.memory_dtype
 
 

@@ -10,7 +10,7 @@ kernel becomes 3 to 100 times slower.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kernlint.cost.arithmetic import BRANCHING, slots_of_node
 from kernlint.cost.layout import Layout
@@ -54,6 +54,8 @@ class TileSizes:
     """What :func:`pressures` asks of a launch: threads, memory instructions of a load, the layout of a tile."""
 
     threads: int
+    #: As of :func:`kernlint.cost.held.held`.
+    held: Mapping[tuple[int, int], float]
 
     def whole_vectors(self, load: Load) -> bool:
         """Each fetch of the load is 4 bytes or more."""
@@ -74,16 +76,21 @@ def pressures(
     words = 0.0
     need = 0.0
     last = max((index for index, node in enumerate(flat) if isinstance(node, Reduce)), default=-1)
+    carried = loops[-1].carried / sizes.threads if loops else 0.0
+    around = sum(load.elements * _words(load.dtype) for load in before) / sizes.threads + carried
+    reduced = max((math.prod(node.shape) for node in reductions), default=0)
+    alive = sizes.held.get((loops[-1].id if loops else 0, reduced))
+    if alive is not None:
+        words, around = max(alive / sizes.threads, carried), 0.0
+        need = _HELD * words
     for index, node in enumerate(flat):
         if isinstance(node, Load):
             own = node.elements * _words(node.dtype) / sizes.threads
-            if index < last:
+            if index > last:
+                need += own * (_LATER_VECTORS if sizes.whole_vectors(node) else _LATER_SCALARS)
+            elif alive is None:
                 words += own
                 need += _HELD * own
-            else:
-                need += own * (_LATER_VECTORS if sizes.whole_vectors(node) else _LATER_SCALARS)
-    around = sum(load.elements * _words(load.dtype) for load in before) / sizes.threads
-    around += loops[-1].carried / sizes.threads if loops else 0.0
     if last < 0:
         # Nothing waits: of several loads only the largest is counted as held, where there is room for it.
         held = largest / sizes.threads

@@ -89,8 +89,10 @@ class Caches(Resources):
                 part = min(1.0, footprints[access.base] / shares[key[:2]])
             own = min(access.footprint_bytes * part, moved)
             # DRAM answers in 64-byte pairs of sectors: isolated sectors cost double (strided_load, stride 16 and up).
-            granule = 2.0 if access.density < 0.6 and access.contiguous_bytes < 64 and own >= moved * 0.9 else 1.0
-            if access.wanted < 0.3 and own >= moved * 0.9:
+            # Where other accesses fill the gaps, sectors are met again soon (``halve``).
+            alone = own >= moved * 0.9 and self._filled(access.base) < 0.6
+            granule = 2.0 if access.density < 0.6 and access.contiguous_bytes < 64 and alone else 1.0
+            if access.wanted < 0.3 and alone:
                 granule *= c.scattered_dram if access.kind == "load" else c.scattered_store
             dram = (reread_miss if again else cold) * own * granule
             shared = max(0.0, reach_l2 - own)
@@ -104,10 +106,16 @@ class Caches(Resources):
 
     @cached_property
     def _rewritten(self) -> frozenset[str]:
-        """What a loop both reads and writes sector by sector: L1 hands on what is written and keeps no copy of it."""
+        """What a loop both reads and writes, a part of a sector at a time: L1 hands on what is written and keeps no copy of it. Of whole
+        sectors it does (``warped_rows``)."""
         again = [a for a in self.moved.accesses if a.moved_bytes > 2 * a.program_bytes * self.programs]
-        loaded, stored = ({a.base for a in again if a.kind == kind} for kind in ("load", "store"))
-        return frozenset(loaded & stored)
+        loaded = {a.base for a in again if a.kind == "load"}
+        return frozenset(loaded & {a.base for a in again if a.kind == "store" and a.wanted < 0.6})
+
+    def _filled(self, base: str) -> float:
+        """The part of the tensor at ``base`` that all accesses together touch; 0 where its size is not known."""
+        whole = self.launch.tensor(base)
+        return self.moved.footprints[base] / whole.nbytes if whole is not None and whole.nbytes else 0.0
 
     def _set_shares(self, access: AccessTraffic, reach_l2: float, dram: float) -> None:
         """How much of what ``access`` asks for comes from L2 and from DRAM."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from kernlint.cost.arithmetic import Operations
 from kernlint.cost.device import Device
+from kernlint.cost.held import held
 from kernlint.cost.layout import Layout, blocked, fastest_axis, neighbours
 from kernlint.cost.programs.constants import Constants
 from kernlint.cost.programs.scale import Scale
@@ -46,6 +47,7 @@ class Resources(TileSizes):
         self.threads = 32 * self.warps
         self._layouts: dict[tuple[int, ...], Layout] = {}
         self.largest_tile = self._largest_tile()
+        self.held = launch.kernel.once(held)
         self.pressures = list(pressures(launch.kernel.body, self))
         self.register_limit = min(float(device.max_registers_per_thread), device.registers_32bit_per_sm / self.threads)
         self.registers = max((p.registers for p in self.pressures), default=28.0)
