@@ -10,12 +10,13 @@ kernel becomes 3 to 100 times slower.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kernlint.cost.arithmetic import BRANCHING, slots_of_node
+from kernlint.cost.held import Held
 from kernlint.cost.layout import Layout
 from kernlint.records import dataclass
-from kernlint.workload import Atomic, Branch, Compute, Dtype, Load, Loop, Node, Reduce, Store
+from kernlint.workload import Branch, Compute, Dtype, Load, Loop, Node, Reduce
 
 #: Registers a thread needs beside its tiles: addresses, indices, the stack. ptxas takes 28 where it has them.
 BASE = 12.0
@@ -54,8 +55,7 @@ class TileSizes:
     """What :func:`pressures` asks of a launch: threads, memory instructions of a load, the layout of a tile."""
 
     threads: int
-    #: As of :func:`kernlint.cost.held.held`.
-    held: Mapping[tuple[int, int], float]
+    held: Held
 
     def whole_vectors(self, load: Load) -> bool:
         """Each fetch of the load is 4 bytes or more."""
@@ -65,10 +65,8 @@ class TileSizes:
         raise NotImplementedError
 
 
-def pressures(
-    body: tuple[Node, ...], sizes: TileSizes, loops: tuple[Loop, ...] = (), before: tuple[Load, ...] = ()
-) -> Iterator[Pressure]:
-    """The :class:`Pressure` of ``body`` and of every loop in it. ``before`` are the loads that stand before the loop of ``body``."""
+def pressures(body: tuple[Node, ...], sizes: TileSizes, loops: tuple[Loop, ...] = ()) -> Iterator[Pressure]:
+    """The :class:`Pressure` of ``body`` and of every loop in it."""
     flat = list(_flat(body))
     largest = max((load.elements for load in flat if isinstance(load, Load)), default=1) or 1
     reductions = [node for node in flat if isinstance(node, Reduce)]
@@ -77,9 +75,9 @@ def pressures(
     need = 0.0
     last = max((index for index, node in enumerate(flat) if isinstance(node, Reduce)), default=-1)
     carried = loops[-1].carried / sizes.threads if loops else 0.0
-    around = sum(load.elements * _words(load.dtype) for load in before) / sizes.threads + carried
+    around = (sizes.held.around.get(loops[-1].id, 0.0) if loops else 0.0) / sizes.threads + carried
     reduced = max((math.prod(node.shape) for node in reductions), default=0)
-    alive = sizes.held.get((loops[-1].id if loops else 0, reduced))
+    alive = sizes.held.reducing.get((loops[-1].id if loops else 0, reduced))
     if alive is not None:
         words, around = max(alive / sizes.threads, carried), 0.0
         need = _HELD * words
@@ -112,16 +110,12 @@ def pressures(
     if functions > need:
         need, words, passes = functions, 2 * results, touched
     yield Pressure(BASE + need, words, loops, passes)
-    loads = before
     for node in body:
-        if isinstance(node, Load):
-            loads = (*loads, node)
-        elif isinstance(node, Loop):
-            used = _used(node.body)
-            yield from pressures(node.body, sizes, (*loops, node), tuple(load for load in loads if load.id in used))
+        if isinstance(node, Loop):
+            yield from pressures(node.body, sizes, (*loops, node))
         elif isinstance(node, Branch):
             for arm in node.arms:
-                yield from (p for p in pressures(arm, sizes, loops, loads) if len(p.loops) > len(loops))
+                yield from (p for p in pressures(arm, sizes, loops) if len(p.loops) > len(loops))
 
 
 def _of_functions(body: list[Node], threads: int) -> tuple[float, float, float]:
@@ -138,19 +132,6 @@ def _of_functions(body: list[Node], threads: int) -> tuple[float, float, float]:
     need = max(need if need > COLLAPSE else min(_MOST, need), min(_MOST, _FLOAT_BRANCHING * sum(floats.values())))
     slots = max((slots_of_node(node) for node in branching.values()), default=0.0)
     return need, max(plain, results), max(1.0, slots / _TOUCHES)
-
-
-def _used(body: tuple[Node, ...]) -> frozenset[int]:
-    """The loads that reductions and stores of ``body`` depend on."""
-    found: frozenset[int] = frozenset()
-    for node in body:
-        if isinstance(node, Loop):
-            found |= _used(node.body)
-        elif isinstance(node, Branch):
-            found = found.union(*map(_used, node.arms))
-        elif isinstance(node, (Reduce, Store, Atomic)):
-            found |= node.depends
-    return found
 
 
 def _flat(body: tuple[Node, ...]) -> Iterator[Node]:

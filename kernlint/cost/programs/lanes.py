@@ -16,12 +16,8 @@ from kernlint.workload import Compute, Dtype, Reduce, Scan
 #: Bytes of an instruction, how much more code a function that branches has than it runs through, and the slots from which it is called,
 #: as functions of doubles are.
 _INSTRUCTION, _BRANCHES, _CALLED = 16, 3, 100.0
-
-
 #: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
 _INTEGER_INSIDE = frozenset({"rand", "randint"})
-
-
 #: Reductions of integers that a whole warp has an instruction for from compute capability 8.0 on (``redux.sync``, which Triton writes for
 #: up to 32 bits), and the lanes whose shuffles take as long: 16 of them against 32 shuffles a clock and multiprocessor (CUDA C++
 #: Programming Guide, throughput of native arithmetic instructions); none is measured here.

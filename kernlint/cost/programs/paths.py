@@ -26,12 +26,8 @@ from kernlint.workload.dtype import INT32
 
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
-
-
 #: Turns of a loop of known length that the compiler lays out one after the other.
 _UNROLLED = 16
-
-
 #: Turns of a laid-out loop that are gone through one by one.
 _LAID_OUT = 256
 

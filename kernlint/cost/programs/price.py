@@ -50,16 +50,10 @@ from kernlint.workload import Atomic, Launch
 
 #: More sigma where loaded indices decide how many atomics meet: ``sorted``, ``near`` and ``few`` of ``h100-scatter.csv``.
 _HOT_SIGMA = 0.5
-
-
 #: How much further than the time of indices in order the interval reaches: some orders are better still (``few``, ``near``).
 _ORDER = 1.1
-
-
 #: More sigma where additions of 16-bit floats are tried until they succeed: fp16 and bf16 differ by up to three.
 _RETRY_SIGMA = 0.5
-
-
 #: More sigma where loops run as long as segments are in the mean: some are longer.
 SEGMENT_SIGMA = 0.25
 
@@ -67,8 +61,6 @@ SEGMENT_SIGMA = 0.25
 #: More sigma where special functions decide that were not measured or go without a name, by their share of the instructions:
 #: ln 4 is the range, most are cheap.
 _SPECIAL_SIGMA = 0.5
-
-
 _UNMEASURED_SIGMA = 0.4
 
 
