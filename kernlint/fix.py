@@ -29,6 +29,7 @@ from kernlint.verdict.judge import Judgement
 from kernlint.verdict.proposals import other_kernels
 from kernlint.verdict.scenarios import undecided
 from kernlint.verdict.search import price, ranked
+from kernlint.verdict.written import with_best_tiles
 from kernlint.workload import Workload
 
 #: Fixes of one run; each is followed by a fresh analysis.
@@ -389,8 +390,11 @@ def _tried(version: _Version, found: _Found, candidate: Candidate, way: Attempt)
         needed = _without_consent(candidate, way.rewriting.effects, asked)
         if needed is not None:
             return needed
-        after = _read_again(apply_edits(version.text, way.rewriting.edits), asked)
-        return _Made(way, way.rewriting, after, _checked(version, found, candidate, way, after))
+        rewriting = way.rewriting
+        if way.anew and candidate.program is not None:
+            rewriting = with_best_tiles(candidate.program, way, version.context(found.workload), asked.scope)
+        after = _read_again(apply_edits(version.text, rewriting.edits), asked)
+        return _Made(way, rewriting, after, _checked(version, found, candidate, way, after))
     except CannotRewrite as error:
         if way.anew and not isinstance(error, _StillFound):
             version.missed[id(way)] = error

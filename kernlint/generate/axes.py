@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.kernel import product_of
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term
@@ -124,18 +125,20 @@ class Axes:
         """How many columns there are."""
         return product_of(extent for _, extent in self.columns[first])
 
-    def contiguous(self, lanes: Iterable[Axis]) -> dict[int, int]:
-        """By lane: in how many accesses to tiles its neighbours lie side by side."""
-        counts = {dim: 0 for dim, _ in lanes}
+    def contiguous(self, lanes: Sequence[Axis], count: Callable[[Size], float]) -> dict[int, float]:
+        """By lane: how many elements accesses to tiles move among which its neighbours lie side by side; ``count`` gives sizes."""
+        extents = {dim: count(extent) for axes in (self.rows, lanes, *self.columns.values()) for dim, extent in axes}
+        moved = dict.fromkeys((dim for dim, _ in lanes), 0.0)
         for address in map(self.simplified, self.addresses):
             dims = {atom.dim for atom in address.atoms() if isinstance(atom, Lane)}
             for atom in address.atoms():
                 if isinstance(atom, Opaque) and atom.key in self.loaded:
                     dims |= {self.lane(dim) for dim in self.loaded[atom.key].lanes}
             if any(dim < CHUNK for dim in dims) and any(dim >= COLUMNS for dim in dims):
-                for dim in counts:
-                    counts[dim] += int(address.coefficient(Lane(dim)) == 1)
-        return counts
+                for dim in moved:
+                    if address.coefficient(Lane(dim)) == 1:
+                        moved[dim] += math.prod(extents.get(one, 1.0) for one in dims)
+        return moved
 
 
 def flat_lane(lanes: Sequence[Axis]) -> int:

@@ -32,8 +32,8 @@ def form_of(tile: TileWriter) -> Form:
         online=any(t.kind in ("m2", "expsum") for t in tile.reductions if tile.region(t) == tile.main),
         again=_again(tile),
         places=any(t.kind in PLACES for t in tile.reductions if tile.region(t) == tile.main),
-        down=max(axes.contiguous(axes.rows).values(), default=0) > 0,
-        along=max(axes.contiguous(last).values(), default=0) > 0,
+        down=max(axes.contiguous(axes.rows, tile.count).values(), default=0) > 0,
+        along=max(axes.contiguous(last, tile.count).values(), default=0) > 0,
         shared=len(loads) - len(whole) > 1,
         scans=bool(tile.recurrences.all),
         in_turn=tile.recurrences.in_turn,
@@ -41,6 +41,7 @@ def form_of(tile: TileWriter) -> Form:
         counts=tile.bins is not None and all(is_count(term, tile.bins) for term in tile.reductions),
         slots=sum(slots_of(SIGNS.get(t.op, t.op), t.dtype) for t in tile.all_terms if _in_main(tile, t)),
         bytes=max((tile.terms.buffers[t.buffer].value.dtype.bits / 8 for t in whole), default=max(stored, default=4.0)),
+        in_parts=bool(tile.work.chunks),
     )
 
 
@@ -50,10 +51,18 @@ def _in_rows(tile: TileWriter, term: Term) -> bool:
     return any(dim < CHUNK if tile.inner is None else dim == tile.inner[0] for dim in here)
 
 
-def is_shared(tile: TileWriter, row: int) -> bool:
-    """Whether places along the axis ``row`` have all in common that is loaded of the columns, and others along the other rows have not."""
-    loads = [{tile.axes.lane(dim) for dim in t.lanes} for t in tile.all_terms if t.op == "load" and _in_main(tile, t)]
-    return any(dim < CHUNK for dims in loads for dim in dims) and not any(row in dims for dims in loads)
+def shared_row(tile: TileWriter) -> int | None:
+    """The row axis along which tiles had better reach: places along it have all in common that is loaded of the columns, and others
+    along the other rows have not. By its number; of several the longest."""
+    loads, rows = _loaded(tile), tile.axes.rows
+    alike = [n for n, (row, _) in enumerate(rows) if not any(row in dims for dims in loads)]
+    apart = any(dim < CHUNK for dims in loads for dim in dims)
+    return max(alike, key=lambda n: tile.count(rows[n][1]), default=None) if apart else None
+
+
+def repeats(tile: TileWriter) -> bool:
+    """Whether something that is loaded of the columns is the same along the last row axis."""
+    return any(tile.axes.rows[-1][0] not in dims for dims in _loaded(tile))
 
 
 def bins_of(tile: TileWriter) -> int | None:
@@ -64,6 +73,11 @@ def bins_of(tile: TileWriter) -> int | None:
         if not lying and any(counted_of(term, dim) is not None for term in tile.reductions):
             return number
     return None
+
+
+def _loaded(tile: TileWriter) -> list[set[int]]:
+    """The axes of each load of the columns."""
+    return [{tile.axes.lane(dim) for dim in t.lanes} for t in tile.all_terms if t.op == "load" and _in_main(tile, t)]
 
 
 def _in_main(tile: TileWriter, term: Term) -> bool:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 
 from kernlint.generate.computation import Lost
+from kernlint.generate.tiles import Extents, Form
 from kernlint.generate.values import CannotGenerate, Divided, TooMuch, Unbound
 from kernlint.generate.writing import Rewritten, Writing
 from kernlint.interpret.edits import NO_EDITS
@@ -14,43 +15,46 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.workload import Expr, Repeat, Symbol
 
+#: Tiles that were chosen for kernels of some forms.
+Chosen = Mapping[Form, Extents]
 
-def rewritten(program: Program, entry: str, itself: bool) -> Rewritten:
+
+def rewritten(program: Program, entry: str, itself: bool, chosen: Chosen | None = None) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference, or of ``itself``, at the sizes that it was read at: a kernel
     may compute something else at others, as where its grid rounds down. Raises :class:`CannotGenerate`."""
     try:
-        return _as_it_is(program, entry) if itself else _shorter(program, entry)
+        return (_as_it_is if itself else _shorter)(program, entry, chosen or {})
     except RecursionError:
         raise CannotGenerate("the computation nests too deep") from None
     except Unbound:
         raise CannotGenerate("its sizes are not known") from None
 
 
-def _as_it_is(program: Program, entry: str) -> Rewritten:
+def _as_it_is(program: Program, entry: str, chosen: Chosen) -> Rewritten:
     """From what the program computes itself: the rounds of its loops at once, or else one after the other."""
     workload = program.workload(entry, NO_EDITS)
     if workload is not None and any(isinstance(step, Repeat) for step in workload.steps):
         try:
-            return Writing(program, entry, {}, {}, True, 1).write()
+            return Writing(program, entry, {}, {}, True, 1, chosen).write()
         except (CannotGenerate, Unbound):
             pass
-    return Writing(program, entry, {}, {}, True).write()
+    return Writing(program, entry, {}, {}, True, chosen=chosen).write()
 
 
 #: Kernels from which on it is looked whether loops of the reference can be loops of one.
 _MANY_KERNELS = 4
 
 
-def _shorter(program: Program, entry: str) -> Rewritten:
+def _shorter(program: Program, entry: str, chosen: Chosen) -> Rewritten:
     """With the rounds of short loops one after the other, or in one kernel where that takes fewer."""
     found: Rewritten | CannotGenerate
     try:
-        found = _as_the_reference(program, entry, SHORT_LOOP)
+        found = _as_the_reference(program, entry, SHORT_LOOP, chosen)
     except TooMuch as error:
         found = error
     if isinstance(found, CannotGenerate) or len(found.kernels) >= _MANY_KERNELS:
         try:
-            other = _as_the_reference(program, entry, 1)
+            other = _as_the_reference(program, entry, 1, chosen)
         except (CannotGenerate, Unbound):
             other = None
         if other is not None and (isinstance(found, CannotGenerate) or 2 * len(other.kernels) <= len(found.kernels)):
@@ -60,14 +64,14 @@ def _shorter(program: Program, entry: str) -> Rewritten:
     return found
 
 
-def _as_the_reference(program: Program, entry: str, unrolled: int) -> Rewritten:
+def _as_the_reference(program: Program, entry: str, unrolled: int, chosen: Chosen) -> Rewritten:
     """Over as many open sizes as the reference is followed with; loops of up to ``unrolled`` rounds are read round by round."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
-            return Writing(program, entry, constants, sizes, False, unrolled).write()
+            return Writing(program, entry, constants, sizes, False, unrolled, chosen).write()
         except Lost:
             if hopeless is None:
                 hopeless = _is_hopeless(program, entry, constants, unrolled)

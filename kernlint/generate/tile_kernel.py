@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
 from kernlint.generate.column_loops import Loop
-from kernlint.generate.forms import bins_of, form_of, is_shared
+from kernlint.generate.forms import bins_of, form_of, repeats, shared_row
 from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import (
     RESERVED,
@@ -27,7 +27,7 @@ from kernlint.generate.recurrences import Recurrences
 from kernlint.generate.reductions import Whole
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
-from kernlint.generate.tiles import HELD_ROW, extents_of, parts_of
+from kernlint.generate.tiles import HELD_ROW, Tiles, parts_of
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.generate.weighted import beside
 from kernlint.generate.work import Work
@@ -46,13 +46,19 @@ _PROGRAM = "tl.program_id(0).to(tl.int64)"
 
 
 class TileWriter:
-    """Writes the kernel of ``work``; ``buffer_of`` tells where values lie, ``sizes`` are numbers for open sizes."""
+    """Writes the kernel of ``work``; ``buffer_of`` tells where values lie, ``sizes`` are numbers for open sizes,
+    ``tiles`` what it may choose from."""
 
     def __init__(
-        self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None], sizes: Mapping[Atom, float]
+        self,
+        work: Work,
+        name: str,
+        buffer_of: Callable[[Value], Buffer | None],
+        sizes: Mapping[Atom, float],
+        tiles: Tiles,
     ) -> None:
         own = {id(root.target) for root in work.roots}
-        self.work, self.name, self.sizes = work, name, sizes
+        self.work, self.name, self.sizes, self.tiles = work, name, sizes, tiles
         self.terms = Terms(lambda value: None if id(value) in own else buffer_of(value), work.columns)
         #: What else the kernel makes, and the extents of the axes that it alone has, by their first lanes.
         self.beside, self.others = self._beside()
@@ -147,7 +153,7 @@ class TileWriter:
         self.bins: int | None = None
         if axes.rows:
             # Neighbouring rows of a tile shall be neighbours in memory.
-            across = axes.contiguous(axes.rows)
+            across = axes.contiguous(axes.rows, self.count)
             best = max(range(len(axes.rows)), key=lambda i: across[axes.rows[i][0]])
             bins = bins_of(self) if self.reduces and not across[axes.rows[best][0]] else None
             best = best if bins is None else bins
@@ -156,13 +162,15 @@ class TileWriter:
                 if self.reduces and len(axes.rows) > 1:
                     self.inner = axes.rows[-1]
                 self.bins = axes.rows[-1][0] if bins is not None else None
-            elif self.reduces and len(axes.rows) > 1 and is_shared(self, axes.rows[-1][0]):
+            elif self.reduces and len(axes.rows) > 1 and (shared := shared_row(self)) is not None:
+                axes.rows.append(axes.rows.pop(shared))
                 self.inner = axes.rows[-1]
         self.form = form_of(self)
-        if self.inner is None and self.form.shared and len(axes.rows) > 1 and not self.reduces:
+        alone = not self.reduces and self.inner is None and len(axes.rows) > 1
+        if alone and (self.form.shared or (self.form.down and repeats(self))):
             self.inner = axes.rows[-1]
-            self.form = replace(self.form, reach=self.count(self.inner[1]))
-        tile = extents_of(self.form, bool(self.work.chunks))
+            self.form = form_of(self)
+        tile = self.tiles.of(self.form)
         self.rows, self.columns, self.loops, self.num_warps = tile.rows, tile.columns, tile.loops, tile.num_warps
         #: Into how many parts the reductions of this kernel had better be cut, 0 where they need not be.
         self.chunks = 0 if self.work.chunks else parts_of(self.form, tile)

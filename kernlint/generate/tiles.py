@@ -7,7 +7,9 @@ the bytes that a memory system of 4 TB/s has under way, so that where few progra
 
 from __future__ import annotations
 
-from kernlint.records import dataclass
+from collections.abc import Iterator, Mapping
+
+from kernlint.records import dataclass, replace
 from kernlint.workload.synthesis import power_of_two
 
 #: Elements of a row up to which a program holds it in registers, and of all rows that it holds at once.
@@ -33,6 +35,8 @@ _LONG, _MUCH, _VAST = 1024, 1 << 18, 1 << 23
 _IN_TURN, _IN_THREAD = 128, 4
 #: Elements of a tile whose neighbouring rows add up a few columns.
 _FEW_COLUMNS = 8192
+#: Elements of a tile for each thread up to which another tile is tried.
+_MOST_EACH = 128
 #: Neighbouring bytes of a tile in two dimensions.
 _ACROSS = 256
 
@@ -44,7 +48,8 @@ class Form:
     needed ``again`` behind that; whether ``places`` of extremes are looked for; whether neighbouring rows (``down``) or columns
     (``along``) lie side by side; whether loads would be done again by each row (``shared``); whether the columns are gone through by
     recurrences (``scans``), place by place (``in_turn``); whether the rows are ``bins`` that elements of the columns are dealt out to,
-    and do nothing but count them (``counts``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory."""
+    and do nothing but count them (``counts``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory; whether columns are
+    dealt out to programs, each of which loops over its own (``in_parts``)."""
 
     rows: float
     columns: float
@@ -63,6 +68,7 @@ class Form:
     counts: bool
     slots: float
     bytes: float
+    in_parts: bool
 
 
 @dataclass(frozen=True)
@@ -75,73 +81,93 @@ class Extents:
     num_warps: int
 
 
-def extents_of(form: Form, in_parts: bool) -> Extents:
-    """The tile of a kernel; one whose columns are dealt out to programs ``in_parts`` loops over its own."""
+def extents_of(form: Form) -> Extents:
+    """The tile of a kernel."""
     width, high = power_of_two(int(form.columns)), power_of_two(int(form.reach))
     tiles = max(1, form.tiles)
     if form.scans:
         return _scan(form, width, high)
     if form.bins:
         columns = min(width, _SECOND if form.counts else max(16, _SECOND // high))
-        return Extents(high, columns, columns < width or in_parts, 8)
+        return Extents(high, columns, columns < width or form.in_parts, 8)
     if not form.reduces:
         return _stream(form, width, high)
     if form.down and width > 1:
-        if form.places and not in_parts and width > _IN_THREAD and form.rows / _IN_TURN >= 2 * _BUSY:
+        if form.places and not form.in_parts and width > _IN_THREAD and form.rows / _IN_TURN >= 2 * _BUSY:
             # Each thread has rows of its own, so that nothing is exchanged.
             return Extents(min(_IN_TURN, high), _IN_THREAD, True, 4)
         held = (
             0
-            if in_parts or not (form.again or form.online or form.places)
+            if form.in_parts or not (form.again or form.online or form.places)
             else min(high, 64 if width <= 256 else 32, _STRIP // width // tiles)
         )
         if held >= min(high, 16):
-            while held > 16 and form.rows / held < 2 * _BUSY:
-                held //= 2
+            held = _halved(form, held, 16, 2 * _BUSY)
             return Extents(held, width, False, _warps(held * width, 64))
         least = 64 if form.bytes > 2 else 128
-        rows = min(high, max(least, _FEW_COLUMNS // width))
-        while rows > least and form.rows / rows < 2 * _BUSY:
-            rows //= 2
-        if rows > least and not in_parts:
+        rows = _halved(form, min(high, max(least, _FEW_COLUMNS // width)), least, 2 * _BUSY)
+        if rows > least and not form.in_parts:
             return Extents(rows, width, False, _warps(rows * width, 64))
         columns = min(width, 4096 // rows)
-        loops = columns < width or in_parts
+        loops = columns < width or form.in_parts
         return Extents(rows, columns, loops, _warps(rows * columns, 16 if loops else 32))
     dear = form.slots >= _DEAR
     # What is made of pairs, rows with columns, is read again by each program: rows share it.
     single = _TILE if form.tiles or high == 1 else _TILE // _PAIRED
     longest = HELD_ROW if form.again else _ONCE if form.online else single
-    held = width <= longest and width * tiles <= _HELD and not in_parts
+    held = width <= longest and width * tiles <= _HELD and not form.in_parts
     if not held:
         step = 1024 if dear else _SECOND if form.again or form.online else _STEP
         if not form.tiles and high > 1 and not form.online:
-            rows = min(_SHARING, high)
-            while rows > _PAIRED and form.rows / rows < 2 * _BUSY:
-                rows //= 2
+            rows = _halved(form, min(_SHARING, high), _PAIRED, 2 * _BUSY)
             columns = min(step // rows, width)
             return Extents(rows, columns, True, _warps(rows * columns, 16))
         columns = min(step if form.tiles else step // _PAIRED, width)
         rows = max(1, min(step // columns, high))
         # Where each step ends in a reduction, more warps wait longer.
         return Extents(rows, columns, True, _warps(rows * columns, 16 if form.online else 8))
-    rows = max(1, min(_TILE // width, high))
-    while rows > 1 and form.rows / rows < _BUSY:
-        rows //= 2
+    rows = _halved(form, max(1, min(_TILE // width, high)), 1, _BUSY)
     return Extents(rows, width, False, _warps(rows * width, 32))
+
+
+class Tiles:
+    """The tiles of kernels by their forms: ``chosen`` ones, the others by what was measured; ``asked`` are all that were asked for."""
+
+    def __init__(self, chosen: Mapping[Form, Extents]) -> None:
+        self._chosen = chosen
+        self.asked: dict[Form, Extents] = {}
+
+    def of(self, form: Form) -> Extents:
+        return self.asked.setdefault(form, self._chosen.get(form) or extents_of(form))
+
+
+def alternatives(form: Form, tile: Extents) -> Iterator[Extents]:
+    """Other tiles of a kernel for the cost model to choose from: more or fewer warps; rows and, where they need not be whole,
+    columns, but where what a tile finds goes by the order of its places."""
+    high, width = power_of_two(int(form.reach)), power_of_two(int(form.columns))
+    found = [replace(tile, num_warps=warps) for warps in _around(tile.num_warps, 2 * tile.num_warps)]
+    if not (form.bins or form.places or form.in_turn):
+        found += [replace(tile, rows=rows) for rows in _around(tile.rows, high)]
+        wide = not form.scans and (tile.loops or not form.reduces)
+        found += [] if not wide else [replace(tile, columns=columns) for columns in _around(tile.columns, width)]
+    for one in found:
+        if 1 <= one.rows * one.columns / (32 * one.num_warps) <= _MOST_EACH:
+            yield one
+
+
+def _around(number: int, most: int) -> list[int]:
+    return [one for one in (number // 4, number // 2, 2 * number, 4 * number) if 1 <= one <= most]
 
 
 def _scan(form: Form, width: int, high: int) -> Extents:
     if form.in_turn:
-        rows = min(_IN_TURN, high)
-        while rows > 32 and form.rows / rows < _BUSY:
-            rows //= 2
+        rows = _halved(form, min(_IN_TURN, high), 32, _BUSY)
         return Extents(rows, 1, True, max(1, rows // 32))
     if form.down:
         rows = min(32 if form.along else 64, high)
         return Extents(rows, min(width, 64), True, _warps(rows * min(width, 64), 16))
     columns = min(width, 1024)
-    rows = max(1, min(_TILE // columns, high))
+    rows = _halved(form, max(1, min(_TILE // columns, high)), 1, _BUSY)
     return Extents(rows, columns, True, _warps(rows * columns, 16))
 
 
@@ -156,6 +182,13 @@ def _stream(form: Form, width: int, high: int) -> Extents:
         columns = min(width, 1024)
         rows = min(high, max(1, 1024 // columns))
     return Extents(rows, columns, False, _warps(rows * columns, 16))
+
+
+def _halved(form: Form, rows: int, least: int, programs: float) -> int:
+    """``rows`` of a tile, halved down to ``least`` as long as there are fewer ``programs``."""
+    while rows > least and form.rows / rows < programs:
+        rows //= 2
+    return rows
 
 
 def _warps(elements: int, each: int) -> int:

@@ -6,7 +6,7 @@ import ast
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.attention_kernel import AttentionWriter
@@ -22,13 +22,16 @@ from kernlint.generate.reduced_product_kernel import ReducedProductWriter
 from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
+from kernlint.generate.tiles import Extents, Form, Tiles
 from kernlint.generate.values import CannotGenerate, TooMuch, Value, exchanged
 from kernlint.generate.work import Work, inputs_of, needs
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.interpret.torch.shapes import contiguous_strides
+from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Tensor, TorchOp, Workload
 
+_Writer = ProductWriter | AttentionWriter | HeldWriter | TileWriter
 _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter] | type[HeldWriter]] = {
     "product": ProductWriter,
     "held": HeldWriter,
@@ -36,26 +39,22 @@ _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter] | type[HeldWr
 }
 
 
-def _tile_writer(work: Work) -> type[TileWriter]:
-    return TileWriter if work.sides is None else ReducedProductWriter
-
-
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 12
 
 
+@dataclass(frozen=True)
 class Rewritten:
     """The text of the kernels and of the body of the function that launches them; ``fixed``: for the extents alone that it asserts;
-    ``narrowed``: with halves where the computation has single precision; ``cancels``: with something added that is taken away again."""
+    ``narrowed``: with halves where the computation has single precision; ``cancels``: with something added that is taken away again;
+    ``tiles``: those of kernels without a product, by their forms."""
 
-    def __init__(
-        self, kernels: Sequence[Kernel], body: Sequence[str], fixed: bool, narrowed: bool, cancels: bool
-    ) -> None:
-        self.kernels = kernels
-        self.body = body
-        self.fixed = fixed
-        self.narrowed = narrowed
-        self.cancels = cancels
+    kernels: Sequence[Kernel]
+    body: Sequence[str]
+    fixed: bool
+    narrowed: bool
+    cancels: bool
+    tiles: Mapping[Form, Extents]
 
 
 def _equal(name: str, number: Any) -> str:
@@ -115,8 +114,10 @@ class Writing(Computation):
         open_sizes: Mapping[str, Expr],
         itself: bool,
         unrolled: int = SHORT_LOOP,
+        chosen: Mapping[Form, Extents] | None = None,
     ) -> None:
         super().__init__(program, entry, constants, open_sizes, itself, unrolled)
+        self.tiles = Tiles(chosen or {})
         #: The parameters that are lists, with the number of items.
         self.lists = Counter(name.partition("[")[0] for name in self.workload.arguments if "[" in name)
         self.host = Host(self.workload.arguments, self.workload.held, self.lists)
@@ -219,7 +220,9 @@ class Writing(Computation):
             if id(target) not in allocated:
                 self._store(target, id(target) in finals)
         for number, work in enumerate(works):
-            kernel = self._kernel(work, self._kernel_name(number, len(works))).launched(self.sizes)
+            kernel = (
+                self._writer(work, self._kernel_name(number, len(works)), self._buffer).write().launched(self.sizes)
+            )
             kernels.append(kernel)
             for target in {id(root.target): root.target for root in work.roots}.values():
                 if id(target) not in allocated:
@@ -244,7 +247,7 @@ class Writing(Computation):
         sizes = self.host.size_lines()
         divided = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
         body = [*checks, *prepared, *sizes, *divided, *reach, *body]
-        return Rewritten(kernels, body, bool(extents or divided), self.narrowed, self.cancels)
+        return Rewritten(kernels, body, bool(extents or divided), self.narrowed, self.cancels, self.tiles.asked)
 
     def _planned(self, outputs: Mapping[Any, Value]) -> list[Work]:
         values = {id(value): value for value in outputs.values()}
@@ -359,13 +362,11 @@ class Writing(Computation):
                 known = here.get(id(value)) or self._buffer(value)
                 return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
 
-            if work.product is not None and work.sides is None:
-                chunks = _WRITERS[work.product.op](work, "", buffer_of, self.sizes).chunks
-                if chunks:
-                    return {id(work.product): in_parts(work.product, chunks)}
-                continue
-            tile = _tile_writer(work)(work, "", buffer_of, self.sizes)
-            if tile.chunks:
+            tile = self._writer(work, "", buffer_of)
+            if not isinstance(tile, TileWriter):
+                if tile.chunks and work.product is not None:
+                    return {id(work.product): in_parts(work.product, tile.chunks)}
+            elif tile.chunks:
                 before = stored - buffers.keys()
                 walked = (v for root in work.roots for v in root.value.walk(set(before)))
                 inner = [v for v in walked if v.op == "reduce" and id(v) not in stored]
@@ -382,10 +383,12 @@ class Writing(Computation):
             return self._here(value.attributes["path"])[0]
         return self.names[id(value)]
 
-    def _kernel(self, work: Work, name: str) -> Kernel:
+    def _writer(self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None]) -> _Writer:
         if work.product is not None and work.sides is None:
-            return _WRITERS[work.product.op](work, name, self._buffer, self.sizes).write()
-        return _tile_writer(work)(work, name, self._buffer, self.sizes).write()
+            return _WRITERS[work.product.op](work, name, buffer_of, self.sizes)
+        return (TileWriter if work.sides is None else ReducedProductWriter)(
+            work, name, buffer_of, self.sizes, self.tiles
+        )
 
     def _kernel_name(self, number: int, count: int) -> str:
         method = self.workload.entry.rpartition(".")[2]

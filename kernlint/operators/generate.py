@@ -9,14 +9,15 @@ from typing import ClassVar
 from kernlint.errors import SourceError
 from kernlint.generate.edits import edits
 from kernlint.generate.kernel import Kernel
-from kernlint.generate.program import rewritten
+from kernlint.generate.program import Chosen, rewritten
 from kernlint.generate.values import CannotGenerate
+from kernlint.generate.writing import Rewritten
 from kernlint.headroom.causes import ORDER
 from kernlint.interpret.program import Program
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.text import CannotRewrite, apply_edits
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.finding import Context
 from kernlint.syntax.tree import check_syntax
 
@@ -91,13 +92,18 @@ def _with_helpers(kernels: Sequence[Kernel], text: str) -> list[str]:
     return sources
 
 
-def _written(program: Program, entry: str, itself: bool) -> Attempt:
+def text_of(program: Program, entry: str, itself: bool, chosen: Chosen) -> tuple[Rewritten, list[TextEdit]]:
+    """``entry`` written anew, and what that changes in the source. Raises where it cannot be, or would not parse."""
     module = program.kernel
+    made = rewritten(program, entry, itself, chosen)
+    changes = edits(module.text, entry, _with_helpers(made.kernels, module.text), made.body)
+    check_syntax(module, apply_edits(module.text, changes))
+    return made, changes
+
+
+def _written(program: Program, entry: str, itself: bool) -> Attempt:
     try:
-        made = rewritten(program, entry, itself)
-        sources = _with_helpers(made.kernels, module.text)
-        changes = edits(module.text, entry, sources, made.body)
-        check_syntax(module, apply_edits(module.text, changes))
+        made, changes = text_of(program, entry, itself, {})
     except (CannotGenerate, CannotRewrite) as error:
         return Attempt(None, f"no kernels can be written for it: {error}")
     except SourceError as error:

@@ -1,15 +1,23 @@
-"""What a call takes in the kernels that ``fix`` would write for a change: their source, read and priced like any other."""
+"""What a call takes in the kernels that ``fix`` would write for a change: their source, read and priced like any other, and with the tiles
+that take the least."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from kernlint.cost.estimate import Estimate
-from kernlint.errors import KernlintError
+from kernlint.errors import KernlintError, SourceError
+from kernlint.generate.tiles import Extents, Form, alternatives
+from kernlint.generate.values import CannotGenerate
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
+from kernlint.operators.generate import text_of, written_anew
+from kernlint.records import replace
+from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.effects import Rewriting
-from kernlint.rewrite.text import apply_edits
+from kernlint.rewrite.text import CannotRewrite, apply_edits
+from kernlint.rules.finding import Context
 from kernlint.syntax.tree import parse_module
 from kernlint.verdict.candidate import Candidate
 from kernlint.workload import Workload
@@ -25,6 +33,46 @@ def written(change: Candidate, price: Callable[[Workload], Estimate]) -> Estimat
         found = price(workload) if workload is not None else None
         return found if found is not None and found.gpu_us is not None else None
     return None
+
+
+#: Other tiles that are priced for a program, and the part of its time that one has to come to.
+_MOST_TRIED, _CLEARLY_LESS = 24, 0.95
+
+
+def with_best_tiles(program: Program, way: Attempt, context: Context, scope: str) -> Rewriting:
+    """``way``, kernels written anew, with the tiles that take the least of those tried, one kernel after the other, the one with the most
+    elements first. As it is where nothing says what it takes; ``context`` is that of the program before."""
+
+    entry = context.workload.entry
+
+    def us_of(made: Rewriting) -> float:
+        workload = _read(program, entry, made)
+        return (context.price(workload).total_us(scope) if workload is not None else None) or math.inf
+
+    best, chosen, tried = way.rewriting, dict[Form, Extents](), set[str]()
+    assert best is not None
+    least = us_of(best)
+    if math.isinf(least):
+        return best
+    itself = program.reference is None or way is not written_anew(program, entry)
+    tiles = text_of(program, entry, itself, chosen)[0].tiles
+    for form, tile in sorted(tiles.items(), key=lambda one: -one[0].rows * one[0].columns):
+        found = [(least * _CLEARLY_LESS, tile, best)]
+        for other in alternatives(form, tile):
+            if len(tried) == _MOST_TRIED:
+                break
+            try:
+                changes = text_of(program, entry, itself, {**chosen, form: other})[1]
+            except (CannotGenerate, CannotRewrite, SourceError):
+                continue
+            text = "".join(one.text for one in changes)
+            if text not in tried:
+                tried.add(text)
+                made = replace(best, edits=tuple(changes))
+                found.append((us_of(made), other, made))
+        us, chosen[form], made = min(found, key=lambda one: one[0])
+        least, best = (least, best) if made is best else (us, made)
+    return best
 
 
 def _read(program: Program, entry: str, made: Rewriting) -> Workload | None:

@@ -23,6 +23,49 @@ def program_of(name: str) -> tuple[str, str]:
     return program(**{"inputs": TWO, "constants": SIZES, "arguments": "x", **CASES[name][0]})
 
 
+def at_odd_sizes(reference: str) -> str:
+    """The reference of a case at other sizes, which few tiles divide."""
+    return (
+        reference.replace("B = 48", "B = 13")
+        .replace("T = 640", "T = 200")
+        .replace("B = 7", "B = 3")
+        .replace("T = 70\n", "T = 37\n")
+        .replace("T = 70000", "T = 333")
+        .replace("H = 21", "H = 19")
+        .replace("H = 11", "H = 14")
+        .replace("T = 1100", "T = 1387")
+        .replace("00000", "0001")
+        .replace("B = 600", "B = 5")
+        .replace("B = 2150", "B = 83")
+        .replace("B = 150", "B = 7")
+    )
+
+
+#: Compares after.py of a folder with its reference.py.
+RUN = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+import after, reference
+torch.manual_seed(1)
+inputs = reference.get_inputs()
+init = reference.get_init_inputs()
+torch.manual_seed(2)
+model = reference.Model(*init)
+torch.manual_seed(2)
+new = after.ModelNew(*init)
+copies = [t.clone() for t in inputs]
+want, got = model(*inputs), new(*copies)
+want, got = (v if isinstance(v, tuple) else (v,) for v in (want, got))
+kept, changed = (one.state_dict().values() for one in (model, new))
+for a, b in zip((*want, *inputs, *kept), (*got, *copies, *changed), strict=True):
+    if not isinstance(a, torch.Tensor):
+        assert a == b, (a, b)
+        continue
+    assert a.shape == b.shape and a.dtype == b.dtype, (a.shape, b.shape, a.dtype, b.dtype)
+    tolerance = {torch.float16: 2e-2, torch.float64: 1e-12}.get(a.dtype, 1e-4)
+    torch.testing.assert_close(b, a, rtol=tolerance, atol=tolerance, equal_nan=True)
+"""
+
 #: Programs with what is in the kernels that are written for them.
 CASES = {
     "stream": ({"forward": "return torch.relu(x) * 2.0 + y", "inputs": "torch.randn(B, T), torch.randn(B, T)", "arguments": "x, y"}, 1),
