@@ -23,7 +23,7 @@ from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import Buffer, Term
 from kernlint.generate.values import Value, lane, lanes_of, looked_through
 from kernlint.generate.work import Work
-from kernlint.workload import Dtype, Expr, Lane, Size, Symbol
+from kernlint.workload import Dtype, Expr, Lane, Symbol
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
 
@@ -62,11 +62,10 @@ class AttentionWriter(Contraction):
         )
         self.count_keys, self.depth = over
         #: What the tensor core is fed with for the scores; where torch has rounded an operand to it, so is it here.
-        self.fed, self.precision = common_type(
-            {_held(one, view.value) for one, view in ((self.query, query), (self.keys, keys))}
-        )
+        asked = {_held(one, view.value) for one, view in ((self.query, query), (self.keys, keys))}
+        self.fed, self.option = common_type(asked, self.count(self.depth))
         weights = {work.product.attributes["weights"], _held(self.values, values.value)}
-        self.added, self.added_precision = common_type(weights)
+        self.added, self.added_option = common_type(weights, self.count(self.count_keys))
         held = max(next_extent(self.count(self.depth)), next_extent(self.count(self.width)))
         bits = min(self.fed.bits, self.added.bits) if self.fed == self.added else 32
         self.tile = attention_tile(self.count(self.height), self.count(self.count_keys), held, bits)
@@ -108,7 +107,8 @@ class AttentionWriter(Contraction):
         inner = printer.scope()
         self._step(inner, last if self.work.chunks else n)
         lines += [f"    {line}" for line in inner.lines]
-        constants = {"BM": self.tile.m, "BN": self.tile.k, "BD": _block(self.depth), "BV": _block(self.width)}
+        constants: dict[str, int | NextPower] = {"BM": self.tile.m, "BN": self.tile.k}
+        constants |= {"BD": next_power(self.depth, _SIDE), "BV": next_power(self.width, _SIDE)}
         tiles = ((self.height, "BM"),)
         if self.work.chunks:
             self._store_parts(printer)
@@ -133,7 +133,7 @@ class AttentionWriter(Contraction):
         """What is done with the keys of one step."""
         inner.lines += [f"ks = start + tl.arange(0, BN){self.wide}", f"k_mask = ks < {n}"]
         self._load(inner, "keys", self.keys[0], DEPTH, SUMMED, self.fed)
-        inner.lines.append(f"scores = tl.dot(query, keys{_option(self.precision)})")
+        inner.lines.append(f"scores = tl.dot(query, keys{self.option})")
         printer = self.spread(inner, ROWS, SUMMED)
         printer.known[id(self.score)] = ("scores", 9)
         text = printer.spell(self.scores)[0]
@@ -158,7 +158,7 @@ class AttentionWriter(Contraction):
         """Add up the values of a step."""
         self._load(inner, "values", self.values[0], SUMMED, COLUMNS, self.added)
         above = "above" if self.added == dt.FLOAT32 else f"above.to(tl.{self.added})"
-        inner.lines.append(f"acc = tl.dot({above}, values, {before}{_option(self.added_precision)})")
+        inner.lines.append(f"acc = tl.dot({above}, values, {before}{self.added_option})")
 
     def _load(self, printer: Printer, name: str, term: Term, down: int, along: int, fed: Dtype) -> None:
         inner = self.spread(printer, down, along)
@@ -194,18 +194,9 @@ def next_extent(extent: float) -> float:
     return float(max(_SIDE, 1 << (int(extent) - 1).bit_length()))
 
 
-def _block(extent: Size) -> int | NextPower:
-    found = next_power(extent)
-    return max(_SIDE, found) if isinstance(found, int) else found
-
-
 def _held(term: tuple[Term, Dtype], value: Value) -> Dtype:
     """The type that an operand is fed in: the one that holds it, or that torch has it in."""
     return value.dtype if value.dtype.bits < term[1].bits else term[1]
-
-
-def _option(precision: str) -> str:
-    return f', input_precision="{precision}"' if precision else ""
 
 
 # -- which keys a row does not look at -------------------------------------------------------------------------------

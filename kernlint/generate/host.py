@@ -137,7 +137,10 @@ def launch_text(kernel: Kernel, host: Host, names: Mapping[int, str]) -> list[st
 
 def _constant(kernel: Kernel, name: str, host: Host) -> str:
     value = kernel.constants[name]
-    return f"triton.next_power_of_2({host.expression(value.total)[0]})" if isinstance(value, NextPower) else str(value)
+    if not isinstance(value, NextPower):
+        return str(value)
+    power = f"triton.next_power_of_2({host.expression(value.total)[0]})"
+    return power if value.least == 1 else f"max({value.least}, {power})"
 
 
 def allocation(buffer: Buffer, name: str, host: Host, like: Callable[[Dtype], str], device: str) -> str:

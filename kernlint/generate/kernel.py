@@ -29,9 +29,10 @@ _WIDTH = 110
 
 @dataclass(frozen=True)
 class NextPower:
-    """The least power of two that is not below ``total``, which the host takes."""
+    """The least power of two that is not below ``total``, nor below ``least``, which the host takes."""
 
     total: Size
+    least: int
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def check_in_place(terms: Iterable[Term], name: str, address: Expr | None) -> No
         raise CannotGenerate("an argument that is changed in place while other elements of it are needed")
 
 
-def next_power(total: Size) -> NextPower | int:
+def next_power(total: Size, least: int = 1) -> NextPower | int:
     number = ex.concrete(total)
-    return power_of_two(number) if number is not None else NextPower(total)
+    return max(least, power_of_two(number)) if number is not None else NextPower(total, least)
 
 
 def function_text(name: str, parameters: Sequence[str], body: Sequence[str]) -> str:

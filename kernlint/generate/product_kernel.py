@@ -44,8 +44,8 @@ class ProductWriter(Contraction):
         factors = [factor for one in self.operands for _, factor in one.factors]
         self.lay_out([*(one.term for one in self.operands), *factors], {SUMMED: over})
         self.depth = product_of(over)
-        self.fed, self.precision = common_type({operand.dtype for operand in self.operands})
         m, n, k = map(self.count, (self.height, self.width, self.depth))
+        self.fed, self.option = common_type({operand.dtype for operand in self.operands}, k)
         self.tile = default_tile(m, n, k, self.others, self.fed.bits)
         #: Into how many parts the summed axis had better be cut, 0 where it need not be.
         self.chunks = 0 if work.chunks or self.tile.parts == 1 or self.fed.is_integer else self.tile.parts
@@ -74,8 +74,7 @@ class ProductWriter(Contraction):
             f"cols = pid_n * BN + tl.arange(0, BN){self.wide}",
         ]
         lines += [f"row_mask = rows < {m}", f"col_mask = cols < {n}"]
-        integer = self.fed.is_integer
-        lines.append(f"acc = tl.zeros((BM, BN), dtype=tl.{'int32' if integer else 'float32'})")
+        lines.append(f"acc = tl.zeros((BM, BN), dtype=tl.{'int32' if self.fed.is_integer else 'float32'})")
         first, last = "0", k
         if self.work.chunks:
             lines += [
@@ -87,9 +86,7 @@ class ProductWriter(Contraction):
         inner = printer.scope()
         inner.lines += [f"ks = start + tl.arange(0, BK){self.wide}", f"k_mask = ks < {last}"]
         texts = [self._load(inner, number) for number in (0, 1)]
-        option = f', input_precision="{self.precision}"' if self.precision else ""
-        option += ", out_dtype=tl.int32" if integer else ""
-        inner.lines.append(f"acc = tl.dot({texts[0]}, {texts[1]}, acc{option})")
+        inner.lines.append(f"acc = tl.dot({texts[0]}, {texts[1]}, acc{self.option})")
         lines += [f"    {line}" for line in inner.lines]
         self._scale(printer)
         constants = {"BM": self.tile.m, "BN": self.tile.n, "BK": self.tile.k}
@@ -109,13 +106,10 @@ class ProductWriter(Contraction):
     def _scale(self, printer: Printer) -> None:
         """Multiply the sum by what its operands have in common, and finish."""
         integer = self.fed.is_integer
-        value: Spelled = ("acc", 9)
-        if integer and self.product.dtype.is_float:
-            value = ("acc.to(tl.float32)", 9)
+        value: Spelled = ("acc.to(tl.float32)" if integer and self.product.dtype.is_float else "acc", 9)
         last = self.spread(printer, ROWS, COLUMNS)
         for op, factor in (one for operand in self.operands for one in operand.factors):
-            text = wrapped(last.spell(factor), 7)
-            value = (f"{value[0]} {'*' if op == 'mul' else '/'} {text}", 6)
+            value = (f"{value[0]} {'*' if op == 'mul' else '/'} {wrapped(last.spell(factor), 7)}", 6)
         printer.lines += last.lines
         if value[0] != "acc":
             name = "product" if integer else "acc"

@@ -30,10 +30,8 @@ class ReducedProductWriter(TileWriter):
     """Writes the kernel of ``work``, whose columns are axes of a product."""
 
     def _beside(self) -> tuple[Sequence[Term], Mapping[int, Sequence[Size]]]:
-        product, over = self.work.product, self.work.columns
-        assert product is not None
-        sides = self.work.sides
-        assert sides is not None
+        product, over, sides = self.work.product, self.work.columns, self.work.sides
+        assert product is not None and sides is not None
         places: list[Expr] = [lift(0)] * len(product.shape)
         for first, axes in ((0, (*sides.beside, *sides.rows)), (COLUMNS, sides.columns)):
             for number, axis in enumerate(axes):
@@ -42,8 +40,8 @@ class ReducedProductWriter(TileWriter):
         made = [operand_of(self.terms, view, [*places, *summed]) for view in product.operands]
         #: That of the rows first.
         self.operands = made if sides.second == 1 else made[::-1]
-        self.fed, self.precision = common_type({one.dtype for one in made})
         self.depth = product_of(product.attributes["over"])
+        self.fed, self.option = common_type({one.dtype for one in made}, self.count(self.depth))
         factors = tuple(factor for one in made for _, factor in one.factors)
         kept = range(len(sides.beside) + len(sides.rows))
         lanes = frozenset({*kept, *(COLUMNS + number for number in range(len(over)))})
@@ -87,7 +85,9 @@ class ReducedProductWriter(TileWriter):
         self.num_stages = 3 if self.fed.bits <= 16 else 2
         step = max(16, power_of_two(int(depth)))
         step = step if self.holds else min(step, {8: 128, 16: 64}.get(self.fed.bits, 32))
-        self.constants["BK"] = next_power(self.depth) if self.holds and depth > 16 else step
+        self.constants["BK"] = next_power(self.depth, 16) if self.holds else step
+        if not self.loops:
+            self.constants["BLOCK"] = next_power(self.axes.total(COLUMNS), 16)
         while self.loops and self.columns > 16 and self.columns * step * self.fed.bits // 8 * self.num_stages > _STAGED:
             self.columns //= 2
 
@@ -101,27 +101,23 @@ class ReducedProductWriter(TileWriter):
             self.held = self._fed(printer, 0, "")
 
     def multiply(self, printer: Printer, term: Term) -> None:
-        option = f', input_precision="{self.precision}"' if self.precision else ""
-        option += ", out_dtype=tl.int32" if self.fed.is_integer else ""
         name = self.names.new("acc")
         if self.holds:
-            printer.lines.append(f"{name} = tl.dot({self.held}, {self._fed(printer, 1, '')}{option})")
+            printer.lines.append(f"{name} = tl.dot({self.held}, {self._fed(printer, 1, '')}{self.option})")
         else:
-            kind = "int32" if self.fed.is_integer else "float32"
             start = self.names.new("first")
             depth = printer.expression(lift(self.depth))[0]
-            printer.lines.append(f"{name} = tl.zeros((ROWS, BLOCK), dtype=tl.{kind})")
-            printer.lines.append(f"for {start} in range(0, {depth}, BK):")
+            zeros = f"tl.zeros((ROWS, BLOCK), dtype=tl.{'int32' if self.fed.is_integer else 'float32'})"
+            printer.lines += [f"{name} = {zeros}", f"for {start} in range(0, {depth}, BK):"]
             inner = printer.scope()
             first, second = (self._fed(inner, number, f"{start} + ") for number in (0, 1))
-            inner.lines.append(f"{name} = tl.dot({first}, {second}, {name}{option})")
+            inner.lines.append(f"{name} = tl.dot({first}, {second}, {name}{self.option})")
             printer.lines += [f"    {line}" for line in inner.lines]
         value: Spelled = (f"{name}.to(tl.float32)" if self.fed.is_integer else name, 9)
         for op, factor in (one for operand in self.operands for one in operand.factors):
             value = (f"{value[0]} {'*' if op == 'mul' else '/'} {wrapped(printer.spell(factor), 7)}", 6)
-        printer.known[id(term)] = (
-            value if value[1] == 9 and not self.fed.is_integer else (printer.bind_text(value[0], "scores"), 9)
-        )
+        plain = value[1] == 9 and not self.fed.is_integer
+        printer.known[id(term)] = value if plain else (printer.bind_text(value[0], "scores"), 9)
 
     def _fed(self, printer: Printer, number: int, start: str) -> str:
         """The variable of an operand's tile, of the places of the sum from ``start`` on."""

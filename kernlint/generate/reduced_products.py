@@ -55,15 +55,16 @@ def around_reductions(root: Value, stored: Mapping[int, Value], sizes: Mapping[A
     if product.op != "product" or product is root or not product.dtype.is_float or dt.FLOAT64 in types:
         return None
     places = _axes_at(index, product)
-    reductions = [value for value, _ in seen.reductions if _is_made_of(value, product, stored)]
+    walks = ((value, value.walk(set(stored) - {id(value)})) for value, _ in seen.reductions)
+    reductions = [value for value, walk in walks if any(one is product for one in walk)]
     if places is None or not _alike(reductions):
         return None
     over = reductions[0].attributes["over"]
     columns = [places.get(COLUMNS + number) for number in range(len(over))]
     sides = None if None in columns else _sides_of(product, [axis for axis in columns if axis is not None])
     outside = {other for _, other in seen.products} - inner
-    own = _own_columns(root, places, outside, index, product)
-    if sides is None or own is None or not _fit(product, sides, over, bool(outside), reductions, sizes):
+    own = _own_columns(root, places, outside, product)
+    if sides is None or own is None or not _fit(product, sides, bool(outside), reductions, sizes):
         return None
     for value, _ in seen.reductions:
         if value not in reductions:
@@ -100,10 +101,6 @@ def _axes_at(index: Sequence[Expr], product: Value) -> dict[int, int] | None:
     return found
 
 
-def _is_made_of(value: Value, product: Value, stored: Mapping[int, Value]) -> bool:
-    return any(one is product for one in value.walk(set(stored) - {id(value)}))
-
-
 def _alike(reductions: Sequence[Value]) -> bool:
     """Whether one loop finds all ``reductions``: over the same columns, none of which needs another one."""
     if not reductions or len({value.attributes["over"] for value in reductions}) != 1:
@@ -114,7 +111,7 @@ def _alike(reductions: Sequence[Value]) -> bool:
 
 
 def _own_columns(
-    root: Value, places: Mapping[int, int], outside: set[tuple[Expr, ...]], index: tuple[Expr, ...], product: Value
+    root: Value, places: Mapping[int, int], outside: set[tuple[Expr, ...]], product: Value
 ) -> dict[int, int] | None:
     """The axes of ``root`` itself that are columns, each with that of the product; none where it has a result for each row. None where
     it has other axes than the product, or looks at that from elsewhere."""
@@ -130,16 +127,9 @@ def _own_columns(
     return {d: axis for d, axis in found.items() if d not in places} if same else None
 
 
-def _fit(
-    product: Value,
-    sides: Sides,
-    over: Sequence[Size],
-    whole: bool,
-    reductions: Sequence[Value],
-    sizes: Mapping[Atom, float],
-) -> bool:
+def _fit(product: Value, sides: Sides, whole: bool, reductions: Sequence[Value], sizes: Mapping[Atom, float]) -> bool:
     """Whether programs have enough to do, each with a tile of rows: where they are few, parts of the columns are dealt out too."""
-    extents = [lift(product.shape[axis]) for axis in sides.columns]
+    over, extents = reductions[0].attributes["over"], [lift(product.shape[axis]) for axis in sides.columns]
     if any(extent != lift(n) for extent, n in zip(extents, over)):
         return False
     rows = count((product.shape[axis] for axis in sides.rows), sizes)
@@ -162,7 +152,7 @@ def row_by_row(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Val
     found = {one.op for one in walk_all(values)}
     if "product" not in found or found & {"scan", "carried"}:  # states of recurrences are told by what they are
         return list(values)
-    values, made = _Elements().of(values), dict[int, Value]()
+    values, made = [*map(_Elements().of, values)], dict[int, Value]()
     new = {id(one): nested for one in walk_all(values) if (nested := _nested(one, sizes)) is not None}
     return [exchanged(one, new, made) for one in values]
 
@@ -211,16 +201,13 @@ class _Elements:
         self.made: dict[int, Value] = {}
         self.singles: dict[object, View | None] = {}
 
-    def of(self, values: Sequence[Value]) -> list[Value]:
-        return [self._of(one) for one in values]
-
-    def _of(self, value: Value) -> Value:
+    def of(self, value: Value) -> Value:
         if id(value) not in self.made:
             space = (*value.shape, *value.attributes.get("over", ()))
             views = tuple(
                 view if value.op in ("pick", "choose") else self._single(view, space) or view for view in value.operands
             )
-            views = tuple(View(self._of(view.value), view.index) for view in views)
+            views = tuple(View(self.of(view.value), view.index) for view in views)
             same = all(one.value is other.value for one, other in zip(views, value.operands))
             self.made[id(value)] = value if same else replace(value, operands=views)
         return self.made[id(value)]
@@ -268,12 +255,11 @@ def _single(view: View, space: Sequence[Size]) -> View | None:
         over = value.attributes["over"]
         if not shared or not value.dtype.is_float:
             return None
-        wide = value.dtype
         own = [*view.index, *(lane(len(space) + number) for number in range(len(over)))]
         whole = (*space, *over)
-        term = Value("mul", whole, wide, tuple(one.at(own) for one in value.operands))
+        term = Value("mul", whole, value.dtype, tuple(one.at(own) for one in value.operands))
         body = View(term, tuple(map(lane, range(len(whole)))))
-        made = Value("reduce", tuple(space), wide, (body,), {"kind": "sum", "over": over}, value.name)
+        made = Value("reduce", tuple(space), value.dtype, (body,), {"kind": "sum", "over": over}, value.name)
         return View(made, tuple(map(lane, range(len(space)))))
     if value.op not in _PLAIN or not any(one.op == "product" for one in value.walk()):
         return None

@@ -403,3 +403,33 @@ return torch.nn.functional.conv1d(padded, k[:, None], groups=B).reshape(B, T)
 """.strip()
     text = written(taps, "torch.randn(B, T), 0.1 + torch.rand(B)", "B = 48\nT = 512", "x, sigma")
     assert "-2.0" in text
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "return x[:, : int(lens.max())].sum(1)",
+        "return x * 2.0 if int(lens[0]) > 50 else x * 3.0",
+        "return torch.relu(x * lens.max().item())",
+        "a, b = x[:, :166].split(lens.tolist(), 1)\nreturn a.sum(1) + b.sum(1)",
+    ],
+)
+def test_numbers_in_a_tensor_that_a_call_is_given_are_no_constants(forward: str) -> None:
+    refused(forward, f"{TWO}, torch.tensor([70, 96], device='cuda')", arguments="x, lens")
+
+
+def test_blocks_hold_axes_of_all_sizes() -> None:
+    """Also where those that they are written for are smaller than the smallest operand of a product."""
+    two = {"inputs": "torch.randn(B, K), torch.randn(T, K)", "arguments": "x, y"}
+    text = written("return (x @ y.t()).amax(1)", constants="B = 2150\nK = 9\nT = 300", **two)
+    assert "BK=max(16, triton.next_power_of_2(K))" in text.replace("x.shape[1]", "K")
+    text = written("return torch.softmax(x @ y.t(), 1)", constants="B = 2150\nK = 40\nT = 57", **two)
+    assert "BLOCK=max(16, triton.next_power_of_2(T))" in text.replace("y.shape[0]", "T")
+
+
+@pytest.mark.parametrize(("depth", "held"), [(131071, True), (131072, False)])
+@pytest.mark.parametrize("end", ["", ".amax(1)"])
+def test_int32_holds_the_sums_that_are_made_in_it(depth: int, held: bool, end: str) -> None:
+    inputs = ", ".join(f"torch.randint(-128, 128, ({rows}, K), dtype=torch.int8)" for rows in ("B", "300"))
+    text = written(f"return (x.float() @ y.float().t()){end}", inputs, f"B = 2150\nK = {depth}", "x, y")
+    assert ("tl.int32" in text) == held

@@ -38,6 +38,7 @@ def at_odd_sizes(reference: str) -> str:
         .replace("B = 600", "B = 5")
         .replace("B = 2150", "B = 83")
         .replace("B = 150", "B = 7")
+        .replace("K = 9\n", "K = 37\n")
     )
 
 
@@ -123,6 +124,15 @@ CASES = {
             "arguments": "x, y",
         },
         3,
+    ),
+    "largest of scores of short rows": (
+        {
+            "forward": "s = x @ y.t()\nreturn s.amax(1), (s / 4.0).exp().sum(1)",
+            "inputs": "torch.randn(B, K), torch.randn(70, K)",
+            "constants": "B = 2150\nK = 9\n",
+            "arguments": "x, y",
+        },
+        1,
     ),
     "nearest code": (
         {
