@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: What an evaluation may add to, by the names of the host's attributes.
 _LEARNED = (
     "learned", "refined", "contiguous", "hosted", "perhaps", "read_sizes", "integers", "needed", "untaken", "bounds",
-    "zeros", "assumptions", "unknowns", "kept", "expected",
+    "zeros", "assumptions", "unknowns", "kept", "expected", "numbers_read",
 )  # fmt: skip
 #: Nodes evaluated for one call that is followed again.
 _BUDGET = 100_000

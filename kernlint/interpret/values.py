@@ -181,8 +181,8 @@ class Scope:
 
 @dataclass(eq=False)
 class Function:
-    """A ``def`` or ``lambda`` with its closure; ``memoised`` where a decorator in view keeps what it returns, ``either`` where it is
-    one of two, under a condition that could not be decided."""
+    """A ``def`` or ``lambda`` with its closure, and what ``names`` in its defaults stand for there; ``memoised`` where a decorator in
+    view keeps what it returns, ``either`` where it is one of two, under a condition that could not be decided."""
 
     name: str
     node: cst.FunctionDef | cst.Lambda
@@ -191,6 +191,7 @@ class Function:
     owner: str = ""
     memoised: bool = False
     either: bool = False
+    names: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def symbol(self) -> str:

@@ -104,6 +104,8 @@ def unfilled(context: Context, op: TorchOp) -> Unfilled | WhyNot:
         return WhyNot("what touches its result next stands in another Python loop, or nothing does")
     if not isinstance(launch, Launch):
         return WhyNot(f"{_called(launch)} uses what it filled")
+    if context.workload.numbers_read:
+        return WhyNot(f"what `{launch.kernel.name}` writes may change with the numbers in tensors")
     if not overwrites(launch, tensor):
         return WhyNot(f"`{launch.kernel.name}` is not proven to write every element of it before reading any")
     if _leaves_for_others(context, launch):

@@ -289,7 +289,8 @@ class Workload:
     whenever the call gets as far as its launches (``left < right``), and each of ``zeros`` is zero then: what asserts,
     guards and branches tell. ``elsewhere`` are the storages that branches which were not followed may write.
     ``faults`` are what Python or torch refuses of the code around the launches.
-    ``read_sizes`` are the storages whose size the host has read from a tensor, with the places where it did.
+    ``read_sizes`` are the storages whose size the host has read from a tensor, with the places where it did,
+    ``numbers_read`` the places where it reads numbers that are known, of which other calls may hold others.
     ``hints`` is what the source says of open sizes and unknown types without fixing them.
     ``traced`` says that the call was run on fake tensors, not only read.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
@@ -317,6 +318,7 @@ class Workload:
     elsewhere: frozenset[int] = frozenset()
     first_steps: tuple[Step, ...] | None = None
     read_sizes: Mapping[int, frozenset[Span]] = field(default_factory=dict)
+    numbers_read: frozenset[Span] = frozenset()
     traced: bool = False
     hints: Hints = NO_HINTS
     faults: tuple[Fault, ...] = ()

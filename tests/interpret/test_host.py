@@ -955,3 +955,19 @@ def test_a_tensor_of_unknown_shape_is_as_large_as_what_it_is_like(
     """
     (drawn,) = [step for step in read(source, *facts).steps if isinstance(step, TorchOp) and step.kind == "random"]
     assert drawn.writes[0].shape == shape
+
+
+@pytest.mark.parametrize(
+    ("parameter", "block"),
+    [(", block=BLOCK", "block"), (", block=2 * BLOCK // 2", "block"), (", block=lambda n=BLOCK: n", "block()")],
+)
+def test_names_in_defaults_stand_for_what_they_are_where_the_function_is_defined(parameter: str, block: str) -> None:
+    """Of copies too, which differ in nothing else."""
+    kernel = "@triton.jit\ndef {0}(x, B: tl.constexpr, C: tl.constexpr = BLOCK):\n    tl.store(x + tl.arange(0, B), C)\n"
+    launcher = f"def launch_{{0}}(x{parameter}):\n    {{0}}[(1,)](x, {block})\n"
+    parts = [f"BLOCK = {size}\n" + (kernel + launcher).format(name) for name, size in (("one", 64), ("two", 256))]
+    entry = "def f(x: torch.Tensor):\n    launch_one(x)\n    launch_two(x)\n"
+    source = "import torch\nimport triton\nimport triton.language as tl\n" + "".join(parts) + "BLOCK = 512\n" + entry
+    workload = next(one for one in Program(parse_module(source, "k.py")).workloads() if one.entry == "f")
+    found = [(one.constexprs["B"], one.constexprs["C"]) for one in workload.first_call().launches()]
+    assert found == [(64, 64), (256, 256)]

@@ -77,10 +77,38 @@ def test_what_is_spelt_out_is_known(number, expected):
         "k[(torch.zeros(1000, dtype=torch.int64, device='cuda').add(1).max().item(),)](x)",
         "k[(int((lens * 0.5).max().item()),)](x)",
         "k[(lens[lens > 80].max().item(),)](x)",
+        "lens[torch.tensor([1], device='cuda')] = 5\nk[(lens.max().item(),)](x)",
+        "lens.data = torch.tensor([1, 2], device='cuda')\nk[(lens.max().item(),)](x)",
+        "setattr(lens, 'data', torch.tensor([1, 2], device='cuda'))\nk[(lens.max().item(),)](x)",
+        "lens.real.zero_()\nk[(lens.max().item() + 1,)](x)",
+        "k[(torch.max(lens.min(), lens.max()).item(),)](x)",
+        "k[(torch.min(lens.max(), torch.tensor([5], device='cuda').max()).item(),)](x)",
+        "k[(lens.view(torch.int32)[1].item() + 1,)](x)",
     ],
 )
 def test_what_may_be_another_number_is_not_known(body):
     assert grid(body) is None
+
+
+@pytest.mark.parametrize(
+    ("made", "read"),
+    [
+        ("lens = torch.tensor([70, 96])\n    lens.cpu()[0] = 300", "lens"),
+        ("lens = torch.tensor([70, 96])\n    rows = lens.to('cpu')\n    rows.mul_(3)\n    lens = lens.cuda()", "lens"),
+        ("lens = None", "self.loaded"),
+        ("lens = None", "self.given"),
+    ],
+)
+def test_what_was_made_before_the_call_may_have_been_written_since(made: str, read: str) -> None:
+    source = HEAD + (
+        "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.register_buffer('loaded', torch.tensor([70, 96], device='cuda'))\n"
+        "        self.given = torch.nn.Buffer(torch.tensor([70, 96], device='cuda'))\n"
+        f"    def forward(self, x, lens):\n        k[({read}.max().item(),)](x)\n"
+        f"def get_inputs():\n    {made}\n    return [torch.rand(9, device='cuda'), lens]\n"
+    )
+    (workload,) = Program(parse_module(source, "k.py")).workloads()
+    assert concrete(workload.first_call().launches()[-1].grid[0]) is None
 
 
 CALLED = """

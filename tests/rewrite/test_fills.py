@@ -5,6 +5,8 @@ import textwrap
 import pytest
 from support.fixes import changed, fixed
 
+from kernlint.fix import fix_source
+from kernlint.request import Request
 from kernlint.rules.registry import find_rule
 
 SOURCE = textwrap.dedent(find_rule("KL302").bad)
@@ -45,3 +47,11 @@ def test_the_comment_that_speaks_of_it() -> None:
         f"        y = {CALL}", f"        # zero-initialised output\n        y = {CALL}  # zero-fill"
     )
     assert changed(fixed(source, "KL302", unsafe=True))[1] == ["y = torch.empty_like(x)"]
+
+
+@pytest.mark.parametrize("size", ["int(lens.max())", "lens.tolist()[0]"])
+def test_what_numbers_in_a_tensor_say_is_written_another_call_may_leave(size: str) -> None:
+    source = SOURCE.replace("def forward(self, x):", "def forward(self, x, lens):").replace("x.numel()", size)
+    source = source.replace("dtype=torch.float16)]", "dtype=torch.float16), torch.tensor([4096 * 4096])]")
+    assert size in source and "lens):" in source and "torch.tensor(" in source
+    assert not fix_source(Request(source, path="kernel.py"), rules=["KL302"], unsafe=True).applied

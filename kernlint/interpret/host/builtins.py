@@ -217,8 +217,8 @@ def _getattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cs
 
 def _setattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
     h.changes()
-    if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
-        args[0].attrs[args[1]] = args[2]
+    if len(args) == 3 and isinstance(args[1], str):
+        h.setattr(args[0], args[1], args[2])
     return None
 
 

@@ -12,7 +12,7 @@ from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.expected import follow, seen_through
 from kernlint.interpret.torch.numbers import MOST, made, shown
 from kernlint.records import replace
-from kernlint.workload import Tensor, concrete
+from kernlint.workload import Span, Tensor, concrete
 from kernlint.workload.tensor import Expected
 
 #: Sums that are no farther apart than this share are taken for the same.
@@ -29,6 +29,8 @@ class Contents(Recording):
         self.untaken: set[int] = set()
         #: How many loops are around the current statement of which one round stands for others.
         self.as_one = 0
+        #: Where the host reads numbers of tensors that are known.
+        self.numbers_read: set[Span] = set()
         #: The numbers that inputs which were drawn are told to have read.
         self._likely: set[int] = set()
 
@@ -43,8 +45,12 @@ class Contents(Recording):
 
     def with_expected(self, x: Tensor) -> Tensor:
         """``x`` with what it holds in the mean."""
-        expected = None if x.storage.id in self.untaken else self.expected.get(x.storage.id)
-        return x if expected is None else replace(x, storage=replace(x.storage, expected=expected))
+        held = self._behind(x)
+        return x if held == Expected() else replace(x, storage=replace(x.storage, expected=held))
+
+    def _behind(self, x: Tensor) -> Expected:
+        """What the memory holds that ``x`` is a view of."""
+        return Expected() if x.storage.id in self.untaken else self.expected.get(x.storage.id, Expected())
 
     def numbers_of(self, x: Tensor) -> tuple[int, ...] | None:
         """The numbers that ``x`` holds, row by row, where the program spells them out; None in the rounds of a loop that are followed as
@@ -69,8 +75,7 @@ class Contents(Recording):
 
     def held_by(self, x: Tensor) -> Expected:
         """What ``x`` alone holds, of the memory that it is a view of."""
-        held = Expected() if x.storage.id in self.untaken else self.expected.get(x.storage.id, Expected())
-        return replace(seen_through(x, held), numbers=self.numbers_of(x))
+        return replace(seen_through(x, self._behind(x)), numbers=self.numbers_of(x))
 
     def contents_made(self, name: str, kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]) -> None:
         """Follow what the torch operation ``name`` makes of what tensors hold."""
@@ -87,9 +92,8 @@ class Contents(Recording):
         if self.as_one or self.calling is None or len(writes) != 1:
             return None
         name, args, kwargs = self.calling
-        new = all(x.storage.id != writes[0].storage.id for x in tensors_in(args))
-        told = all(self.numbers_of(x) is not None for x in tensors_in(args))
-        return made(self.expected, name, args, kwargs, writes[0]) if new and told else None
+        others = (x.storage.id != writes[0].storage.id and self.numbers_of(x) is not None for x in tensors_in(args))
+        return made(self.expected, name, args, kwargs, writes[0]) if all(others) else None
 
     def overwritten(self, tensors: Iterable[Tensor]) -> None:
         """What ``tensors`` held may have gone."""
@@ -105,8 +109,7 @@ class Contents(Recording):
             self.expected[x.storage.id] = replace(held, numbers=None if self.as_one else numbers)
         return x
 
-    def forget_numbers(self, x: Tensor) -> None:
-        """``x`` may be another tensor, with other numbers."""
-        held = self.expected.get(x.storage.id)
-        if held is not None and held.numbers is not None:
-            self.expected[x.storage.id] = replace(held, numbers=None)
+    def forget_numbers(self, *storages: int) -> None:
+        """What ``storages`` hold may be other numbers."""
+        for storage in self.expected.keys() & {*storages}:
+            self.expected[storage] = replace(self.expected[storage], numbers=None)

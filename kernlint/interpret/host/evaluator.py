@@ -300,7 +300,12 @@ class HostEvaluator(HostOperators):
         self.escape(value, local=isinstance(container, list))
         super().setitem(container, index, value, node)
 
-    def setattr(self, owner: Instance, name: str, value: Any) -> None:
+    def setattr(self, owner: Any, name: str, value: Any) -> None:
+        if isinstance(owner, Tensor) and name == "data":
+            self.overwritten((owner,))
+            self.unknown(f"what memory `{owner.name}` has once its data is set")
+        if not isinstance(owner, Instance):
+            return
         self.changes()
         if self.sinks:
             self.save(tensors_in([value]))

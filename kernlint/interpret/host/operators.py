@@ -120,7 +120,7 @@ class HostOperators(HostState):
             return bounded if bounded is not None else Guess(guess) if isinstance(guess, int) else guess
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             if a.storage.id != b.storage.id:
-                self.forget_numbers(a)
+                self.forget_numbers(a.storage.id)
             return either(a, b)
         if isinstance(a, ReadValue) and isinstance(b, ReadValue):
             return computed_from_read("choice", (a, b))

@@ -126,8 +126,9 @@ class Environment:
     def tested(self, value: Any, node: cst.BaseExpression) -> None:
         """A condition comes to ``value``; subclasses say what finding that out takes."""
 
-    def setattr(self, owner: Instance, name: str, value: Any) -> None:
-        owner.attrs[name] = value
+    def setattr(self, owner: Any, name: str, value: Any) -> None:
+        if isinstance(owner, Instance):
+            owner.attrs[name] = value
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, list) and isinstance(index, slice):

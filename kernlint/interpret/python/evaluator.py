@@ -190,7 +190,8 @@ class Evaluator(Expressions):
     def exec_FunctionDef(self, node: cst.FunctionDef, scope: Scope) -> None:
         owner = self.calls[-1].symbol if self.calls else ""
         self.captured.append(scope)
-        value: Any = Function(node.name.value, node, self.module, scope, owner if scope.parent else "")
+        names = self.names_of_defaults(node, scope)
+        value: Any = Function(node.name.value, node, self.module, scope, owner if scope.parent else "", names=names)
         for decorator in reversed(node.decorators):
             value = self.decorate(value, self.eval(decorator.decorator, scope), decorator)
         scope.assign(node.name.value, value)
@@ -274,7 +275,7 @@ class Evaluator(Expressions):
             return Unknown(f"argument {param.name.value}")
         self.modules.append(function.module)
         try:
-            return self.eval(param.default, function.closure)
+            return self.eval(param.default, Scope(function.closure, dict(function.names)))
         finally:
             self.modules.pop()
 

@@ -16,14 +16,15 @@ from kernlint.interpret.python.methods import extend
 from kernlint.interpret.python.operators import BINARY, COMPARE, bounded, distinct
 from kernlint.interpret.values import (
     YIELDED,
+    Deferred,
     Function,
-    Instance,
     Presumed,
     Rest,
     Scope,
     Unknown,
     is_concrete,
 )
+from kernlint.syntax.walk import parameters
 from kernlint.workload import Dtype
 
 
@@ -189,7 +190,13 @@ class Expressions(Environment):
 
     def eval_Lambda(self, node: cst.Lambda, scope: Scope) -> Any:
         self.captured.append(scope)
-        return Function("<lambda>", node, self.module, scope)
+        return Function("<lambda>", node, self.module, scope, names=self.names_of_defaults(node, scope))
+
+    def names_of_defaults(self, node: cst.FunctionDef | cst.Lambda, scope: Scope) -> dict[str, Any]:
+        """What names in the defaults of the function ``node`` stand for where it is defined, before others are bound to them."""
+        defaults = [one.default for one in parameters(node) if one.default and type(one.default) is not cst.Integer]
+        names = {name.value for default in defaults for name in self.module.within(default, cst.Name)}
+        return {name: scope.vars[name] for name in names & scope.vars.keys() if type(scope.vars[name]) is not Deferred}
 
     def eval_NamedExpr(self, node: cst.NamedExpr, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
@@ -285,8 +292,7 @@ class Expressions(Environment):
                 self.seen[target] = value
         elif type(target) is cst.Attribute:
             owner = self.eval(target.value, scope)
-            if isinstance(owner, Instance):
-                self.setattr(owner, target.attr.value, self.named(target.attr.value, value))
+            self.setattr(owner, target.attr.value, self.named(target.attr.value, value))
         elif type(target) is cst.Subscript:
             self.setitem(self.eval(target.value, scope), self.eval_index(target, scope), value, target)
         elif isinstance(target, (cst.Tuple, cst.List)):

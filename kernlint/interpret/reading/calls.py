@@ -26,9 +26,12 @@ class CallReading(ArgumentReading):
         host.kept, host.modes = [], []
         host.escapes = False
         host.bounds, host.zeros, host.ways, host.untaken = [], [], [], set()
+        host.numbers_read = set()
         host.open_choices = 0
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
+        if host.detailed:
+            host.forget_numbers(*host.expected)  # what is written from this call serves calls with other ones
         float_type = host.float_type
         if self.trace is not None and entry == self.only:
             host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
@@ -64,6 +67,7 @@ class CallReading(ArgumentReading):
             zeros=tuple(dict.fromkeys(host.zeros)),
             elsewhere=frozenset(host.untaken),
             read_sizes=dict(host.read_sizes),
+            numbers_read=frozenset(host.numbers_read),
             hints=Hints(
                 {symbol: tuple(names) for symbol, names in host.size_names.items()},
                 dict(host.choices),

@@ -96,7 +96,7 @@ def tensor_attribute(h: HostState, x: Tensor, name: str, node: cst.CSTNode) -> A
         return False
     if name in ("is_cuda", "requires_grad", "is_sparse", "is_quantized", "is_leaf"):
         return {"is_cuda": True, "requires_grad": h.differentiated}.get(name, False)
-    if name == "data":
+    if name in ("data", "real"):
         return x
     if name == "itemsize":
         return x.dtype.bytes if x.dtype is not None else Unknown("dtype")

@@ -143,6 +143,8 @@ def assign(h: HostState, x: Tensor, key: Any, value: Any, node: cst.CSTNode) -> 
     places = () if is_view else tensors_in([key])
     with h.inside(*(("setitem", [target, value]) if is_view else ("index_put", [x, key, value])), {}):
         h.torch_op("setitem", "copy" if reads else "fill", (*reads, *places), (target,), node)
+    if not is_view:
+        h.overwritten((x,))
 
 
 def run_of(x: Tensor, axes: int = 1) -> dict[str, int]:

@@ -70,6 +70,7 @@ def construct(h: HostState, path: str, args: list[Any], kwargs: dict[str, Any], 
     if name in ("Parameter", "Buffer"):
         data = args[0] if args else kwargs.get("data")
         if isinstance(data, Tensor):
+            h.forget_numbers(data.storage.id)  # others may be loaded
             return replace(data, storage=replace(data.storage, origin="parameter"))
         return Unknown("parameter")
     instance = Instance(None, path, {"_args": args, "_kwargs": kwargs, "training": True})
@@ -144,10 +145,8 @@ def attribute(h: HostState, instance: Instance, name: str) -> Any:
         )
     if name in _CASTS:
         return Builtin(name, lambda a, k, n: _cast(instance, _CASTS[name]))
-    if name == "register_buffer":
-        return Builtin(name, lambda a, k, n: _register(instance, a, k))
-    if name == "register_parameter":
-        return Builtin(name, lambda a, k, n: _register(instance, a, k))
+    if name in ("register_buffer", "register_parameter"):
+        return Builtin(name, lambda a, k, n: _register(h, instance, a, k))
     if name == "register_forward_pre_hook":
         return Builtin(name, lambda a, k, n: instance.attrs.setdefault(PRE_HOOKS, []).append(a[0]) if a else None)
     if name == "append" and "_items" in instance.attrs:
@@ -181,11 +180,12 @@ def changes(name: str) -> bool:
     )
 
 
-def _register(instance: Instance, args: list[Any], kwargs: dict[str, Any]) -> None:
+def _register(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, Any]) -> None:
     name = args[0] if args else kwargs.get("name")
     value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param"))
     if isinstance(name, str):
         if isinstance(value, Tensor):
+            h.forget_numbers(value.storage.id)  # others may be loaded
             value = replace(value, name=name, storage=replace(value.storage, origin="parameter"))
         instance.attrs[name] = value
 

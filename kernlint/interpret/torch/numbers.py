@@ -64,14 +64,9 @@ def _value(known: Mapping[int, Expected], given: Any) -> Any:
 
 
 _OF_TWO: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "maximum": max,
-    "minimum": min,
-}
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "maximum": max, "minimum": min,
+    "floor_divide": operator.floordiv, "remainder": operator.mod,
+}  # fmt: skip
 _OF_ALL: dict[str, Callable[[Iterable[int]], int]] = {"max": max, "min": min, "amax": max, "amin": min, "sum": sum}
 #: Functions that move a tensor or change its type, whatever else they are given.
 _SAME = frozenset("to cuda cpu int long clone contiguous tensor as_tensor type".split())
@@ -87,7 +82,8 @@ def _result(
         return _elementwise(_OF_TWO[name], values[0], values[1])
     if name == "neg" and len(values) == 1:
         return [-one for one in values[0]]
-    if name in _OF_ALL and target.shape == () and isinstance(values[0], tuple) and values[0]:
+    alone = values[0] and isinstance(values[0], tuple) and not any(isinstance(one, tuple) for one in values[1:])
+    if name in _OF_ALL and target.shape == () and alone:
         return [_OF_ALL[name](values[0])]
     if name == "cumsum" and flat:
         return itertools.accumulate(values[0])

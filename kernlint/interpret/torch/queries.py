@@ -27,6 +27,7 @@ def _item(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     h.sync("reads a device value on the host", node, x)
     listed = h.calling is not None and h.calling[0] == "tolist"
     if x is not None and (numbers := h.numbers_of(x)) is not None:
+        h.numbers_read.add(h.span(node))
         if listed and len(x.shape or ()) == 1:
             return list(numbers)
         if not listed and len(numbers) == 1:

@@ -85,6 +85,7 @@ def _view(name: str) -> Handler:
         if not isinstance(x, Tensor):
             return Unknown(name)
         if len(args) == 2 and isinstance(args[1], Dtype):
+            h.overwritten((x,))  # whose bits are other numbers
             return _view_dtype(x, args[1])
         target = shape_given([kwargs.get("shape", kwargs.get("size"))] if not args[1:] else args[1:])
         if target is None and args[1:] and isinstance(args[1], Tensor):
