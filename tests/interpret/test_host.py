@@ -963,7 +963,9 @@ def test_a_tensor_of_unknown_shape_is_as_large_as_what_it_is_like(
 )
 def test_names_in_defaults_stand_for_what_they_are_where_the_function_is_defined(parameter: str, block: str) -> None:
     """Of copies too, which differ in nothing else."""
-    kernel = "@triton.jit\ndef {0}(x, B: tl.constexpr, C: tl.constexpr = BLOCK):\n    tl.store(x + tl.arange(0, B), C)\n"
+    kernel = (
+        "@triton.jit\ndef {0}(x, B: tl.constexpr, C: tl.constexpr = BLOCK):\n    tl.store(x + tl.arange(0, B), C)\n"
+    )
     launcher = f"def launch_{{0}}(x{parameter}):\n    {{0}}[(1,)](x, {block})\n"
     parts = [f"BLOCK = {size}\n" + (kernel + launcher).format(name) for name, size in (("one", 64), ("two", 256))]
     entry = "def f(x: torch.Tensor):\n    launch_one(x)\n    launch_two(x)\n"
