@@ -31,14 +31,15 @@ class OversizedTile(Rule):
 
     bad = """
         @triton.jit
-        def row_sums(x, y, N, BM: tl.constexpr, BN: tl.constexpr):
+        def row_spreads(x, y, N, BM: tl.constexpr, BN: tl.constexpr):
             m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
             tile = tl.load(x + m[:, None] * N + n[None, :])
+            tile -= (tl.sum(tile, axis=1) / N)[:, None]
             tl.store(y + m, tl.sum(tile * tile, axis=1))
         """
     good = bad
-    launch = "row_sums[(x.shape[0] // 128,)](x, y, 512, BM=128, BN=512, num_warps=4)"
-    good_launch = "row_sums[(x.shape[0] // 8,)](x, y, 512, BM=8, BN=512, num_warps=4)"
+    launch = "row_spreads[(x.shape[0] // 128,)](x, y, 512, BM=128, BN=512, num_warps=4)"
+    good_launch = "row_spreads[(x.shape[0] // 8,)](x, y, 512, BM=8, BN=512, num_warps=4)"
     makes = "y = torch.empty(x.shape[0], device=x.device)"
     inputs = "torch.randn(131072, 512)"
     example = "kernel[grid](..., BM=128, BN=512, num_warps=4)  # 65,536 values for 128 threads"

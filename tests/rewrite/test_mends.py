@@ -881,13 +881,13 @@ class ModelNew(torch.nn.Module):
         return y
 
 def get_inputs():
-    return [torch.randn(1 << 24)]
+    return [torch.randn(1 << 24, dtype=torch.float16)]
 """
 
 
 def test_fix_mends_first_what_is_wrong() -> None:
-    source = WRONG_AND_SLOW.format(launch="total[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), B=16)")
-    result = fix_source(Request(program(source), path="k.py"))
+    source = WRONG_AND_SLOW.format(launch="total[(triton.cdiv(x.numel(), 4096),)](x.float(), y, x.numel(), B=4096)")
+    result = fix_source(Request(program(source), path="k.py"), unsafe=True)
     (line,) = result.applied[0].lines
     assert result.applied[0].code == "KL761" and "torch.empty(1" in program(source).splitlines()[line - 1]
     # And goes on to what the verdict then advises.
