@@ -67,7 +67,8 @@ class Comparison:
         variance, before, after = self._device_variance, self.before, self.after
         data = _data()
         if scope == "call":
-            host_before, host_after = _host_share(before), _host_share(after)
+            host_us = before.host_us if self._same_host else after.host_us
+            host_before, host_after = _host_share(before, before.host_us), _host_share(after, host_us)
             both = min(host_before, host_after)
             apart = abs(host_before - host_after)
             # One side waits for the host, the other for the device: two errors that have nothing in common.
@@ -76,7 +77,7 @@ class Comparison:
             # Changed code means changed host code too, even where the model sees the same host steps in it.
             own = host_ratio_sigma() if changed_before or changed_after else 0.0
             variance = (1 - max(host_before, host_after)) ** 2 * variance
-            variance += both**2 * (_host_variance(before, after) + own**2)
+            variance += both**2 * ((0.0 if self._same_host else _host_variance(before, after)) + own**2)
             variance += apart**2 * (host_sigma() ** 2 + device_side.gpu_sigma**2)
         return math.sqrt(variance + float(data["clock_sigma"]) ** 2)
 
@@ -92,6 +93,14 @@ class Comparison:
             return list(before), list(after)
         pairs = [*compress(zip(before, after), map(is_not, before, after))]
         return [one for one, _ in pairs], [other for _, other in pairs]
+
+    @cached_property
+    def _same_host(self) -> bool:
+        """Whether the host does the same in both, as in most what-ifs."""
+        if len(self.before.steps) != len(self.after.steps):
+            return False
+        pairs = zip(*self._apart)
+        return all((a.action, a.total_host_us) == (b.action, b.total_host_us) for a, b in pairs)
 
     @cached_property
     def _device_variance(self) -> float:
@@ -217,8 +226,7 @@ def _data() -> dict[str, Any]:
     return fitted("estimate")
 
 
-def _host_share(estimated: Estimate) -> float:
-    """Share of a call that the host decides, from the totals."""
-    host = sum([row.total_host_us for row in estimated.steps])
+def _host_share(estimated: Estimate, host_us: float) -> float:
+    """Share of a call that the host decides, which is busy for ``host_us`` of it."""
     call = estimated.call_us or 0.0
-    return decided_by_host(host, call) if call > 0 else 0.0
+    return decided_by_host(host_us, call) if call > 0 else 0.0

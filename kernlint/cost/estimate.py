@@ -81,6 +81,11 @@ class Estimate:
         return weights
 
     @cached_property
+    def host_us(self) -> float:
+        """Microseconds that the host is busy in one call."""
+        return sum([row.total_host_us for row in self.steps])
+
+    @cached_property
     def host_shares(self) -> Mapping[str, float]:
         """The shares of the host's time by kinds of action."""
         shares: dict[str, float] = {}

@@ -85,7 +85,7 @@ class Computation:
             overrides |= {name: Named(value, name) for name, value in constants.items() if isinstance(value, float)}
             overrides |= open_sizes
         question = replace(program.question, overrides=overrides, detailed=True, kernels=itself, unrolled=unrolled)
-        workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
+        workload = program.about(question).workload(entry, NO_EDITS)
         if workload is None:
             raise CannotGenerate(f"`{entry}` is not followed")
         if itself:

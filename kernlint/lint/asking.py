@@ -270,12 +270,10 @@ class Asking(FileFindings):
 
     def _context_of(self, program: Program, workload: Workload, device: Device) -> Context:
         """What rules are asked about ``workload`` in: one for both times that they are."""
-        from kernlint.interpret.project import project_root
-
         if id(workload) in self.contexts:
             return self.contexts[id(workload)]
         context = self._context(program, workload, device)
-        if project_root(program.kernel.path) is not None:
+        if program.kernel.once(_is_of_a_project):
             context.calls = lambda: self._guarded("calls", lambda: self._calls(context), [])
         if self.haste is not None:
             self.contexts[id(workload)] = context
@@ -290,6 +288,12 @@ class Asking(FileFindings):
         if form is None or not is_apart(program.kernel, workload):
             return set()
         return self.nothing.setdefault((program, form), set())
+
+
+def _is_of_a_project(module: Module) -> bool:
+    from kernlint.interpret.project import project_root
+
+    return project_root(module.path) is not None
 
 
 def _assumed(facts: Iterable[tuple[str, object, str]]) -> tuple[str, ...]:

@@ -9,13 +9,10 @@ from importlib import import_module
 from typing import Any
 
 from kernlint.headroom.causes import Cause
-from kernlint.operators.operator import Operator, WhyNot
+from kernlint.operators.operator import UNNAMED, Operator, WhyNot
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rules.finding import Context
-
-#: What speaks against a choice that a user has not asked for.
-UNNAMED = "no device was named (--device), and what is best depends on it"
 
 
 @cache

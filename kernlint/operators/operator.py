@@ -11,6 +11,9 @@ from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rules.finding import Context, Variant
 from kernlint.workload import Span
 
+#: What speaks against a choice that a user has not asked for.
+UNNAMED = "no device was named (--device), and what is best depends on it"
+
 
 @dataclass(frozen=True)
 class Place:

@@ -31,15 +31,15 @@ def _import_libcst() -> None:
         if type(cls) is ABCMeta:  # the one that all others are derived from
             cls.__class__ = _Abstract
         cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
+        # By identity, as ever, but without running Python each time that a node is looked up.
+        cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
         return records.dataclass(**options)(cls)
 
     dataclasses.dataclass = dataclass
     try:
-        import libcst
+        import libcst  # noqa: F401
     finally:
         dataclasses.dataclass = standard
-    # By identity, as ever, but without running Python each time that a node is looked up.
-    libcst.CSTNode.__eq__, libcst.CSTNode.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
 class _Abstract(ABCMeta):

@@ -14,8 +14,7 @@ from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.headroom.causes import OTHER
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
-from kernlint.operators.catalogue import UNNAMED, local_ways
-from kernlint.operators.generate import first_way, ways_to_write
+from kernlint.operators.operator import UNNAMED
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rewrite.effects import Effects, Rewriting
@@ -128,6 +127,8 @@ class Candidate:
         if self.program is None:
             return Attempt(None, NO_REWRITE)
         if self.anew:
+            from kernlint.operators.generate import first_way  # which a check that tries no fixes does without
+
             return first_way(self.program, self.entry)
         made = attempt(self.program, self.entry, variant, self.bare)
         doubts = self._doubts() if self.finding.rule.tuning else ()
@@ -143,11 +144,15 @@ class Candidate:
         rule, change = self.finding.rule, self.finding.change
         structural = rule.category not in NOT_ABOUT_SPEED and not rule.tuning and change is not None and change.priced
         if self.program is not None and (self.anew or structural):
+            from kernlint.operators.generate import ways_to_write
+
             yield from ways_to_write(self.program, self.entry)
 
     def local_ways(self) -> Iterator[Attempt]:
         """What operators make of the kernel that has the cause, in place of other kernels."""
         if self.finding.cause is not None and self.context is not None:
+            from kernlint.operators.catalogue import local_ways
+
             yield from local_ways(self.context, self.finding.cause)
 
     @property

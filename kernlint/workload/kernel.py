@@ -261,15 +261,16 @@ class Kernel:
             self._walked[kind] = [pair for pair in self._nodes if isinstance(pair[0], kind)]
         return self._walked[kind]
 
-    def once(self, question: Callable[[Kernel], _T]) -> _T:
-        """``question(self)``, asked once: for what many ask of a kernel."""
-        if question not in self._answers:
-            self._answers[question] = question(self)
-        answer: _T = self._answers[question]
+    def once(self, question: Callable[..., _T], *about: Any) -> _T:
+        """``question(self, *about)``, asked once: for what many ask of a kernel."""
+        asked = question, *about
+        if asked not in self._answers:
+            self._answers[asked] = question(self, *about)
+        answer: _T = self._answers[asked]
         return answer
 
     @cached_property
-    def _answers(self) -> dict[Callable[[Kernel], Any], Any]:
+    def _answers(self) -> dict[Any, Any]:
         return {}
 
     @cached_property

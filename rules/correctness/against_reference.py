@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernlint import work
 from kernlint.compare.columns import Effort, NotCompared
-from kernlint.compare.difference import ENOUGH, MOST_NUMBERS, Output, Witness, compared
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding, tensor_name
 from kernlint.workload import Atomic, Launch, Span, Step, Store, Workload
+
+if TYPE_CHECKING:
+    from kernlint.compare.difference import Output, Witness
 
 #: What the documentation of all rules that rest on this says.
 HOW_COMPARED = """
@@ -96,6 +98,8 @@ def _differences(context: Context) -> Iterator[Difference]:
     workload = context.workload
     if workload.reference is None or workload.bare or context.variant.edits or context.variant.transforms:
         return
+    from kernlint.compare.difference import ENOUGH  # which only programs with a reference need
+
     seen, first = 0, None
     given: Workload | None = None
     for sizes in ({}, *_smaller(context.program)):
@@ -124,6 +128,8 @@ def _differences(context: Context) -> Iterator[Difference]:
 
 def _compared(call: Workload) -> list[Output] | None:
     """The outputs of ``call`` beside those of its reference; None where that cannot be told."""
+    from kernlint.compare.difference import MOST_NUMBERS, compared
+
     try:
         return compared(call, Effort(MOST_NUMBERS))
     except NotCompared:

@@ -81,6 +81,9 @@ class Contraction:
 
 def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]) -> Iterator[Contraction]:
     """The sums of ``kernel`` over the axis that two loaded tiles share, of what is ``made`` of them in three dimensions."""
+    # Most kernels have none, and of a copy whose original has none the values are not asked for.
+    if kernel.original is not kernel and not kernel.original.once(_has_contractions, made):
+        return
     values = kernel.values
     for total in values or ():
         if values is None or total.op != "sum" or not total.operands:
@@ -92,6 +95,10 @@ def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]
         along = {frozenset(one.axes) for one in tile.factors}
         if len(along) == 2 and all(len(axes) == 2 and axis in axes for axes in along):
             yield Contraction(total, axis, tile)
+
+
+def _has_contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]) -> bool:
+    return any(True for _ in contractions(kernel, made))
 
 
 def sums(kernel: Kernel) -> list[Sum]:

@@ -12,7 +12,6 @@ from kernlint.interpret.torch.expected import drawn, filled, listed
 from kernlint.interpret.torch.shapes import is_dense
 from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
 from kernlint.records import replace
-from kernlint.syntax.names import origin_of
 from kernlint.workload import Expr, Size, Tensor, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -47,11 +46,8 @@ _DEFAULTS = frozenset({"torch.set_default_device", "torch.set_default_tensor_typ
 
 def _sets_default_device(module: Module) -> bool:
     around = [item.item for node in module.of(cst.With) for item in node.items]
-    defaults = {origin_of(call.func, module.imports) for call in module.of(cst.Call)} & _DEFAULTS
-    placed = [
-        one for one in around if isinstance(one, cst.Call) and origin_of(one.func, module.imports) == "torch.device"
-    ]
-    return bool(defaults or placed)
+    placed = [one for one in module.calls.get("torch.device", ()) if one in around]
+    return bool(module.calls.keys() & _DEFAULTS or placed)
 
 
 def _fill_of(kind: str, args: Args, kwargs: Kwargs) -> Any:
