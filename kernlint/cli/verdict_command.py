@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +55,6 @@ def verdict(device: str | None, settings: tuple[str, ...], details: bool | None,
 def _answer(request: Request) -> Verdict:
     from kernlint.analysis import answer
 
-    gc.disable()  # this process ends with the answer
     return answer(request)
 
 

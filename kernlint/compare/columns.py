@@ -15,6 +15,10 @@ from typing import Any, TypeVar
 from kernlint import work
 from kernlint.records import dataclass
 
+#: Numbers that may be computed for a comparison.
+MOST_NUMBERS = 700_000
+#: Elements of a result that are looked at, if these are not made of too much.
+ENOUGH = 8
 #: A number for all places, or one for each.
 Column = Any
 

@@ -8,17 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kernlint.compare.calls import CallReader
-from kernlint.compare.columns import Effort, NotCompared, Points, TooMuch
+from kernlint.compare.columns import ENOUGH, Effort, NotCompared, Points, TooMuch
 from kernlint.compare.elements import Elements, extents
 from kernlint.compare.launches import address
 from kernlint.generate.values import CannotGenerate, Unbound, View
 from kernlint.records import dataclass, replace
 from kernlint.workload import Repeat, Size, Step, Tensor, Workload
 
-#: Numbers that may be computed for a comparison.
-MOST_NUMBERS = 700_000
-#: Elements of a result that are looked at, if these are not made of too much, and how many at most: for as long as they are cheap.
-ENOUGH, _MOST_ELEMENTS = 8, 32
+#: How many elements of a result are looked at, at most: for as long as they are cheap.
+_MOST_ELEMENTS = 32
 _CHEAP = 150_000
 #: How far apart numbers may lie that stand for the same, in parts of what elements of the result mostly are.
 _TOLERANCE = 1e-2

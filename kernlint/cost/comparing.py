@@ -38,11 +38,6 @@ def speedup(before: Estimate, after: Estimate, scope: str) -> tuple[float, float
     return Comparison(before, after).speedup(scope)
 
 
-def ratio_sigma(before: Estimate, after: Estimate, scope: str) -> float:
-    """Standard deviation of the ln of the predicted speedup's error."""
-    return Comparison(before, after).sigma(scope)
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Two versions of a call beside one another, in both scopes."""
@@ -63,12 +58,13 @@ class Comparison:
         return middle, middle / width, middle * width
 
     def sigma(self, scope: str) -> float:
-        """As :func:`ratio_sigma`."""
+        """Standard deviation of the ln of the predicted speedup's error."""
         variance, before, after = self._device_variance, self.before, self.after
         data = _data()
         if scope == "call":
             host_us = before.host_us if self._same_host else after.host_us
-            host_before, host_after = _host_share(before, before.host_us), _host_share(after, host_us)
+            host_before = decided_by_host(before.host_us, before.call_us or 0.0)
+            host_after = decided_by_host(host_us, after.call_us or 0.0)
             both = min(host_before, host_after)
             apart = abs(host_before - host_after)
             # One side waits for the host, the other for the device: two errors that have nothing in common.
@@ -97,10 +93,9 @@ class Comparison:
     @cached_property
     def _same_host(self) -> bool:
         """Whether the host does the same in both, as in most what-ifs."""
-        if len(self.before.steps) != len(self.after.steps):
-            return False
+        as_many = len(self.before.steps) == len(self.after.steps)
         pairs = zip(*self._apart)
-        return all((a.action, a.total_host_us) == (b.action, b.total_host_us) for a, b in pairs)
+        return as_many and all((a.action, a.total_host_us) == (b.action, b.total_host_us) for a, b in pairs)
 
     @cached_property
     def _device_variance(self) -> float:
@@ -224,9 +219,3 @@ def _grouped(rows: Iterable[StepTime]) -> list[tuple[str, float, float]]:
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
     return fitted("estimate")
-
-
-def _host_share(estimated: Estimate, host_us: float) -> float:
-    """Share of a call that the host decides, which is busy for ``host_us`` of it."""
-    call = estimated.call_us or 0.0
-    return decided_by_host(host_us, call) if call > 0 else 0.0

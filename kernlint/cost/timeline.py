@@ -12,6 +12,8 @@ from kernlint.records import dataclass
 def decided_by_host(host_us: float, call_us: float) -> float:
     """The share of a call's time that the host decides, which is busy for ``host_us`` of it. Near the tie either side may: a smooth switch
     with the width of the host's own error."""
+    if call_us <= 0:
+        return 0.0
     share = min(1.0, host_us / call_us)
     return 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
 
@@ -55,9 +57,7 @@ class Timeline:
             ends.append(max(self.host, self.device))
         call_us = ends[-1] - ends[-2]
         host_us = self.host_busy - busy_before
-        if call_us <= 0:
-            return 0.0, 0.0
-        return call_us, decided_by_host(host_us, call_us)
+        return max(0.0, call_us), decided_by_host(host_us, call_us)
 
     def _run(self, events: Sequence[Turn | TurnLoop]) -> None:
         host, device, busy = self.host, self.device, self.host_busy

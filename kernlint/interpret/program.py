@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from kernlint.asked_once import AskedOnce
 from kernlint.interpret.dependencies import Dependencies
 from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
@@ -33,7 +34,7 @@ _T = TypeVar("_T")
 _ROUNDS = 5
 
 
-class Program:
+class Program(AskedOnce):
     """A kernel module, its reference and a question about them, ready to be read as often as what-ifs need.
 
     Raises :class:`UsageError` for an unknown entry, override or fact; :class:`AnalysisError` where the model has no method
@@ -63,7 +64,6 @@ class Program:
         self._substitution: dict[tuple[Edits, str], dict[str, Substitution]] = {}
         self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
-        self._opening: Reading | None = None
         self._resolved: dict[Symbol, Size] = {
             Symbol(name): fact.size
             for fact in self.question.facts
@@ -88,8 +88,6 @@ class Program:
         self._traces: dict[str, Trace] = {}
         self._tracing: Reading | None = None
         self._under: dict[int, Program] = {}
-        #: Those of :meth:`once`.
-        self._answers: dict[Any, Any] = {}
         #: Why a reference that was given says nothing of the workloads; empty where it does.
         self._without_reference = ""
         #: The file that launches, where the question is about the kernels of another one; else empty.
@@ -138,7 +136,7 @@ class Program:
         launch of it on arguments of which nothing is known."""
         if edits not in self._bare:
             launched = {launch.kernel.name_span for w in self.workloads() for launch in w.first_call().launches()}
-            reading = Reading(self, edits, self._resolved) if edits else self._opened()
+            reading = Reading(self, edits, self._resolved) if edits else self._opened
             self._bare[edits] = reading.bare_kernels(launched)
         return self._bare[edits]
 
@@ -146,14 +144,13 @@ class Program:
         """``kernel`` as it is for any arguments: sizes and strides are symbols called like the parameters, the extents of the
         grid ``grid[0]`` and so on. None for one that is not a module-level name of the analysed module."""
         if kernel.name_span not in self._open:
-            self._open[kernel.name_span] = self._opened().open_kernel(kernel.name_span)
+            self._open[kernel.name_span] = self._opened.open_kernel(kernel.name_span)
         return self._open[kernel.name_span]
 
+    @cached_property
     def _opened(self) -> Reading:
         """What kernels are launched in that no call is followed to."""
-        if self._opening is None:
-            self._opening = Reading(self, NO_EDITS, self._resolved)
-        return self._opening
+        return Reading(self, NO_EDITS, self._resolved)
 
     @property
     def source_alone(self) -> Workload:
@@ -283,14 +280,6 @@ class Program:
         if (question.overrides, question.facts, question.host) == (mine.overrides, mine.facts, mine.host):
             other._kernels = self._kernels  # which see the same constants
         return other
-
-    def once(self, question: Callable[..., _T], *about: Any) -> _T:
-        """``question(self, *about)``, asked once: for what many ask of a program that does not change."""
-        asked = question, *about
-        if asked not in self._answers:
-            self._answers[asked] = question(self, *about)
-        answer: _T = self._answers[asked]
-        return answer
 
     def recalled(self, what: str, about: Any, find_out: Callable[[], _T]) -> _T:
         """``find_out()``, which rests on what ``about`` says alone: as it was in an earlier version where that said the same."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.asked_once import AskedOnce
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host.first_call import Recorded, bare
 from kernlint.interpret.host.journal import Entry, Journal, OutOfReach, alike
@@ -46,7 +47,7 @@ class _Outcome:
     learned: tuple[Any, ...]
 
 
-class Substitution:
+class Substitution(AskedOnce):
     """What edits of numbers make of the workloads that ``host`` has followed under the edits ``base``, as told by its ``journal``."""
 
     def __init__(self, host: HostEvaluator, journal: Journal, module: Module, base: Edits = NO_EDITS) -> None:
@@ -54,7 +55,6 @@ class Substitution:
         self.journal = journal
         self.module = module
         self.base = base
-        self._homes: dict[Span, cst.CSTNode | None] = {}
         #: By the identity of an entry: what it is like, and what it gives as the program stands, None where it is not the same.
         self._kinds: dict[int, int] = {}
         self._numbered: dict[Any, int] = {}
@@ -114,17 +114,12 @@ class Substitution:
 
     def _nodes(self, edits: Edits) -> dict[int | None, cst.CSTNode | None]:
         """The launches and functions that ``edits`` are in by their identity; with None where one is elsewhere."""
-        nodes = map(self._home, (*edits.new_literals, *edits.new_options))
+        nodes = (self.once(Substitution._home, span) for span in (*edits.new_literals, *edits.new_options))
         return {None if node is None else id(node): node for node in nodes}
 
     def _home(self, span: Span) -> cst.CSTNode | None:
         """The innermost launch whose expression holds ``span``, else the outermost function that does; None where none is known
         to have been evaluated."""
-        if span not in self._homes:
-            self._homes[span] = self._found_home(span)
-        return self._homes[span]
-
-    def _found_home(self, span: Span) -> cst.CSTNode | None:
         function = next(iter(self._functions.around(span)), None)
         if function is None or any(self.module.span(one).contains(span) for one in function.decorators):
             return None

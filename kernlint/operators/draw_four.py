@@ -9,7 +9,7 @@ from kernlint.headroom import kernels
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context, Variant
-from kernlint.workload import Compute, Launch, Node, Span, Workload
+from kernlint.workload import Compute, Kernel, Launch, Node, Span, Workload
 from kernlint.workload.steps import map_configurations
 from kernlint.workload.values import Value, Values
 
@@ -35,8 +35,8 @@ class _DrawFour(Operator[Draw, Draw]):
     def sites(self, context: Context) -> Iterator[Draw]:
         seen = set()
         for launch in context.distinct_launches():
-            for value in launch.kernel.values or ():
-                if value.op in FOUR and value.span not in seen:
+            for value in launch.kernel.found(_draws):
+                if value.span not in seen:
                     seen.add(value.span)
                     yield Draw(f"`tl.{value.op}`", value.span, launch.function, launch.kernel.name, launch, value)
 
@@ -47,12 +47,16 @@ class _DrawFour(Operator[Draw, Draw]):
     def apply(self, context: Context, proofs: Sequence[Draw]) -> Variant:
         launches, draws = _all_launches(context), {proof.span for proof in proofs}
         # A backward pass is a call of its own.
-        drawn = {value.span for launch in launches for value in launch.kernel.values or () if value.op in FOUR}
+        drawn = {value.span for launch in launches for value in launch.kernel.found(_draws)}
         draws |= {span for span in drawn - draws if next(_obstacles(launches, span), None) is None}
         return context.variant.then(transform=DrawnByFour(frozenset(draws)))
 
 
 DRAW_FOUR = _DrawFour()
+
+
+def _draws(kernel: Kernel) -> Iterator[Value]:
+    return (value for value in kernel.values or () if value.op in FOUR)
 
 
 def _all_launches(context: Context) -> list[Launch]:

@@ -20,6 +20,8 @@ def maker(cls: type[Any], *given: str) -> Callable[..., Any]:
     def made(*values: Any) -> Any:
         if not compiled:
             compiled.append(_compiled(cls, given))
+            # Whoever looks it up by its name finds that from now on.
+            globals().update({name: compiled[0] for name, one in globals().items() if one is made})
         return compiled[0](*values)
 
     return made

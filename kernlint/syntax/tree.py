@@ -8,7 +8,7 @@ import sys
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cached_property
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import libcst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
+from kernlint.asked_once import AskedOnce
 from kernlint.errors import SourceError
 from kernlint.syntax.guard import check_depth
 from kernlint.syntax.light import LightTree
@@ -30,7 +31,6 @@ from kernlint.syntax.source import line_starts, split_lines
 from kernlint.syntax.walk import NESTED, children, walk
 from kernlint.workload import Span
 
-_T = TypeVar("_T")
 _Node = TypeVar("_Node", bound=libcst.CSTNode)
 
 #: Frames for LibCST's code generator, which computes positions: about four a level of the deepest tree that
@@ -43,7 +43,7 @@ _LINE_NUMBER = re.compile(r" (?:\(detected at line \d+\)|on line \d+)$")
 _PLACE = re.compile(r"error at (?P<line>\d+):(?P<column>\d+): expected ")
 
 
-class Module:
+class Module(AskedOnce):
     """A module's ``tree``, its ``text`` and its ``path``.
 
     ``first_line`` is the number of the text's first line in the file it was cut from (1 for a file of its own). Two
@@ -67,18 +67,9 @@ class Module:
         self.fences: tuple[int, ...] = ()
         self._light = counterparts
         self._spans: dict[int, Span | None] = {}
-        self._answers: dict[Callable[[Module], Any], Any] = {}
         #: The places of the nodes of a kind among all, and the answers of :meth:`_run`.
         self._numbers_of: dict[type, list[int]] = {}
-        self._by_line: dict[type, defaultdict[int | None, list[tuple[int, Any]]]] = {}
         self._runs: dict[libcst.CSTNode, tuple[int, int]] = {}
-
-    def once(self, question: Callable[[Module], _T]) -> _T:
-        """``question(self)``, asked once: for what many ask of a tree that does not change."""
-        if question not in self._answers:
-            self._answers[question] = question(self)
-        answer: _T = self._answers[question]
-        return answer
 
     def forget(self) -> None:
         """Drop the answers of :meth:`once`: some refer to the module, which would not end with its last user then."""
@@ -212,7 +203,7 @@ class Module:
             return None
         unsure = []
         line = span.line - self.first_line + 1
-        lines = self._lines_of(kind)
+        lines = self.once(Module._lines_of, kind)
         for _, node in merge(lines.get(line, ()), lines.get(None, ()), key=itemgetter(0)):
             near = self._near_span(node)
             if near == span:
@@ -234,11 +225,9 @@ class Module:
 
     def _lines_of(self, kind: type[_Node]) -> Mapping[int | None, list[tuple[int, _Node]]]:
         """The nodes of ``kind``, numbered in source order, by the line that they begin on; None where that takes more to tell."""
-        found = self._by_line.get(kind)
-        if found is None:
-            found = self._by_line[kind] = defaultdict(list)
-            for number, node in enumerate(self.of(kind)):
-                found[self._near.line(node) if self._near is not None else None].append((number, node))
+        found: defaultdict[int | None, list[tuple[int, _Node]]] = defaultdict(list)
+        for number, node in enumerate(self.of(kind)):
+            found[self._near.line(node) if self._near is not None else None].append((number, node))
         return found
 
     def _near_span(self, node: libcst.CSTNode) -> Span | None:

@@ -6,11 +6,12 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeVar, Union, overload
 
+from kernlint.asked_once import AskedOnce
 from kernlint.records import dataclass, replace
 from kernlint.workload.access import Access, Atomic, Bounds, Cast, Load, Narrow, Pad, Store
 from kernlint.workload.dtype import Dtype
@@ -19,7 +20,6 @@ from kernlint.workload.fault import Fault
 from kernlint.workload.span import Span
 from kernlint.workload.values import Values
 
-_T = TypeVar("_T")
 _N = TypeVar("_N")
 #: A kind of node, or several.
 Kind = Union[type[_N], tuple[type[_N], ...]]
@@ -198,7 +198,7 @@ BEHIND_ADDRESSES = "what loaded addresses point to"
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(AskedOnce):
     """A ``@triton.jit`` function, specialised for one launch.
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the constexprs that
@@ -234,6 +234,12 @@ class Kernel:
         """The constexprs among those ``assumed`` of which any other number would have done as well, and have made another kernel."""
         return self.tell_arbitrary() if self.tell_arbitrary is not None else ()
 
+    def found(self, question: Callable[..., Iterable[_N]], *about: Any) -> list[_N]:
+        """What ``question(self, *about)`` finds among the values, asked once. Those of a copy, which would have to be moved, are looked
+        into only where something is found among those of its original."""
+        alone = self.original is self
+        return self.once(_listed, question, *about) if alone or self.original.found(question, *about) else []
+
     @cached_property
     def values(self) -> Values | None:
         """What the source of the kernel computes, value by value, with the ids of :attr:`body` for its nodes; None where that was
@@ -260,18 +266,6 @@ class Kernel:
         if kind not in self._walked:
             self._walked[kind] = [pair for pair in self._nodes if isinstance(pair[0], kind)]
         return self._walked[kind]
-
-    def once(self, question: Callable[..., _T], *about: Any) -> _T:
-        """``question(self, *about)``, asked once: for what many ask of a kernel."""
-        asked = question, *about
-        if asked not in self._answers:
-            self._answers[asked] = question(self, *about)
-        answer: _T = self._answers[asked]
-        return answer
-
-    @cached_property
-    def _answers(self) -> dict[Any, Any]:
-        return {}
 
     @cached_property
     def original(self) -> Kernel:
@@ -317,6 +311,10 @@ def _walk(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[Nod
         elif isinstance(node, Branch):
             for arm in node.arms:
                 yield from _walk(arm, loops)
+
+
+def _listed(kernel: Kernel, question: Callable[..., Iterable[_N]], *about: Any) -> list[_N]:
+    return [*question(kernel, *about)]
 
 
 def rewrite(body: tuple[Node, ...], change: Callable[[Node], Node | None]) -> tuple[Node, ...]:

@@ -7,6 +7,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeVar, Union
 
+from kernlint.asked_once import AskedOnce
 from kernlint.records import dataclass, replace
 from kernlint.workload.access import Access, Bounds
 from kernlint.workload.expr import Expr, Size, Symbol, concrete
@@ -16,7 +17,6 @@ from kernlint.workload.kernel import Kernel, Kind, Loop, Node, rewrite
 from kernlint.workload.span import Span
 from kernlint.workload.tensor import Tensor
 
-_T = TypeVar("_T")
 _A = TypeVar("_A", bound=Access)
 
 
@@ -278,7 +278,7 @@ Step = Union[Launch, TorchOp, HostSync, Repeat]
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(AskedOnce):
     """One call of ``entry``.
 
     ``inputs`` are its tensor arguments and parameters, ``outputs`` what outlives it: its result, and
@@ -381,17 +381,6 @@ class Workload:
         if not first or self.first_steps is None:
             return replace(self, steps=steps)
         return replace(self, steps=steps, first_steps=map_steps(self.first_steps, change))
-
-    def once(self, question: Callable[[Workload], _T]) -> _T:
-        """``question(self)``, asked once: for what many ask of a workload."""
-        if question not in self._answers:
-            self._answers[question] = question(self)
-        answer: _T = self._answers[question]
-        return answer
-
-    @cached_property
-    def _answers(self) -> dict[Callable[[Workload], Any], Any]:
-        return {}
 
     @cached_property
     def _launches(self) -> list[Launch]:

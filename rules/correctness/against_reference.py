@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kernlint import work
-from kernlint.compare.columns import Effort, NotCompared
+from kernlint.compare.columns import ENOUGH, MOST_NUMBERS, Effort, NotCompared
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass, replace
@@ -98,8 +98,6 @@ def _differences(context: Context) -> Iterator[Difference]:
     workload = context.workload
     if workload.reference is None or workload.bare or context.variant.edits or context.variant.transforms:
         return
-    from kernlint.compare.difference import ENOUGH  # which only programs with a reference need
-
     seen, first = 0, None
     given: Workload | None = None
     for sizes in ({}, *_smaller(context.program)):
@@ -128,7 +126,7 @@ def _differences(context: Context) -> Iterator[Difference]:
 
 def _compared(call: Workload) -> list[Output] | None:
     """The outputs of ``call`` beside those of its reference; None where that cannot be told."""
-    from kernlint.compare.difference import MOST_NUMBERS, compared
+    from kernlint.compare.difference import compared  # which only programs with a reference need
 
     try:
         return compared(call, Effort(MOST_NUMBERS))

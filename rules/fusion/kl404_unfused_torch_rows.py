@@ -69,7 +69,8 @@ class UnfusedTorchRows(Rule):
     use_instead = "rms_norm_kernel[(rows,)](x, w, y, N, eps, BLOCK=triton.next_power_of_2(N))"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        headroom = context.headroom if context.launches() else None
+        torch_calls = [step for step in context.workload.all_steps if isinstance(step, TorchOp) and not is_alloc(step)]
+        headroom = context.headroom if context.launches() and len(torch_calls) > 1 else None
         # What kernels can take in as it stands is KL401's, KL402's or KL403's to name.
         chained = {id(step) for chain in chains(context.workload) for step in chain.steps}
         for cause in headroom.causes if headroom is not None else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kernlint.asked_once import AskedOnce
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -51,7 +52,7 @@ def _at_other_sizes(sized: _Sized, workload: Workload, step: int) -> Iterator[Ot
         yield given
 
 
-class _Sized:
+class _Sized(AskedOnce):
     """A program whose sizes can be set: those that are written where its arguments are made are constants of their module."""
 
     def __init__(self, program: Program) -> None:
@@ -66,13 +67,11 @@ class _Sized:
         self.constants = {name: overridden.get(name, value) for name, value in self.constants.items()}
         #: Sizes that are equal are one, as what has to agree goes on agreeing then.
         self.extents = sorted({value for value in self.constants.values() if value >= LEAST_LITERAL})
-        #: With other sizes, by these: asked about one entry after another.
-        self.others: dict[tuple[tuple[str, int], ...], Program] = {}
 
     def call(self, before: Workload, sizes: dict[int, int]) -> OtherCall | None:
         """The call ``before`` where each size is what ``sizes`` has for it; None where the program does not take it."""
         moved = {name: sizes[value] for name, value in self.constants.items() if value in sizes}
-        program = self._with(moved)
+        program = self.once(_Sized._with, tuple(moved.items()))
         try:
             workload = program.workload(before.entry, NO_EDITS, before.bare)
         except KernlintError:
@@ -81,14 +80,11 @@ class _Sized:
             return None
         return OtherCall(program, workload, ", ".join(f"{name} = {value:,}" for name, value in moved.items()))
 
-    def _with(self, moved: dict[str, int]) -> Program:
-        """The program with other sizes."""
-        sizes = tuple(moved.items())
-        if sizes not in self.others:
-            question = self.program.question
-            question = replace(question, overrides={**question.overrides, **moved}, detailed=True)
-            self.others[sizes] = self.program.variant(self.kernel, question, self.reference)
-        return self.others[sizes]
+    def _with(self, moved: tuple[tuple[str, int], ...]) -> Program:
+        """The program with other sizes, asked about one entry after another."""
+        question = self.program.question
+        question = replace(question, overrides={**question.overrides, **dict(moved)}, detailed=True)
+        return self.program.variant(self.kernel, question, self.reference)
 
 
 def _with_constants(module: Module) -> tuple[Module, dict[str, int]]:

@@ -79,11 +79,12 @@ class Contraction:
         return self.shape[first], self.shape[second], self.shape[self.axis]
 
 
-def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]) -> Iterator[Contraction]:
+def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]) -> list[Contraction]:
     """The sums of ``kernel`` over the axis that two loaded tiles share, of what is ``made`` of them in three dimensions."""
-    # Most kernels have none, and of a copy whose original has none the values are not asked for.
-    if kernel.original is not kernel and not kernel.original.once(_has_contractions, made):
-        return
+    return kernel.found(_contractions, made)
+
+
+def _contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]) -> Iterator[Contraction]:
     values = kernel.values
     for total in values or ():
         if values is None or total.op != "sum" or not total.operands:
@@ -97,20 +98,12 @@ def contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]
             yield Contraction(total, axis, tile)
 
 
-def _has_contractions(kernel: Kernel, made: Callable[[Kernel, Value], Product | None]) -> bool:
-    return any(True for _ in contractions(kernel, made))
-
-
 def sums(kernel: Kernel) -> list[Sum]:
     """The sums of ``kernel``, in program order; worked out once."""
-    return kernel.once(_sums)
+    return kernel.found(_sums)
 
 
-def _sums(kernel: Kernel) -> list[Sum]:
-    return list(_found(kernel))
-
-
-def _found(kernel: Kernel) -> Iterator[Sum]:
+def _sums(kernel: Kernel) -> Iterator[Sum]:
     values = kernel.values
     if values is None:
         return

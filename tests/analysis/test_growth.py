@@ -9,6 +9,8 @@ from support.lint import KERNEL
 
 from kernlint import analysis, work
 from kernlint.headroom import headroom
+from kernlint.interpret import moved, project
+from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.substituted import Substitution
 from kernlint.lint import asking, file_findings
 from kernlint.lint.check_file import check_file
@@ -94,11 +96,16 @@ def test_copies_are_searched_once(program):
     assert advised(many[0])[: counts[0]] == advised(few[0])
 
 
-def counted(monkeypatch, owner, name, source):
-    """How often a verdict on ``source`` asks ``owner`` for what it calls ``name``."""
+def judged(source):
+    """A verdict on ``source``, which none before answers."""
+    analysis.analysis(Request(source))
+
+
+def counted(monkeypatch, owner, name, source, ask=judged):
+    """How often a verdict on ``source``, or what else to ``ask``, asks ``owner`` for what it calls ``name``."""
     times, asked = [], getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *args: times.append(args) or asked(*args))
-    analysis.analysis(Request(source))  # which no verdict before answers
+    ask(source)
     monkeypatch.undo()
     return len(times)
 
@@ -115,6 +122,33 @@ def test_a_verdict_follows_each_launch_again_a_few_times(monkeypatch, program):
     """However many others there are."""
     few, many = (counted(monkeypatch, Substitution, "_again", growth.PROGRAMS[program](n)) for n in (8, 24))
     assert few < many < few + 10 * (24 - 8)
+
+
+@pytest.mark.parametrize("ask", [judged, checked])
+def test_values_of_copies_are_not_moved_to_find_nothing_in_them(monkeypatch, ask):
+    few, many = (counted(monkeypatch, moved._Moved, "_values", growth.copies(n), ask) for n in (5, 8))
+    assert many == few
+
+
+def test_a_file_is_looked_for_in_its_project_once(monkeypatch):
+    assert counted(monkeypatch, project, "project_root", growth.open_copies(4), checked) == 1
+
+
+def test_what_is_written_anew_is_followed_alone(monkeypatch):
+    """Of many functions whose sizes are their callers', one is written anew for sizes that are plausible."""
+    few, many = (counted(monkeypatch, Reading, "_launching", growth.open_copies(n)) for n in (4, 12))
+    assert many - few == 2 * (12 - 4)
+
+
+def test_without_torch_calls_nobody_looks_for_rows_of_them(monkeypatch):
+    source = growth.copies(2)
+
+    def rows(text):
+        checked(text, frozenset({"KL404"}))
+
+    calls = source.replace("        return x\n\n\ndef get", "        return torch.tanh(torch.sin(x))\n\n\ndef get")
+    assert counted(monkeypatch, headroom, "headroom_of", source, rows) == 0
+    assert counted(monkeypatch, headroom, "headroom_of", calls, rows) == 1
 
 
 OTHERS = {

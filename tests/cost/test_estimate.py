@@ -8,7 +8,7 @@ import pytest
 from gemm_launches import gemm
 from micro_launches import HERE, copy_block, row_softmax, tensor
 
-from kernlint.cost.comparing import ratio_sigma, speedup
+from kernlint.cost.comparing import Comparison, speedup
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.estimate import MODEL_VERSION, Estimator, estimate
 from kernlint.cost.host import host_time
@@ -138,16 +138,16 @@ def test_nothing_changed_means_one_within_the_clock() -> None:
 def test_the_interval_is_80_percent_of_a_lognormal() -> None:
     before, after = estimate(workload(LARGE), H100), estimate(workload(SMALL), H100)
     middle, low, high = speedup(before, after, "gpu")
-    assert math.log(high / low) == pytest.approx(2 * INTERVAL_80 * ratio_sigma(before, after, "gpu"))
+    assert math.log(high / low) == pytest.approx(2 * INTERVAL_80 * Comparison(before, after).sigma("gpu"))
     assert math.sqrt(low * high) == pytest.approx(middle)
 
 
 def test_what_stays_narrows_the_interval() -> None:
     """A change to a twentieth of the time cannot be wrong by as much as a change to all of it."""
     before, after = gemm(1024, 1024, 1024, (16, 16, 16), warps=4), gemm(1024, 1024, 1024)
-    alone = ratio_sigma(estimate(workload(before), H100), estimate(workload(after), H100), "gpu")
+    alone = Comparison(estimate(workload(before), H100), estimate(workload(after), H100)).sigma("gpu")
     rest = [LARGE] * 3
-    beside = ratio_sigma(estimate(workload(before, *rest), H100), estimate(workload(after, *rest), H100), "gpu")
+    beside = Comparison(estimate(workload(before, *rest), H100), estimate(workload(after, *rest), H100)).sigma("gpu")
     assert beside < alone / 2
 
 
@@ -155,15 +155,15 @@ def test_a_better_configuration_errs_as_the_two_that_the_tuner_takes_do() -> Non
     """Another configuration for the tuner leaves the launch itself as it was: it is not what the times are of."""
     small, large = gemm(2048, 2048, 2048, (16, 16, 32), warps=4), gemm(2048, 2048, 2048, (128, 128, 64), warps=8)
     tuned = dataclasses.replace(small, autotuned=True)
-    fixed = ratio_sigma(estimate(workload(small), H100), estimate(workload(large), H100), "gpu")
+    fixed = Comparison(estimate(workload(small), H100), estimate(workload(large), H100)).sigma("gpu")
     offered = dataclasses.replace(tuned, alternatives=(large,))
-    assert ratio_sigma(estimate(workload(tuned), H100), estimate(workload(offered), H100), "gpu") == fixed > 0.1
+    assert Comparison(estimate(workload(tuned), H100), estimate(workload(offered), H100)).sigma("gpu") == fixed > 0.1
 
 
 def test_a_variant_errs_like_its_original() -> None:
     before, after = estimate(workload(gemm(1024, 1024, 1024)), H100), estimate(workload(gemm(1024, 1024, 2048)), H100)
     independent = math.hypot(before.gpu_sigma, after.gpu_sigma)
-    assert ratio_sigma(before, after, "gpu") <= math.hypot(independent, 0.05)
+    assert Comparison(before, after).sigma("gpu") <= math.hypot(independent, 0.05)
 
 
 def test_steps_of_one_family_err_together_and_families_apart() -> None:

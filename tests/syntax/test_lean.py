@@ -50,6 +50,16 @@ def test_nodes_are_as_ever() -> None:
         cst.BaseExpression()  # type: ignore[abstract]
 
 
+def test_nodes_are_looked_up_without_running_python() -> None:
+    code = """if True:
+        import kernlint.syntax, libcst
+        kinds = [one for one in vars(libcst).values() if isinstance(one, type) and issubclass(one, libcst.CSTNode)]
+        assert len(kinds) > 100
+        assert {(one.__eq__, one.__hash__) for one in kinds} == {(object.__eq__, object.__hash__)}
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_what_a_node_is_can_be_asked() -> None:
     name = cst.Name("x")
     assert isinstance(name, cst.Name) and isinstance(name, cst.BaseExpression) and isinstance(name, cst.CSTNode)
