@@ -1,6 +1,8 @@
 """The findings of one file, in this process: rules, severities, broken sources."""
 
 import json
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -367,3 +369,21 @@ def test_a_broken_reference_is_named():
     (finding,) = check(KERNEL, reference=("ref.py", b"def f(:\n"))
     assert finding.code == "KL901"
     assert "ref.py" in finding.message
+
+
+ALONE = """
+import sys
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
+from kernlint.lint.settings import FileSettings
+from kernlint.rules.registry import all_rules
+
+job = Job("k.py", sys.argv[1].encode(), FileSettings(frozenset(rule.code for rule in all_rules())))
+assert check_file(job).findings
+print([name for name in sys.modules if name.startswith(("kernlint.generate", "kernlint.compare.difference"))])
+"""
+
+
+def test_a_check_imports_nothing_that_writes_kernels_anew():
+    done = subprocess.run([sys.executable, "-c", ALONE, KERNEL], capture_output=True, check=True, text=True)
+    assert done.stdout == "[]\n"
