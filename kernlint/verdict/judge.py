@@ -20,7 +20,6 @@ from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
 from kernlint.verdict.proposals import promises, shorter_way, with_written
 from kernlint.verdict.search import MOST_WORK, Allowance, Search, search, unpriced
-from kernlint.verdict.written import written
 from kernlint.workload import Access, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import BEHIND_ADDRESSES
 
@@ -90,6 +89,8 @@ class Judgement:
         it to: the change is not worth it, or rests on what is assumed."""
         if self.chosen is None or not self.worth or not self.given:
             return None
+        from kernlint.verdict.written import written  # which a check does without
+
         return written(self.chosen, Estimator(self.before.device).estimate)
 
     @property

@@ -21,7 +21,6 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.verdict.callers import innermost_caller
 from kernlint.verdict.candidate import Candidate, Priced
-from kernlint.verdict.written import written
 from kernlint.workload import Launch, TorchOp
 
 
@@ -75,6 +74,8 @@ def shorter_way(context: Context) -> Candidate | None:
         return None
     work.check()
     candidate, priced = other_kernels(context), Estimator(context.device).estimate
+    from kernlint.verdict.written import written  # which a check does without
+
     kernels = written(candidate, priced)
     if kernels is None:
         return None
