@@ -125,8 +125,15 @@ class Axes:
         """How many columns there are."""
         return product_of(extent for _, extent in self.columns[first])
 
-    def contiguous(self, lanes: Sequence[Axis], count: Callable[[Size], float]) -> dict[int, float]:
-        """By lane: how many elements accesses to tiles move among which its neighbours lie side by side; ``count`` gives sizes."""
+    def nearest_last(self, first: int, count: Callable[[Size], float]) -> None:
+        """Deal out the columns ``first``, taken in any order, so that neighbours lie side by side in memory; ``count`` gives sizes."""
+        lanes = self.columns[first]
+        moved = self.contiguous(lanes, count, tiles=False)
+        best = max(reversed(range(len(lanes))), key=lambda n: moved[lanes[n][0]])
+        lanes.append(lanes.pop(best))
+
+    def contiguous(self, lanes: Sequence[Axis], count: Callable[[Size], float], tiles: bool = True) -> dict[int, float]:
+        """By lane: how many elements accesses (to ``tiles``) move among which its neighbours lie side by side; ``count`` gives sizes."""
         extents = {dim: count(extent) for axes in (self.rows, lanes, *self.columns.values()) for dim, extent in axes}
         moved = dict.fromkeys((dim for dim, _ in lanes), 0.0)
         for address in map(self.simplified, self.addresses):
@@ -134,7 +141,7 @@ class Axes:
             for atom in address.atoms():
                 if isinstance(atom, Opaque) and atom.key in self.loaded:
                     dims |= {self.lane(dim) for dim in self.loaded[atom.key].lanes}
-            if any(dim < CHUNK for dim in dims) and any(dim >= COLUMNS for dim in dims):
+            if not tiles or (any(dim < CHUNK for dim in dims) and any(dim >= COLUMNS for dim in dims)):
                 for dim in moved:
                     if address.coefficient(Lane(dim)) == 1:
                         moved[dim] += math.prod(extents.get(one, 1.0) for one in dims)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kernlint.generate.held_axes import MOST_HELD, Classes, is_end, moves, rounds_of
 from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import Kernel, arguments, function_text, product_of
-from kernlint.generate.printer import TRITON_TYPES, Names, Printer
+from kernlint.generate.printer import Names, Printer
 from kernlint.generate.scans import is_held, is_lag
 from kernlint.generate.spelling import REPEATS, number, operation, wrapped
 from kernlint.generate.terms import Buffer, Terms, register_type
@@ -369,11 +369,7 @@ class HeldWriter:
             zero = "0.0" if dtype.is_float else "0"
             text = f"tl.load({buffer.name}_ptr + {address}{f', mask={mask}, other={zero}' if mask else ''})"
             wanted = register_type(dtype)
-            convert = (
-                f".to(tl.{TRITON_TYPES.get(str(wanted), str(wanted))})"
-                if wanted != dtype or dtype.kind == "bool"
-                else ""
-            )
+            convert = f".to(tl.{wanted.triton})" if wanted != dtype or dtype.kind == "bool" else ""
             lines = self.lines if "round" in re.findall(r"\w+", address) else self.before
             if (text, id(lines)) not in self.loads:
                 self.loads[text, id(lines)] = self.names.new(view.value.name or "x")

@@ -18,9 +18,6 @@ from kernlint.workload.expr import Monomial, lift
 #: Characters of an expression up to which it stays inside the one that uses it.
 _SHORT = 60
 
-#: Torch's names of element types as Triton's.
-TRITON_TYPES = {"bool": "int1"}
-
 
 class Names:
     """Names that are not taken yet, and the sizes and numbers that the kernel has to be given."""
@@ -175,7 +172,9 @@ class Printer:
             spelled = self.spell(term.operands[0])
             if term.op == "cast":
                 return _cast(spelled, term.dtype)
-            return f"{wrapped(spelled, 9)}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
+            narrow = dt.find(term.kind)
+            assert narrow is not None
+            return f"{wrapped(spelled, 9)}.to(tl.{narrow.triton}).to(tl.float32)", 9
         if term.op in ("reduce", "product", "state", "scan", "carried"):
             raise CannotGenerate("a reduction inside another")
         if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
@@ -221,7 +220,7 @@ class Printer:
         pointer = base if address == "0" else f"{base} + {address}"
         zero = "0.0" if term.dtype.is_float else "False" if term.dtype.kind == "bool" else "0"
         guard = f", mask={mask}, other={zero}" if mask else ""
-        convert = "" if raw or term.kind == str(term.dtype) else f".to(tl.{_triton(str(term.dtype))})"
+        convert = "" if raw or term.kind == str(term.dtype) else f".to(tl.{term.dtype.triton})"
         if term.dtype.kind == "bool":
             convert = ".to(tl.int1)"
         return f"tl.load({pointer}{guard}){convert}"
@@ -257,7 +256,7 @@ def _cast(spelled: Spelled, dtype: Dtype) -> Spelled:
         return number(text == "True" if not dtype.is_float else float(text == "True"), dtype)
     if text.replace(".", "").lstrip("-").isdigit():
         return number(float(text) if dtype.is_float else int(float(text)), dtype)
-    return f"{wrapped(spelled, 9)}.to(tl.{_triton(str(dtype))})", 9
+    return f"{wrapped(spelled, 9)}.to(tl.{dtype.triton})", 9
 
 
 def _number_type(operand: Term, term: Term) -> Dtype:
@@ -287,7 +286,3 @@ _WISHES = {
     "cast": "value",
     "choose": "chosen",
 }
-
-
-def _triton(dtype: str) -> str:
-    return TRITON_TYPES.get(dtype, dtype)

@@ -24,7 +24,7 @@ from kernlint.generate.kernel import (
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.recurrences import Recurrences
-from kernlint.generate.reductions import Whole
+from kernlint.generate.reductions import PLACES, Whole
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.tiles import HELD_ROW, Tiles, parts_of
@@ -89,6 +89,9 @@ class TileWriter:
         self.constants: dict[str, int | NextPower] = {}
         self.num_stages: int | None = None
         self.recurrences = Recurrences(self)
+        if not self.recurrences.all and not any(one.kind in PLACES for one in self.reductions):
+            for first in {self.region(one) for one in self.reductions}:
+                self.axes.nearest_last(first, self.count)
         self.axes.merge()
         if not self.reductions and not self.recurrences.all:
             self.axes.merge_rows_into_columns()

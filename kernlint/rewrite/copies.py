@@ -223,7 +223,7 @@ def _cast_load(source: Source, span: Span, dtype: Dtype) -> list[TextEdit]:
 
 
 def _tl(dtype: Dtype) -> str:
-    return f"triton.language.{'int1' if dtype.name == 'bool' else dtype.name}"
+    return f"triton.language.{dtype.triton}"
 
 
 def _keep_result_types(plan: _Plan) -> None:

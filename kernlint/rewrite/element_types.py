@@ -60,9 +60,9 @@ def tritons_type(site: Site, fault: MendedFault) -> list[TextEdit]:
     source = site.source
     call = source.at(fault.place, cst.Call)
     dtype = dt.find(fault.name.removeprefix("torch."))
-    if dtype is None or dtype.is_fp8:
-        raise CannotRewrite("the type is no type of PyTorch's that Triton calls alike")
-    target = source.spelled(f"triton.language.{'int1' if dtype == dt.BOOL else dtype.name}")
+    if dtype is None:
+        raise CannotRewrite("the type is none of PyTorch's that Triton has")
+    target = source.spelled(f"triton.language.{dtype.triton}")
     edits = [source.replace(arg.value, target) for arg in call.args if source.origin(arg.value) == fault.name]
     if not edits:
         raise CannotRewrite(f"`{fault.name}` is not written in the call")

@@ -33,6 +33,11 @@ class Dtype:
         return self.kind in ("int", "uint")
 
     @property
+    def triton(self) -> str:
+        """What ``triton.language`` calls it."""
+        return _TRITON.get(self.name, self.name)
+
+    @property
     def is_fp8(self) -> bool:
         return self.kind == "float" and self.bits == 8
 
@@ -66,8 +71,19 @@ _ALL = [
 
 _BY_NAME = {dtype.name: dtype for dtype in _ALL}
 
+#: Names of Triton's for what torch calls otherwise.
+_TRITON = {
+    "bool": "int1",
+    "float8_e4m3fn": "float8e4nv",
+    "float8_e5m2": "float8e5",
+    "float8_e4m3fnuz": "float8e4b8",
+    "float8_e5m2fnuz": "float8e5b16",
+    "float8_e4b15": "float8e4b15",
+}
+
 #: Other spellings of the same types: torch's short names first, then Triton's.
 _ALIASES = {
+    **{name: torch for torch, name in _TRITON.items()},
     "half": "float16",
     "float": "float32",
     "double": "float64",
@@ -78,12 +94,6 @@ _ALIASES = {
     "bf16": "bfloat16",
     "fp32": "float32",
     "fp64": "float64",
-    "int1": "bool",
-    "float8e4nv": "float8_e4m3fn",
-    "float8e5": "float8_e5m2",
-    "float8e4b8": "float8_e4m3fnuz",
-    "float8e5b16": "float8_e5m2fnuz",
-    "float8e4b15": "float8_e4b15",
     "i8": "int8",
     "i16": "int16",
     "i32": "int32",

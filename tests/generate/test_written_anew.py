@@ -109,6 +109,16 @@ def test_neighbouring_programs_read_neighbouring_memory() -> None:
     assert "(4 * triton.cdiv(H * W, 64),)" in text and "outer = (pid // tiles)" in text
 
 
+def test_columns_are_summed_in_the_order_of_memory() -> None:
+    """Also where the order of axes is another: places are then no quotients and remainders."""
+    for forward in ("x.transpose(1, 2).square().sum((1, 2))", "x.transpose(1, 2).amax((1, 2))"):
+        assert " % " not in written(f"return {forward}", "torch.randn(B, 300, T)", "B = 64\nT = 4096")
+    # Which place it is goes by the order of axes.
+    assert " % " in written(
+        "return x.transpose(1, 2).reshape(B, -1).argmax(1)", "torch.randn(B, 300, T)", "B = 64\nT = 4096"
+    )
+
+
 @pytest.mark.parametrize(("width", "held"), [(2048, True), (30000, True), (40000, False)])
 def test_rows_are_held_where_registers_hold_them(width: int, held: bool) -> None:
     text = written("return x - x.mean(-1, keepdim=True)", constants=f"B = 4096\nT = {width}")

@@ -178,3 +178,21 @@ ANNOTATED = HEADER + textwrap.dedent("""
 def test_an_annotation_that_the_calls_do_not_keep(tmp_path: Path, call: str, level: str) -> None:
     use = f"import torch\nfrom ops import scaled\n{call}"
     assert levels(tmp_path, "ops.py", "KL729", {"ops.py": ANNOTATED, "use.py": use}) == [level]
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [("bool", "int1"), ("float32", "float32"), ("float8_e4m3fn", "float8e4nv"), ("float8_e5m2", "float8e5")],
+)
+def test_a_type_of_the_host_is_named_as_triton_names_it(host: str, own: str) -> None:
+    source = f"""
+    @triton.jit
+    def copy(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i, mask=i < n).to(torch.{host}), mask=i < n)
+
+    def run(x, y):
+        copy[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), B=1024)
+    """
+    (found,) = told("KL719", source)
+    assert f"`torch.{host}` is PyTorch's type; a kernel needs tl.{own}" in found.message

@@ -49,8 +49,11 @@ def dtype_of(f: FrontEnd, value: Any, node: cst.CSTNode) -> Dtype | None:
         return value
     if isinstance(value, Namespace) and value.path.startswith("torch."):
         name = value.path.removeprefix("torch.")
-        if dt.find(name) is not None:
-            f.fault("host-dtype", node, f"`{value.path}` is PyTorch's type; a kernel needs tl.{name}", value.path)
+        dtype = dt.find(name)
+        if dtype is not None:
+            f.fault(
+                "host-dtype", node, f"`{value.path}` is PyTorch's type; a kernel needs tl.{dtype.triton}", value.path
+            )
     elif isinstance(value, Typed):
         f.fault("host-dtype", node, "a type must be a compile-time constant; this is a run-time argument")
     return None
