@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kernlint.compare import calls, difference
-from kernlint.compare.columns import Effort
+from kernlint.compare.columns import MOST_NUMBERS, Effort
 from kernlint.generate.attributes import unknown_attribute
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.reader import LaunchReader
@@ -77,7 +77,7 @@ def test_what_is_read_agrees_with_the_reference(name: str, which: str, monkeypat
         LaunchReader(launch, reader.holds, graphs.setdefault(id(reader), Graph())).read()
 
     monkeypatch.setattr(calls.CallReader, "_launch", launch)
-    outputs = difference.compared(workload, Effort(20 * difference.MOST_NUMBERS))
+    outputs = difference.compared(workload, Effort(20 * MOST_NUMBERS))
     assert outputs and all(one.witnesses for one in outputs)
     assert not [one.different for one in outputs if one.differs]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from kernlint.compare import difference
 from kernlint.interpret import earlier as module
 from kernlint.interpret.content import content_of
 from kernlint.interpret.earlier import Earlier
@@ -16,7 +17,6 @@ from kernlint.lint.check_file import check_file
 from kernlint.lint.config import Configurations, Overrides
 from kernlint.lint.job import Job, Result
 from kernlint.records import replace
-from kernlint.rules.correctness import against_reference
 from kernlint.workload import Span, Storage, Tensor
 from kernlint.workload.dtype import FLOAT16
 
@@ -297,8 +297,8 @@ def test_a_call_that_says_the_same_is_not_compared_again(tmp_path, monkeypatch):
         asked.append(call.entry)
         return real(call, effort)
 
-    real = against_reference.compared
-    monkeypatch.setattr(against_reference, "compared", noted)
+    real = difference.compared
+    monkeypatch.setattr(difference, "compared", noted)
     earlier = Earlier()
     _checked(tmp_path, PRODUCT, earlier)
     for old, new, again in (
