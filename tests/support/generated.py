@@ -86,6 +86,10 @@ CASES = {
     ),
     "long deviations": ({"forward": "return (x - x.mean(-1, keepdim=True)).abs().mean(-1)", "constants": "B = 2\nT = 300000"}, 3),
     "transposed": ({"forward": "return (x.t().contiguous() + 1.0)"}, 1),
+    "summed against memory": (
+        {"forward": "y = x.transpose(1, 2)\nreturn y.square().sum((1, 2)), y.amax((1, 2))", "inputs": "torch.randn(B, 3, T)"},
+        1,
+    ),
     "halves": ({"forward": "a, b = x.chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"}, 1),
     "not a made boolean": (
         {"forward": "return x.masked_fill(~torch.ones(B, T, dtype=torch.bool, device=x.device).tril(), 0.0)"},
