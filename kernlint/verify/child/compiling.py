@@ -166,8 +166,10 @@ def _constant(given: Mapping[str, Any]) -> Any:
         return given.get("value")
     import triton.language as tl
 
-    names = {"bool": "int1", "float8_e4m3fn": "float8e4nv", "float8_e5m2": "float8e5"}
-    return getattr(tl, names.get(given["dtype"], given["dtype"]))
+    from kernlint.workload import dtype as dt
+
+    dtype = dt.find(given["dtype"])
+    return getattr(tl, dtype.triton if dtype is not None else given["dtype"])
 
 
 # -- reading what was made ----------------------------------------------------------------------------------------------
