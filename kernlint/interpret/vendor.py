@@ -3,8 +3,8 @@
 Told by what a module cannot do without (an unconditional import of a vendor's package, its own or that of a file of the project that
 it imports or of a package around it, tensors made on its device, functions that only its Triton has, functions that ask torch for
 that) or by the packages around it, whose ``__init__`` registers them, or functions that import them, for a vendor or a device, or turns
-away tensors of others, by the fork that the project requires, by a ``triton`` of its own that has a ``jit``, or by what it or a folder
-around it is called. Names of other files say nothing.
+away tensors of others, by the fork that the project requires, by a ``triton`` of its own that has a ``jit``, or by what a folder of the
+project around it is called. Names of files say nothing: `sort_ascend.py` sorts.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def _other_vendor(module: Module) -> str:
 
 
 def _named_for(path: str) -> str:
-    """That the module at ``path``, or a folder of its project around it, is called after a vendor; empty where none is."""
-    root, file = project.project_root(path), Path(os.path.realpath(path))
-    parts = file.with_suffix("").relative_to(root.resolve()).parts if root is not None else ()
+    """That a folder around the module at ``path``, within its project, is called after a vendor; empty where none is."""
+    root, folder = project.project_root(path), Path(os.path.realpath(path)).parent
+    parts = folder.relative_to(root.resolve()).parts if root is not None else ()
     named = [part for part in parts if _FORKING & set(re.split(r"[\W_\d]+", part.lower()))]
     return f"it stands under `{named[0]}`, as code for that vendor does" if named else ""
 

@@ -185,7 +185,8 @@ def test_what_is_asked_about_is_the_text_and_not_the_file(tmp_path: Path) -> Non
     [
         ("kernels/camb/rope.py", True),
         ("kernels/_ascend/ops/rope.py", True),
-        ("kernels/rope_npu.py", True),
+        ("kernels/npu/rope.py", True),
+        ("kernels/sort_ascend.py", False),
         ("kernels/camber/rope.py", False),
         ("kernels/xpu/rope.py", False),
         ("kernels/hip/rope.py", False),
