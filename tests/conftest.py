@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -21,6 +24,34 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """A worker more than processors for `-n auto`: tests of servers, of time limits and of terminals wait, on the whole for a tenth of
     the time."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else crew.processors() + 1
+
+
+_products = pytest.StashKey[dict[str, list[int]]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Count of each product of rules and ways how many cases were asked for, of how many."""
+    every = _cases(items)
+    yield
+    chosen = _cases(items)
+    counts = {name: [chosen[name], count] for name, count in every.items()}
+    config.stash[_products] = getattr(config, "workeroutput", {})["products"] = counts
+
+
+def _cases(items: list[pytest.Item]) -> Counter[str]:
+    return Counter(item.location[0] for item in items if item.get_closest_marker("product") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What a worker of xdist counted; each counts all."""
+    node.config.stash[_products] = getattr(node, "workeroutput", {}).get("products", {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for name, (chosen, count) in sorted(config.stash.get(_products, {}).items()):
+        terminalreporter.write_line(f"{chosen} of {count} cases of the product in {name}")
 
 
 def pytest_collection_finish() -> None:

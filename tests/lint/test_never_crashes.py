@@ -196,12 +196,27 @@ _TOO_MUCH = {
 }
 
 
-@pytest.mark.parametrize("where", ["kernel", "launcher"])
+#: What stands before and after such lines in each place.
+_PLACES = {
+    "kernel": ("    acc = tl.zeros", "\nacc_of = (M, c)"),
+    "launcher": ("    product[(16, 16)]", "\nproduct[(16, c)](a, b, a, c, 16, 16, BM=c, BN=16, BK=16)"),
+}
+
+
+@pytest.mark.product
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(tuple(_PLACES), id="both"),
+        *(pytest.param((place,), id=place, marks=pytest.mark.slow) for place in _PLACES),
+    ],
+)
 @pytest.mark.parametrize("lines", _TOO_MUCH.values(), ids=_TOO_MUCH)
-def test_values_that_no_program_has(lines, where):
-    before = "    acc = tl.zeros" if where == "kernel" else "    product[(16, 16)]"
-    last = "\nacc_of = (M, c)" if where == "kernel" else "\nproduct[(16, c)](a, b, a, c, 16, 16, BM=c, BN=16, BK=16)"
-    source = KERNEL.replace(before, textwrap.indent(lines + last, "    ") + "\n" + before)
+def test_values_that_no_program_has(lines, places):
+    source = KERNEL
+    for before, last in map(_PLACES.get, places):
+        assert before in source
+        source = source.replace(before, textwrap.indent(lines + last, "    ") + "\n" + before)
     start = time.process_time()
     assert not [finding for finding in check(source, codes=_ALL) if finding.code == "KL902"]
     assert time.process_time() - start < 10

@@ -13,6 +13,7 @@ import tokenize
 from collections.abc import Callable
 
 import pytest
+from support.products import product
 
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
@@ -174,8 +175,10 @@ def helper_launch(source: str) -> str:
 MUTATIONS = ((renamed, keyword_launch), (aliased, config_launch), (helper_launch, commented))
 
 
-@pytest.mark.parametrize("mutations", MUTATIONS, ids=lambda mutations: "+".join(one.__name__ for one in mutations))
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize(
+    ("rule", "mutations"),
+    product(RULES, MUTATIONS, lambda rule: rule.code, lambda mutations: "+".join(one.__name__ for one in mutations)),
+)
 def test_another_way_to_write_it(rule: Rule, mutations: tuple[Callable[[str], str], ...]) -> None:
     bad, good = (textwrap.dedent(text).lstrip("\n") for text in (rule.bad, rule.good))
     for mutation in mutations:

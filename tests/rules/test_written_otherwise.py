@@ -3,6 +3,8 @@ conversions, loops, grids and configurations written in other ways.
 
 Ways that do not get in one another's way are taken together; where a rule does not find what is written in all of them, each is tried
 for itself. Each says where it changes nothing; tests of which none changes anything are skipped.
+
+Each rule has one such group by default, by turns, and each way a program that it changes; all rules in all groups are `slow`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from mutators.named_literals import named_kernel_literals, named_launch_literals
 from mutators.named_values import inlined_variables, named_addresses
 from mutators.reordered import kernels_last, swapped_operands
 from mutators.trees import parsed
+from support.products import in_turn
 
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
@@ -124,14 +127,11 @@ def check(rule: Rule, before: str, after: str, is_bad: bool, same_work: bool) ->
         check_same_work(rule, before, after)
 
 
-@pytest.mark.parametrize("mutators", MUTATORS, ids=lambda mutators: "+".join(one.__name__ for one in mutators))
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-def test_the_same_finding(rule: Rule, mutators: tuple[Mutator, ...]) -> None:
+def same_finding(rule: Rule, mutators: tuple[Mutator, ...]) -> bool:
+    """Whether ``mutators`` change an example of ``rule``; fails where they change what is found."""
     mutators = tuple(one for one in mutators if (rule.code, one.__name__) not in OTHER_PROGRAMS)
     examples = [(textwrap.dedent(text).lstrip("\n"), text is rule.bad) for text in (rule.bad, rule.good)]
     changed = [(text, after, is_bad) for text, is_bad in examples if (after := written(text, mutators)) is not None]
-    if not changed:
-        pytest.skip("nothing changes in the examples")
     for before, after, is_bad in changed:
         try:
             check(rule, before, after, is_bad, OTHER_WORK.isdisjoint(mutators))
@@ -140,9 +140,26 @@ def test_the_same_finding(rule: Rule, mutators: tuple[Mutator, ...]) -> None:
                 alone = written(before, [mutator])
                 if alone is not None:
                     check(rule, before, alone, is_bad, mutator not in OTHER_WORK)
+    return bool(changed)
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_the_same_finding(rule: Rule) -> None:
+    """In the first of its groups that changes anything."""
+    assert any(same_finding(rule, mutators) for mutators in in_turn(rule.code, MUTATORS))
+
+
+@pytest.mark.slow
+@pytest.mark.product
+@pytest.mark.parametrize("mutators", MUTATORS, ids=lambda mutators: "+".join(one.__name__ for one in mutators))
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_the_same_finding_in_all_ways(rule: Rule, mutators: tuple[Mutator, ...]) -> None:
+    if not same_finding(rule, mutators):
+        pytest.skip("nothing changes in the examples")
 
 
 @pytest.mark.parametrize("mutator", list(chain.from_iterable(MUTATORS)), ids=lambda mutator: mutator.__name__)
 def test_it_applies(mutator: Mutator) -> None:
-    """A mutator that finds nothing to change would prove nothing."""
-    assert any(written(textwrap.dedent(rule.bad), [mutator]) is not None for rule in all_rules())
+    """A mutator that finds nothing to change would prove nothing; the first rule, by turns, that it changes is found all the same."""
+    assert any(same_finding(rule, (mutator,)) for rule in in_turn(mutator.__name__, all_rules()))

@@ -16,7 +16,7 @@ class Late:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith(("__", "_pytest")):  # asked by pytest of all that it collects
+        if attribute.startswith(("__", "_pytest", "_mock")):  # asked by pytest of all that it collects
             raise AttributeError(attribute)
         return getattr(import_module(self._name), attribute)
 
