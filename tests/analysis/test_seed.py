@@ -34,13 +34,13 @@ def ask(source: str = SOURCE, **options: object) -> Verdict:
 
 
 @cache
-def original() -> Verdict:
+def of_the_seed() -> Verdict:
     """What is said of the seed as it is."""
     return ask()
 
 
 def test_the_whole_remedy_as_one_change() -> None:
-    verdict = original()
+    verdict = of_the_seed()
     assert verdict.worth_optimizing
     details = verdict.details
     assert details.category == "precision"
@@ -68,7 +68,7 @@ def test_intervals_contain_the_measurement(m: int, nk: int, before: float, after
 
 
 def test_plain_python_files_give_the_same_answer() -> None:
-    markdown = original().to_json(details=False)
+    markdown = of_the_seed().to_json(details=False)
     plain = analysis(Request(KERNEL, path="kernel.py", reference=REFERENCE)).verdict.to_json(details=False)
     assert plain["worth_optimizing"] == markdown["worth_optimizing"]
     assert plain["expected_speedup"] == markdown["expected_speedup"]
@@ -78,7 +78,7 @@ def test_plain_python_files_give_the_same_answer() -> None:
 def test_output_is_deterministic_and_valid() -> None:
     from kernlint.schema import load
 
-    first, second = json.dumps(original().to_json()), json.dumps(ask().to_json())
+    first, second = json.dumps(of_the_seed().to_json()), json.dumps(ask().to_json())
     assert first == second
     jsonschema.Draft202012Validator(load("verdict")).validate(json.loads(first))
 
@@ -103,7 +103,7 @@ def test_weight_already_k_major() -> None:
     assert verdict.details.rule is not None and verdict.details.rule.code == "KL101"
     assert not {"KL301", "KL305"} & codes(verdict)
     assert "in place" not in verdict.optimisation_method
-    copied, in_place = original().details.estimate.gpu.speedup, verdict.details.estimate.gpu.speedup
+    copied, in_place = of_the_seed().details.estimate.gpu.speedup, verdict.details.estimate.gpu.speedup
     assert copied is not None and in_place is not None and in_place < copied
 
 
@@ -132,13 +132,13 @@ def test_names_and_comments_do_not_matter() -> None:
     source = SOURCE
     for old, new in (("a_f32", "left"), ("b_f32", "right"), ("weight_int8", "w"), ("# int8  [M, K]", "# float [N]")):
         source = source.replace(old, new)
-    renamed, original = ask(source).to_json(), original().to_json()
+    renamed, original = ask(source).to_json(), of_the_seed().to_json()
     assert renamed["expected_speedup"] == original["expected_speedup"]
     assert renamed["details"]["rule"] == original["details"]["rule"]
 
 
 def test_host_bound_calls_gain_less() -> None:
-    gpu, call = original().details.estimate.gpu, ask(scope="call").details.estimate.call
+    gpu, call = of_the_seed().details.estimate.gpu, ask(scope="call").details.estimate.call
     assert call.speedup is not None and gpu.speedup is not None and call.speedup < gpu.speedup
 
 
@@ -161,5 +161,5 @@ def test_without_reference_sizes_are_asked_for() -> None:
         )
     ).verdict
     # A good version is known of a reference alone, and widens the promise.
-    given, asked = answered.details.estimate.gpu, original().details.estimate.gpu
+    given, asked = answered.details.estimate.gpu, of_the_seed().details.estimate.gpu
     assert (given.before_us, given.after_us) == (asked.before_us, asked.after_us)
