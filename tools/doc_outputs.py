@@ -1,12 +1,12 @@
-"""Runs the commands that pages of docs/ show, and writes what they print below them, so that no page shows what is no longer so.
+"""Runs the commands that README.md and the pages of docs/ show, and writes what they print below them, so that no page shows what is
+no longer so.
 
 python tools/doc_outputs.py            write the outputs anew
 python tools/doc_outputs.py --check    exit with 1 where a page shows something else
 
-A page that holds the line MARK takes part. In it each fenced block of Python with a title is a file of that name, and of each block
-called `console` the lines that begin with "$ kernlint" or "$ sed" are run by bash, in order and in one folder, which has the fixtures
-and tests too; what they print, on both streams, is the rest of the block. `kernlint verify` runs code and takes its time: `--without
-verify` leaves it as it is.
+Each fenced block with a title is a file of that name. Of each block called `console` the lines that begin with "$ " and one of
+SHOWN are run by bash, in order and in one folder a page, which has the examples, fixtures and tests too; what they print, on both
+streams, is the rest of the block. `kernlint verify` runs code and takes its time: `--without verify` leaves it as it is.
 """
 
 from __future__ import annotations
@@ -21,15 +21,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-MARK = "<!-- outputs by tools/doc_outputs.py -->"
+#: The programs whose output a page shows.
+SHOWN = ("kernlint", "sed", "python")
 
 _BLOCK = re.compile(r"^```(?P<head>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-_TITLE = re.compile(r'python title="([\w.]+)"')
+_TITLE = re.compile(r'\w+ title="([\w.]+)"')
 
 
 def pages() -> list[Path]:
-    """The pages that take part."""
-    return [path for path in sorted(DOCS.rglob("*.md")) if MARK in path.read_text(encoding="utf-8")]
+    """The pages that show what a command prints."""
+    texts = ((path, path.read_text(encoding="utf-8")) for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))))
+    return [path for path, text in texts if any(_shown(block["body"]) for block in _BLOCK.finditer(text))]
+
+
+def _shown(body: str) -> bool:
+    return body.startswith(tuple(f"$ {name} " for name in SHOWN))
 
 
 #: What a command line prints in a folder, on standard output and error: these are one stream, but where the last is left out.
@@ -39,14 +45,15 @@ Run = Callable[[str, Path, bool], bytes]
 def in_shell(command: str, folder: Path, errors: bool) -> bytes:
     # Isolated, it does not read from the environment where compiled modules are.
     compiled = f'-X pycache_prefix="{sys.pycache_prefix}"' if sys.pycache_prefix else ""
-    program = f'kernlint() {{ "{sys.executable}" -I {compiled} -m kernlint "$@"; }}; {command}'
+    python = f'"{sys.executable}" {compiled}'
+    program = f'kernlint() {{ {python} -I -m kernlint "$@"; }}; python() {{ {python} "$@"; }}; {command}'
     other = subprocess.STDOUT if errors else subprocess.DEVNULL
     return subprocess.run(["bash", "-c", program], cwd=folder, stdout=subprocess.PIPE, stderr=other, check=False).stdout
 
 
 def rewritten(text: str, folder: Path, without: tuple[str, ...] = (), run: Run = in_shell) -> str:
     """The page ``text`` with the outputs that its commands have in ``folder``, where its files are written."""
-    for name in ("fixtures", "tests"):
+    for name in ("examples", "fixtures", "tests"):
         (folder / name).symlink_to(ROOT / name)
 
     def block(match: re.Match[str]) -> str:
@@ -69,7 +76,7 @@ def _commands(body: str) -> list[str]:
 def _written(part: str, folder: Path, without: tuple[str, ...], run: Run) -> str:
     command = part.splitlines()[0].removeprefix("$ ")
     name, *arguments = command.split()
-    if name not in ("kernlint", "sed") or (arguments and arguments[0] in without):
+    if name not in SHOWN or (arguments and arguments[0] in without):
         return part
     # What `verify` says of its progress depends on the clock.
     return f"$ {command}\n{run(command, folder, arguments[:1] != ['verify']).decode()}"

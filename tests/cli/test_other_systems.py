@@ -23,6 +23,26 @@ for name in ("fork", "sched_getaffinity", "sysconf", "geteuid", "getuid"):
         delattr(os, name)
 """
 
+#: Modules that Windows has not, and what only extras install.
+UNIX = ("curses", "fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty")
+EXTRAS = ("lsprotocol", "matplotlib", "mcp", "numpy", "pyarrow", "pygls", "ray", "torch", "triton")
+
+#: Imports every module of kernlint, and prints which cannot be imported for want of what.
+IMPORTS = f"""
+import importlib, pkgutil, sys
+for name in {UNIX + EXTRAS}:
+    sys.modules[name] = None
+import kernlint, kernlint.rules
+found = [*pkgutil.walk_packages(kernlint.__path__, "kernlint."), *pkgutil.walk_packages(kernlint.rules.__path__, "kernlint.rules.")]
+for module in found:
+    try:
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    except ImportError as error:
+        print(module.name, (error.name or str(error)).partition(".")[0])
+print("kernlint", len([name for name in sys.modules if name.startswith("kernlint.")]))
+"""
+
 
 @pytest.fixture
 def run(tmp_path: Path):
@@ -47,6 +67,15 @@ def test_they_are_taken_away(tmp_path: Path, run) -> None:
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout == "['spawn'] False\n"
+
+
+def test_the_core_is_imported_without_what_only_unix_has(tmp_path: Path, run) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    *lacking, counted = (line.split() for line in done.stdout.splitlines())
+    assert int(counted[1]) > 700
+    assert [(module, name) for module, name in lacking if name not in EXTRAS] == []
 
 
 def test_check_with_workers_that_are_not_forked(run, tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def _warm(command, folder, errors):
     """What ``command`` prints, in a process that need not import kernlint anew; what it is piped into is for the shell."""
     first, *others = command.split(" | ", 1)
     name, *arguments = shlex.split(first)
-    if name != "kernlint":
+    if name != "kernlint" or "2>&1" in arguments:
         return doc_outputs.in_shell(command, folder, errors)
     with tempfile.TemporaryFile() as said:
         warm.run([*warm.KERNLINT, *arguments], cwd=folder, stdout=said, stderr=said)
@@ -178,6 +178,12 @@ def test_pages_show_what_commands_print(page, tmp_path):
     assert doc_outputs.rewritten(text, tmp_path, without=("verify",), run=_warm) == text
 
 
+@pytest.mark.parametrize("page", "batch check editor explain fix headroom mcp performance-data report verdict".split())
+def test_guides_show_what_comes_out_on_the_first_screen(files, page):
+    first = "".join(files[f"{page}.md"].splitlines(keepends=True)[:25])
+    assert re.search(r"^```(?:console\n\$ .*\n[^$`]|text\n)", first, re.MULTILINE)
+
+
 @pytest.mark.slow
 def test_the_tutorial_ends_in_a_proof(tmp_path):
     pytest.importorskip("triton")
@@ -187,7 +193,7 @@ def test_the_tutorial_ends_in_a_proof(tmp_path):
 
 
 def test_a_command_that_prints_something_else_is_noticed(tmp_path):
-    text = f"{doc_outputs.MARK}\n\n```console\n$ kernlint -V\nkernlint 0.0.0\n$ other command\nstays\n```\n"
+    text = "```console\n$ kernlint -V\nkernlint 0.0.0\n$ other command\nstays\n```\n"
     written = doc_outputs.rewritten(text, tmp_path)
     assert "kernlint 0.0.0" not in written
     assert written.endswith("$ other command\nstays\n```\n")
