@@ -4,6 +4,8 @@
 #     python3.12 -m pip download --dest dist/wheels dist/kernlint-*.whl
 #     docker build --network none -t kernlint .
 #     docker run --rm --network none -v "$PWD:/work:ro" kernlint check
+#
+# The Python that downloads is that of the image: wheels are for one version. Without a daemon: unshare -n buildah bud --isolation chroot --network host -t kernlint .
 ARG PYTHON=3.12
 FROM python:${PYTHON}-slim
 

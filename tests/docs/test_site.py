@@ -178,10 +178,17 @@ def test_pages_show_what_commands_print(page, tmp_path):
     assert doc_outputs.rewritten(text, tmp_path, without=("verify",), run=_warm) == text
 
 
-@pytest.mark.parametrize("page", "batch check editor explain fix headroom mcp performance-data report verdict".split())
+@pytest.mark.parametrize(
+    "page", "batch check editor explain fix headroom mcp performance-data report verdict verify".split()
+)
 def test_guides_show_what_comes_out_on_the_first_screen(files, page):
     first = "".join(files[f"{page}.md"].splitlines(keepends=True)[:25])
     assert re.search(r"^```(?:console\n\$ .*\n[^$`]|text\n)", first, re.MULTILINE)
+
+
+def test_what_is_shown_of_a_proof_is_that_of_the_tutorial(files):
+    shown = re.search(r"```text\n(\$ kernlint verify .*?)  \.\.\.\n```", files["verify.md"], re.DOTALL)
+    assert shown is not None and shown[1] in files["tutorial.md"]
 
 
 @pytest.mark.slow
