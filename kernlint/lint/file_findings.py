@@ -182,10 +182,21 @@ class FileFindings:
             return None
         made = candidate.attempt.rewriting
         self.repeatable = self.repeatable and not program.kernel.once(other_files.answers)
-        if made is None or not candidate.attempt.automatic:
+        if made is None or not candidate.attempt.automatic or (candidate.anew and not self._gains_anew(candidate)):
             return None
         edits = self._edits(program.kernel.text, made.edits)
         return None if edits is None else Fix(change.method, edits, made.effects.applicability)
+
+    def _gains_anew(self, candidate: Candidate) -> bool:
+        """Whether the kernels written anew for ``candidate`` gain, where its sizes are known: what is promised of a change is no time of
+        theirs."""
+        from kernlint.cost.device import find_device
+        from kernlint.cost.estimate import Estimator
+        from kernlint.verdict.candidate import LEAST_LOW
+        from kernlint.verdict.written import gains_of_written
+
+        gains = gains_of_written(candidate, Estimator(find_device(self.job.settings.device)).estimate)
+        return not candidate.gains or any(gain.pays(LEAST_LOW) for gain in gains.values())
 
     def _edits(self, text: str, edits: Iterable[TextEdit]) -> tuple[Edit, ...] | None:
         """``edits`` of the module's ``text`` as edits of the file; None where they do not fit into its cells or fences."""

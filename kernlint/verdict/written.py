@@ -4,8 +4,9 @@ that take the least."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from kernlint.cost.comparing import Comparison
 from kernlint.cost.estimate import Estimate
 from kernlint.errors import KernlintError, SourceError
 from kernlint.generate.tiles import Extents, Form, alternatives
@@ -19,7 +20,7 @@ from kernlint.rewrite.effects import Rewriting
 from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Context
 from kernlint.syntax.tree import parse_module
-from kernlint.verdict.candidate import Candidate
+from kernlint.verdict.candidate import Candidate, Gains, Priced
 from kernlint.workload import Workload
 
 
@@ -33,6 +34,13 @@ def written(change: Candidate, price: Callable[[Workload], Estimate]) -> Estimat
         found = price(workload) if workload is not None else None
         return found if found is not None and found.gpu_us is not None else None
     return None
+
+
+def gains_of_written(change: Candidate, price: Callable[[Workload], Estimate]) -> Mapping[str, Priced]:
+    """What the kernels written anew for ``change`` gain, by scope; empty where that is not known."""
+    before = change.program.workload(change.entry, NO_EDITS, change.bare) if change.program is not None else None
+    after = written(change, price)
+    return {} if before is None or after is None else Gains(Comparison(price(before), after))
 
 
 #: Other tiles that are priced for a program, and the part of its time that one has to come to.

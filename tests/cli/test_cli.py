@@ -43,6 +43,22 @@ def start(command, interrupt, **options):
         signal.signal(signal.SIGINT, before)
 
 
+def hanging(source, interrupt):
+    """A command of whose analysis no end is in sight, once it has come that far."""
+    file = source("hang")
+    process = start(
+        [sys.executable, *FAKE, file],
+        interrupt,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "FAKE_TIMEOUT_S": "120"},
+    )
+    end = time.monotonic() + 60
+    while not file.with_suffix(".hangs").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return process
+
+
 def refused(result):
     """The message of a command that gave no verdict: one line on standard error, status 2."""
     assert result.returncode == 2, result
@@ -309,15 +325,7 @@ def test_a_full_disk_is_one_line(source):
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"])
 @pytest.mark.parametrize("kill", [os.kill, os.killpg], ids=["command", "group"])
 def test_interrupt_ends_command_and_worker(source, number, status, kill):
-    patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
-    process = start(
-        [sys.executable, *FAKE, source("hang")],
-        signal.SIG_DFL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env=patient,
-    )
-    time.sleep(1)
+    process = hanging(source, signal.SIG_DFL)
     kill(process.pid, number)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == status
@@ -329,15 +337,7 @@ def test_interrupt_ends_command_and_worker(source, number, status, kill):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_job_in_the_background_ends_as_its_shell_says(source):
     """A shell starts it with Ctrl-C ignored, which is meant for what runs in front; it is told to end by another signal."""
-    patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
-    process = start(
-        [sys.executable, *FAKE, source("hang")],
-        signal.SIG_IGN,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env=patient,
-    )
-    time.sleep(1)
+    process = hanging(source, signal.SIG_IGN)
     os.killpg(process.pid, signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(timeout=1)
@@ -364,7 +364,7 @@ def test_a_job_in_the_background_ends_as_its_shell_says(source):
 )
 def test_a_standard_stream_that_is_not_there(redirection, arguments, status, tmp_path):
     shell = ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, *REAL, *arguments]
-    done = subprocess.run(shell, capture_output=True, cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run(shell, capture_output=True, cwd=tmp_path, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
