@@ -9,8 +9,6 @@ from kernlint.records import dataclass
 from kernlint.workload import Storage, Tensor
 from kernlint.workload import dtype as dtypes
 
-BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "int32": 4, "int64": 8}
-
 
 @dataclass(frozen=True)
 class Buffer:

@@ -36,19 +36,11 @@ if TYPE_CHECKING:
 
 #: Source lines kept of a finding; a whole kernel would bury the message.
 EXCERPT_LINES = 4
-
-
 _LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", re.DOTALL)
-
-
 _MOST_FIXING = 3_000_000
-
-
 #: The share of its time limit after which no further rule is asked about a file, on a machine so slow that the limit is no sign of
 #: a hang: then there is time left to say what was left out.
 ASKED = 0.75
-
-
 _T = TypeVar("_T")
 
 
@@ -174,10 +166,8 @@ class FileFindings:
     def _made(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         from kernlint.rewrite import other_files
 
-        pays = self._pays(candidate.finding.rule, gain)
-        change = candidate.finding.change
-        program = candidate.program
-        unsure = bool(candidate.assumed) or not pays
+        change, program = candidate.finding.change, candidate.program
+        unsure = bool(candidate.assumed) or not self._pays(candidate.finding.rule, gain)
         if unsure or change is None or program is None or program.kernel.text != self.code:
             return None
         made = candidate.attempt.rewriting
@@ -188,15 +178,12 @@ class FileFindings:
         return None if edits is None else Fix(change.method, edits, made.effects.applicability)
 
     def _gains_anew(self, candidate: Candidate) -> bool:
-        """Whether the kernels written anew for ``candidate`` gain, where its sizes are known: what is promised of a change is no time of
-        theirs."""
+        """Whether the kernels written anew for ``candidate`` gain where sizes are known: what a finding promises is no time of theirs."""
         from kernlint.cost.device import find_device
-        from kernlint.cost.estimate import Estimator
-        from kernlint.verdict.candidate import LEAST_LOW
         from kernlint.verdict.written import gains_of_written
 
-        gains = gains_of_written(candidate, Estimator(find_device(self.job.settings.device)).estimate)
-        return not candidate.gains or any(gain.pays(LEAST_LOW) for gain in gains.values())
+        gains = gains_of_written(candidate, find_device(self.job.settings.device))
+        return not candidate.gains or any(gain.pays(1.0) for gain in gains.values())
 
     def _edits(self, text: str, edits: Iterable[TextEdit]) -> tuple[Edit, ...] | None:
         """``edits`` of the module's ``text`` as edits of the file; None where they do not fit into its cells or fences."""

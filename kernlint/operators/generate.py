@@ -72,12 +72,8 @@ def ways_to_write(program: Program, entry: str) -> Iterator[Attempt]:
 
 def first_way(program: Program, entry: str) -> Attempt:
     """The first of the ways in which it can be written; why not in the first, where it cannot in any."""
-    ways = list[Attempt]()
-    for attempt in ways_to_write(program, entry):
-        if attempt.rewriting is not None:
-            return attempt
-        ways.append(attempt)
-    return ways[0]
+    first = written_anew(program, entry)
+    return next((way for way in ways_to_write(program, entry) if way.rewriting is not None), first)
 
 
 def _with_helpers(kernels: Sequence[Kernel], text: str) -> list[str]:

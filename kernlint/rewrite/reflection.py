@@ -32,6 +32,8 @@ _OF_ITSELF = (
 )
 
 
+#: What binds names of a module by their texts.
+_BINDS = frozenset({"exec", "globals", "__globals__", "f_globals"})
 #: What gives the text or the constants of code, those without a name among them.
 _CODE = frozenset({"__code__", "getsource", "getsourcelines"})
 
@@ -41,16 +43,23 @@ def reads_its_code(module: Module) -> bool:
     return any(isinstance(node, cst.Name) and node.value in _CODE for node in module.nodes)
 
 
+def binds_by_text(module: Module) -> bool:
+    """Whether a name of ``module``, such as that of a kernel, may be bound to something else without being named there."""
+    return any(name.value in _BINDS for name in module.of(cst.Name)) or _has_modules(module)
+
+
 def reflects(module: Module) -> bool:
     """Whether something in ``module`` may read a name or an attribute of it without naming it there."""
-    if "sys.modules" in module.imports.values():
-        return True
-    for node in module.nodes:
-        if isinstance(node, cst.Name) and node.value in _OF_ITSELF:
-            return True
-        if isinstance(node, cst.Attribute) and origin_of(node, module.imports) == "sys.modules":
-            return True
-    return any(map(partial(_imports, PurePath(module.path)), module.nodes))
+    named = any(name.value in _OF_ITSELF for name in module.of(cst.Name))
+    return named or _has_modules(module) or any(map(partial(_imports, PurePath(module.path)), module.nodes))
+
+
+def _has_modules(module: Module) -> bool:
+    """Whether ``module`` speaks of `sys.modules`."""
+    spelled = (node for node in module.of(cst.Attribute) if node.attr.value == "modules")
+    return "sys.modules" in module.imports.values() or any(
+        origin_of(node, module.imports) == "sys.modules" for node in spelled
+    )
 
 
 def _imports(own: PurePath, node: cst.CSTNode) -> bool:

@@ -19,6 +19,7 @@ from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.other_elements import other_elements
+from kernlint.rewrite.reflection import binds_by_text
 from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.finding import Context, Finding
@@ -132,6 +133,8 @@ class Candidate:
             return first_way(self.program, self.entry)
         made = attempt(self.program, self.entry, variant, self.bare)
         doubts = self._doubts() if self.finding.rule.tuning else ()
+        if self.finding.rule.category not in NOT_ABOUT_SPEED and binds_by_text(self.program.kernel):
+            doubts += ("the module binds names by their texts, perhaps those it launches",)
         if made.rewriting is None or not doubts:
             return made
         return Attempt(made.rewriting | Rewriting((), Effects("unsafe", notes=doubts)), made.reason)

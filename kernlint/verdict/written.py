@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Mapping
 
 from kernlint.cost.comparing import Comparison
-from kernlint.cost.estimate import Estimate
+from kernlint.cost.device import Device
+from kernlint.cost.estimate import Estimate, Estimator
 from kernlint.errors import KernlintError, SourceError
 from kernlint.generate.tiles import Extents, Form, alternatives
 from kernlint.generate.values import CannotGenerate
@@ -36,9 +37,10 @@ def written(change: Candidate, price: Callable[[Workload], Estimate]) -> Estimat
     return None
 
 
-def gains_of_written(change: Candidate, price: Callable[[Workload], Estimate]) -> Mapping[str, Priced]:
+def gains_of_written(change: Candidate, device: Device) -> Mapping[str, Priced]:
     """What the kernels written anew for ``change`` gain, by scope; empty where that is not known."""
-    before = change.program.workload(change.entry, NO_EDITS, change.bare) if change.program is not None else None
+    price, program = Estimator(device).estimate, change.program
+    before = program.workload(change.entry, NO_EDITS, change.bare) if program is not None else None
     after = written(change, price)
     return {} if before is None or after is None else Gains(Comparison(price(before), after))
 

@@ -341,3 +341,47 @@ def test_a_pattern_that_reads_an_attribute():
 def test_what_a_decorator_sees(decorator, reads):
     code = f"import functools\n@{decorator}\ndef launch(x, n, BLOCK):\n    {MADE}\ndef forward(x, n):\n    launch(x, n, 64)\n"
     assert bool(asked(code)) == reads
+
+
+REBOUND = """
+import sys
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+@triton.jit
+def other(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * 64 + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        {first}
+        scale[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+        return y
+
+def get_inputs():
+    return [torch.randn(4096, 4096)]
+"""
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "exec('global scale; scale = other')",
+        "globals()['scale'] = other",
+        "setattr(sys.modules[__name__], 'scale', other)",
+    ],
+)
+def test_a_kernel_that_another_may_have_taken_the_place_of(first: str) -> None:
+    assert "names by their texts" in refusal(REBOUND.format(first=first), "KL202", unsafe=False)
+
+
+def test_a_kernel_that_keeps_its_name() -> None:
+    fixed(REBOUND.format(first="assert x.is_contiguous()"), "KL202", unsafe=False)
