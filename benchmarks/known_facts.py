@@ -102,23 +102,18 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
     workloads = [w for w in program.workloads() if w.first_call().launches()]
     sites = sites_in(program, workloads, project) if workloads else []
     for workload in workloads:
-        here = facts_of(workload)
-        own = of_entry(sites, workload.entry, program)
-        if all(all(known) for kind in here.values() for known in kind.values()):
-            versions = [here] * len(WAYS)
-        else:
-            versions = [here, *_with_calls(program, workload, own)]
-        for kind in here:
+        versions = _versions(program, workload, of_entry(sites, workload.entry, program))
+        for kind in versions[0]:
             _add(count, kind, [version[kind] for version in versions])
     bare = {workload.entry: facts_of(workload)["dots"] for workload in program.bare_kernels()}
     left = {name: operands for name, operands in bare.items() if operands}
     for other_module in launchers(module.path, list(left)) if project and left else ():
         outside = Program(other_module, None, Question(host=host_facts(DEVICE), strict=False))
-        for workload in outside.workloads():
-            here = facts_of(workload, left.keys())
-            planned = _assumed(outside, workload, ()) if any(here["dots"].values()) else None
-            assumed = facts_of(planned, left.keys()) if planned is not None else here
-            _add(count, "dots", [here["dots"], here["dots"], assumed["dots"]])
+        ours = [w for w in outside.workloads() if left.keys() & {launch.kernel.name for launch in w.launches()}]
+        sites = sites_in(outside, ours, True) if ours else []
+        for workload in ours:
+            versions = _versions(outside, workload, of_entry(sites, workload.entry, outside), frozenset(left))
+            _add(count, "dots", [version["dots"] for version in versions])
             launched = {launch.kernel.name for launch in workload.first_call().launches()}
             left = {name: operands for name, operands in left.items() if name not in launched}
         outside.close()
@@ -139,24 +134,36 @@ def _add(count: Count, kind: str, versions: Sequence[Known]) -> None:
     count.all[kind] += sum(map(len, versions[0].values()))
 
 
-def _with_calls(program: Program, workload: Workload, sites: Sequence[CallSite]) -> list[dict[str, Known]]:
+def _versions(
+    program: Program, workload: Workload, sites: Sequence[CallSite], kernels: Container[str] | None = None
+) -> list[dict[str, Known]]:
+    """What is known of each launch of ``workload``, or of those of ``kernels``, in each of the ways."""
+    here = facts_of(workload, kernels)
+    if all(all(known) for kind in here.values() for known in kind.values()):
+        return [here] * len(WAYS)
+    return [here, *_with_calls(program, workload, sites, kernels)]
+
+
+def _with_calls(
+    program: Program, workload: Workload, sites: Sequence[CallSite], kernels: Container[str] | None
+) -> list[dict[str, Known]]:
     """What is known of each launch with the types and values of that one of ``sites`` of which most is known, and with what a verdict
     would assume beside those, or without any."""
     called: dict[str, Known] = {}
     assumed: dict[str, Known] = {}
-    _keep_best(assumed, facts_of(_assumed(program, workload, sites) or workload))
+    _keep_best(assumed, facts_of(_assumed(program, workload, sites) or workload, kernels))
     for site in sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values())):
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items()]
         asked = program.about(Question(facts=facts, host=program.question.host, strict=False))
         read = asked.workload(workload.entry, NO_EDITS)
         if read is None:
             continue
-        _keep_best(called, facts_of(read))
+        _keep_best(called, facts_of(read, kernels))
         if not _is_all_known(assumed):
-            _keep_best(assumed, facts_of(_assumed(asked, read, ()) or read))
+            _keep_best(assumed, facts_of(_assumed(asked, read, ()) or read, kernels))
         if _is_all_known(called):
             break
-    return [called or facts_of(workload), assumed]
+    return [called or facts_of(workload, kernels), assumed]
 
 
 def _keep_best(best: dict[str, Known], found: dict[str, Known]) -> None:

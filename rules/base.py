@@ -37,12 +37,27 @@ _IMPORTING = re.compile(r"^ *import (torch|triton)\b", re.MULTILINE)
 _MODEL = """
         class ModelNew(torch.nn.Module):
             def forward(self, {rule.takes}):
-                {rule.makes}
+                {makes}
                 {launch}
                 return {made}
 
         def get_inputs():
             return [{rule.inputs}]
+        """
+
+#: The kernel of examples about products, unless there is something about how that is written.
+MATMUL = """
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
         """
 
 _CODE = re.compile(r"KL[1-8]\d\d")
@@ -74,7 +89,7 @@ class Rule(ABC):
     best value depends on everything else in the kernel (a tile), so that it is made last. The texts are Markdown without
     headings, indented as source or not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does
     not; both run as tests. The imports of torch, triton and tl that they begin with need not be written, nor a model that
-    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch`` (in ``good`` the ``good_launch``, if there is one).
+    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch`` (``good_makes`` and ``good_launch`` in ``good``).
     """
 
     code: ClassVar[str]
@@ -121,6 +136,7 @@ class Rule(ABC):
     good_launch: ClassVar[str] = ""
     takes: ClassVar[str] = "x"
     makes: ClassVar[str] = "y = torch.empty_like(x)"
+    good_makes: ClassVar[str] = ""
     inputs: ClassVar[str] = "torch.randn(64, 64)"
     #: The device that ``bad`` is bad on.
     example_device: ClassVar[str] = "h100-sxm"
@@ -135,8 +151,8 @@ class Rule(ABC):
                 cls.fix_safety = WRITTEN_ANEW
             _validate(cls)
             cls.category = CATEGORIES[int(cls.code[2]) - 1]
-            cls.bad = _whole(cls, cls.bad, cls.launch)
-            cls.good = _whole(cls, cls.good, cls.good_launch or cls.launch)
+            cls.bad = _whole(cls, cls.bad, cls.launch, cls.makes)
+            cls.good = _whole(cls, cls.good, cls.good_launch or cls.launch, cls.good_makes or cls.makes)
 
     @property
     def gains_by(self) -> str:
@@ -193,11 +209,13 @@ def calls_for(workload: Workload, rules: Iterable[Rule]) -> Iterator[tuple[Workl
             yield call, [rule for rule in rules if first is workload or rule.first_call == (call is first)]
 
 
-def _whole(rule: type[Rule], program: str, launch: str) -> str:
+def _whole(rule: type[Rule], program: str, launch: str, makes: str) -> str:
     """``program``, indented or not, behind the imports of torch and Triton, unless it has its own or needs none, with the model of
     ``rule`` that does the ``launch``, if there is one."""
     if launch:
-        program = program.rstrip(" ") + _MODEL.format(rule=rule, launch=launch, made=rule.makes.partition(" ")[0])
+        program = program.rstrip(" ") + _MODEL.format(
+            rule=rule, launch=launch, makes=makes, made=makes.partition(" ")[0]
+        )
     if _IMPORTING.search(program) or not _IMPORTED.search(program):
         return program
     body = program.lstrip("\n")

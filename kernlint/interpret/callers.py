@@ -107,8 +107,9 @@ def call_sites(
     a script, and those elsewhere in its ``project``, if that is to be asked."""
     names = {name.partition(".")[0] for name in functions} | set(ways)
     path, wanted = module.path, frozenset(functions)
-    found, _ = _calls_in(module, path, wanted, frozenset(names), host)
-    callers = calling_files(path, names) if project else []
+    own = frozenset(names)
+    found, _ = _calls_in(module, path, wanted, own, host)
+    callers = [*(calling_files(path, names) if project else ()), (module, own)]
     budget, telling = _ALL_BUDGET, 0
     # Functions that are only called with what others give them tell at least what they cast that to.
     for tensors_given in (False, True):
@@ -116,10 +117,10 @@ def call_sites(
             untold = wanted - {site.function for site in found if site.tells}
             if budget < 0 or (not untold and (tensors_given or telling >= _ENOUGH)):
                 break
-            if tensors_given != any(starts(node) for node in statements_using(other, called)):
-                more, spent = _calls_in(other, path, wanted, called, host)
+            if tensors_given != (other is not module and any(map(starts, statements_using(other, called)))):
+                more, spent = _calls_in(other, path, wanted, called, host, tensors_given)
                 budget, telling = budget - spent, telling + any(site.tells for site in more)
-                found += more
+                found += more if other is not module else [site for site in more if site.tells]
     kept: dict[str, list[CallSite]] = {}
     for site in [*_of_new_kinds(found), *_ends_first(found)]:
         same = kept.setdefault(site.function, [])
@@ -295,14 +296,14 @@ class _CallerReading(Reading):
 
 
 def _calls_in(
-    module: Module, target: str, functions: frozenset[str], names: frozenset[str], host: Any
+    module: Module, target: str, functions: frozenset[str], names: frozenset[str], host: Any, passing: bool = False
 ) -> tuple[list[CallSite], int]:
     """The calls of ``functions`` of the file ``target`` that ``module``, which may be that file, makes, and the nodes that it took to
-    see them."""
+    see them. In that file itself, those of what passes on what it is given count where ``passing`` says so."""
     sites: list[CallSite] = []
     own = module.path == target
     using = statements_using(module, names)
-    starting = [node for node in using if starts(node)] if own else using
+    starting = [node for node in using if starts(node)] if own and not passing else using
     if not starting:
         return [], 0
     program = Program(module, None, Question(host=host))

@@ -94,15 +94,6 @@ class SequentialScalarScan(Rule):
             for i in range(n):
                 h = a * h + tl.load(x + row + i)
                 tl.store(y + row + i, h)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                decay[(x.shape[0],)](x, y, x.shape[1], 0.9)
-                return y
-
-        def get_inputs():
-            return [torch.randn(512, 4096)]
         """
     good = """
         @triton.jit
@@ -116,16 +107,10 @@ class SequentialScalarScan(Rule):
             b = tl.load(x + row + i, mask=i < n, other=0.0)
             _, h = tl.associative_scan((tl.full((BLOCK,), a, tl.float32), b), 0, combine)
             tl.store(y + row + i, h, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                decay[(x.shape[0],)](x, y, x.shape[1], 0.9, BLOCK=4096)
-                return y
-
-        def get_inputs():
-            return [torch.randn(512, 4096)]
         """
+    launch = "decay[(x.shape[0],)](x, y, x.shape[1], 0.9)"
+    good_launch = "decay[(x.shape[0],)](x, y, x.shape[1], 0.9, BLOCK=4096)"
+    inputs = "torch.randn(512, 4096)"
     example = "for i in range(n):\n    total += tl.load(x + i)\n    tl.store(y + i, total)"
     use_instead = """
         for start in range(0, n, BLOCK):

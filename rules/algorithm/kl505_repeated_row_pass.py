@@ -93,15 +93,6 @@ class RepeatedRowPass(Rule):
             for start in range(0, N, BLOCK):
                 v = tl.load(x + row + start + cols, mask=start + cols < N, other=float("-inf"))
                 tl.store(y + row + start + cols, tl.exp(v - high) / norm, mask=start + cols < N)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)
-                return y
-
-        def get_inputs():
-            return [torch.randn(8192, 8192)]
         """
     good = """
         @triton.jit
@@ -111,16 +102,10 @@ class RepeatedRowPass(Rule):
             v = tl.load(x + row + cols, mask=cols < N, other=float("-inf"))
             e = tl.exp(v - tl.max(v, axis=0))
             tl.store(y + row + cols, e / tl.sum(e, axis=0), mask=cols < N)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=8192, num_warps=8)
-                return y
-
-        def get_inputs():
-            return [torch.randn(8192, 8192)]
         """
+    launch = "softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)"
+    good_launch = "softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=8192, num_warps=8)"
+    inputs = "torch.randn(8192, 8192)"
     example = "for ...: m = max(load(x))\nfor ...: s += exp(load(x) - m)\nfor ...: store(exp(load(x) - m) / s)"
     use_instead = "v = tl.load(x + cols, mask=cols < N)  # the whole row, once"
 

@@ -52,17 +52,6 @@ class ElementwiseTimeLoop(Rule):
             tl.store(state + i, s, mask=i < n)
             tl.store(y + i, s, mask=i < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                steps, n = x.shape
-                y = torch.empty_like(x)
-                state = torch.zeros(n, device=x.device)
-                for t in range(steps):
-                    leak[(triton.cdiv(n, 256),)](x[t], state, y[t], n, BLOCK=256)
-                return y
-
-        def get_inputs():
-            return [torch.randn(256, 65536)]
         """
     good = """
         @triton.jit
@@ -73,16 +62,14 @@ class ElementwiseTimeLoop(Rule):
                 s = s * 0.9 + tl.load(x + t * n + i, mask=i < n)
                 tl.store(y + t * n + i, s, mask=i < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                steps, n = x.shape
-                y = torch.empty_like(x)
-                leak[(triton.cdiv(n, 256),)](x, y, steps, n, BLOCK=256)
-                return y
-
-        def get_inputs():
-            return [torch.randn(256, 65536)]
         """
+    launch = """steps, n = x.shape
+                state = torch.zeros(n, device=x.device)
+                for t in range(steps):
+                    leak[(triton.cdiv(n, 256),)](x[t], state, y[t], n, BLOCK=256)"""
+    good_launch = """steps, n = x.shape
+                leak[(triton.cdiv(n, 256),)](x, y, steps, n, BLOCK=256)"""
+    inputs = "torch.randn(256, 65536)"
     example = "for t in range(steps):\n    leak[grid](x[t], state, y[t], n, BLOCK=256)"
     use_instead = "leak[grid](x, y, steps, n, BLOCK=256)  # for t in tl.range(steps): state stays in registers"
 

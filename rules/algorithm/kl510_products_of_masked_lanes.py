@@ -43,15 +43,6 @@ class ProductsOfMaskedLanes(Rule):
                 acc = tl.dot(a, b, acc)
             tl.store(y + o[:, None] * BN + n[None, :], acc.to(tl.float16), mask=(o < OL)[:, None])
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x, w):
-                length = 2 * (x.shape[0] - 1) + w.shape[0]
-                y = torch.empty(length, 64, device=x.device, dtype=x.dtype)
-                transposed[(triton.cdiv(length, 64),)](x, w, y, x.shape[0], length, 64, 2, w.shape[0], BM=64, BN=64, BC=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(65536, 64, dtype=torch.float16), torch.randn(5, 64, 64, dtype=torch.float16)]
         """
     good = """
         @triton.jit
@@ -69,17 +60,15 @@ class ProductsOfMaskedLanes(Rule):
             o = q * S + phase
             tl.store(y + o[:, None] * BN + n[None, :], acc.to(tl.float16), mask=(o < OL)[:, None])
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x, w):
-                length = 2 * (x.shape[0] - 1) + w.shape[0]
-                y = torch.empty(length, 64, device=x.device, dtype=x.dtype)
-                grid = (triton.cdiv(length, 128), 2)
-                transposed[grid](x, w, y, x.shape[0], length, 64, 2, w.shape[0], BM=64, BN=64, BC=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(65536, 64, dtype=torch.float16), torch.randn(5, 64, 64, dtype=torch.float16)]
         """
+    launch = """length = 2 * (x.shape[0] - 1) + w.shape[0]
+                transposed[(triton.cdiv(length, 64),)](x, w, y, x.shape[0], length, 64, 2, w.shape[0], BM=64, BN=64, BC=64)"""
+    good_launch = """length = 2 * (x.shape[0] - 1) + w.shape[0]
+                grid = (triton.cdiv(length, 128), 2)
+                transposed[grid](x, w, y, x.shape[0], length, 64, 2, w.shape[0], BM=64, BN=64, BC=64)"""
+    takes = "x, w"
+    makes = "y = torch.empty(length, 64, device=x.device, dtype=x.dtype)"
+    inputs = "torch.randn(65536, 64, dtype=torch.float16), torch.randn(5, 64, 64, dtype=torch.float16)"
     example = "live = (t % stride == 0) & ...\na = tl.load(x + (t // stride) * C, mask=live[:, None])\nacc = tl.dot(a, b, acc)"
     use_instead = "for tap in range(phase, TAPS, stride):  # the taps that reach outputs of this phase"
 

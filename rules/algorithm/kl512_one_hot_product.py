@@ -50,17 +50,6 @@ class OneHotProductRule(Rule):
                 acc += tl.dot(x, tl.load(b + (start + k)[:, None] * N + n[None, :]))
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, ids, table):
-                classes, width = table.shape
-                rows = torch.nn.functional.one_hot(ids, classes).to(table.dtype)
-                c = torch.empty(ids.shape[0], width, device=ids.device, dtype=table.dtype)
-                grid = (ids.shape[0] // 128, width // 128)
-                matmul[grid](rows, table, c, ids.shape[0], width, classes, BM=128, BN=128, BK=64, num_warps=8)
-                return c
-
-        def get_inputs():
-            return [torch.randint(0, 4096, (16384,)), torch.randn(4096, 256, dtype=torch.float16)]
         """
     good = """
         @triton.jit
@@ -69,15 +58,16 @@ class OneHotProductRule(Rule):
             row = tl.load(ids + m)
             tl.store(c + m[:, None] * N + n[None, :], tl.load(b + row[:, None] * N + n[None, :]))
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, ids, table):
-                c = torch.empty(ids.shape[0], table.shape[1], device=ids.device, dtype=table.dtype)
-                look_up[(ids.shape[0] // 16,)](ids, table, c, N=table.shape[1], BM=16)
-                return c
-
-        def get_inputs():
-            return [torch.randint(0, 4096, (16384,)), torch.randn(4096, 256, dtype=torch.float16)]
         """
+    launch = """classes, width = table.shape
+                rows = torch.nn.functional.one_hot(ids, classes).to(table.dtype)
+                grid = (ids.shape[0] // 128, width // 128)
+                matmul[grid](rows, table, c, ids.shape[0], width, classes, BM=128, BN=128, BK=64, num_warps=8)"""
+    good_launch = "look_up[(ids.shape[0] // 16,)](ids, table, c, N=table.shape[1], BM=16)"
+    takes = "ids, table"
+    makes = "c = torch.empty(ids.shape[0], width, device=ids.device, dtype=table.dtype)"
+    good_makes = "c = torch.empty(ids.shape[0], table.shape[1], device=ids.device, dtype=table.dtype)"
+    inputs = "torch.randint(0, 4096, (16384,)), torch.randn(4096, 256, dtype=torch.float16)"
     example = "rows = F.one_hot(ids, classes).to(table.dtype)\nmatmul[grid](rows, table, out, ...)"
     use_instead = "row = tl.load(ids + m)\nvalues = tl.load(table + row[:, None] * width + n[None, :])"
 

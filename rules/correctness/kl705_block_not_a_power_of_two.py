@@ -38,21 +38,14 @@ class BlockNotAPowerOfTwo(RefusalRule):
         def kernel(x, y, stride, D: tl.constexpr):
             i = tl.program_id(0) * stride + tl.arange(0, D)
             tl.store(y + i, tl.load(x + i) * 2.0)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                kernel[(x.shape[0],)](x, y, x.stride(0), D=x.shape[1])
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 96)]
         """
     good = (
         bad.replace("D: tl.constexpr):", "D: tl.constexpr, BLOCK: tl.constexpr):\n            d = tl.arange(0, BLOCK)")
         .replace("tl.arange(0, D)", "d")
         .replace("tl.load(x + i) * 2.0", "tl.load(x + i, mask=d < D) * 2.0, mask=d < D")
-        .replace("D=x.shape[1]", "D=x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1])")
     )
+    launch = "kernel[(x.shape[0],)](x, y, x.stride(0), D=x.shape[1])"
+    good_launch = "kernel[(x.shape[0],)](x, y, x.stride(0), D=x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))"
+    inputs = "torch.randn(64, 96)"
     example = "d = tl.arange(0, D)  # D = 96"
     use_instead = "d = tl.arange(0, BLOCK)  # BLOCK = triton.next_power_of_2(D), masked with d < D"

@@ -36,24 +36,14 @@ class ResultIgnoresInput(Rule):
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.tanh(x * 1e-4)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                fill[(triton.cdiv(x.numel(), 1024),)](y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
         """
-    good = (
-        bad.replace("fill(y, n", "scaled_tanh(x, y, n")
-        .replace(
-            "tl.store(y + i, 0.0",
-            "v = tl.load(x + i, mask=i < n) * 2e-4\n            tl.store(y + i, 2.0 / (1.0 + tl.exp(-v)) - 1.0",
-        )
-        .replace("fill[(triton.cdiv(x.numel(), 1024),)](y", "scaled_tanh[(triton.cdiv(x.numel(), 1024),)](x, y")
+    good = bad.replace("fill(y, n", "scaled_tanh(x, y, n").replace(
+        "tl.store(y + i, 0.0",
+        "v = tl.load(x + i, mask=i < n) * 2e-4\n            tl.store(y + i, 2.0 / (1.0 + tl.exp(-v)) - 1.0",
     )
+    launch = "fill[(triton.cdiv(x.numel(), 1024),)](y, x.numel(), BLOCK=1024)"
+    good_launch = "scaled_tanh[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    inputs = "torch.randn(1024, 1024)"
     example = "y = torch.empty_like(x)\nfill[grid](y, x.numel(), BLOCK=1024)\nreturn y"
     use_instead = "scaled_tanh[grid](x, y, x.numel(), BLOCK=1024)"
 

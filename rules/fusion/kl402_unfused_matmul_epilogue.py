@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding
@@ -32,19 +32,9 @@ class UnfusedMatmulEpilogue(Rule):
         (`h100-torch-ops.csv`, `relu`, `gelu`, `add`). Pattern row PERF-058.
         """
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
+    bad = (
+        MATMUL
+        + """
         class ModelNew(torch.nn.Module):
             def forward(self, a, b, bias):
                 c = torch.empty(2048, 4096, device=a.device, dtype=torch.float16)
@@ -55,6 +45,7 @@ class UnfusedMatmulEpilogue(Rule):
             half = dict(dtype=torch.float16)
             return [torch.randn(2048, 1024, **half), torch.randn(1024, 4096, **half), torch.randn(4096, **half)]
         """
+    )
     good = bad.replace("return torch.relu(c + bias)", "return c")
     example = "matmul[grid](a, b, c, ...)\nreturn torch.relu(c + bias)"
     use_instead = "matmul_bias_relu[grid](a, b, bias, c, ...)\nreturn c"

@@ -46,16 +46,6 @@ class SplitRowReduction(Rule):
             value = tl.load(x + row * N + i, mask=i < N, other=0.0)
             tl.store(y + row * N + i, value / tl.load(total + row), mask=i < N)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                total = torch.empty(8192, device=x.device)
-                row_sum[(8192,)](x, total, 4000, BLOCK=4096)
-                y = torch.empty_like(x)
-                divide[(8192,)](x, total, y, 4000, BLOCK=4096)
-                return y
-
-        def get_inputs():
-            return [torch.randn(8192, 4000)]
         """
     good = """
         @triton.jit
@@ -65,15 +55,12 @@ class SplitRowReduction(Rule):
             value = tl.load(x + row * N + i, mask=i < N, other=0.0)
             tl.store(y + row * N + i, value / tl.sum(value, axis=0), mask=i < N)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                normalise[(8192,)](x, y, 4000, BLOCK=4096)
-                return y
-
-        def get_inputs():
-            return [torch.randn(8192, 4000)]
         """
+    launch = """total = torch.empty(8192, device=x.device)
+                row_sum[(8192,)](x, total, 4000, BLOCK=4096)
+                divide[(8192,)](x, total, y, 4000, BLOCK=4096)"""
+    good_launch = "normalise[(8192,)](x, y, 4000, BLOCK=4096)"
+    inputs = "torch.randn(8192, 4000)"
     example = "row_sum[(rows,)](x, total, N, BLOCK)\ndivide[(rows,)](x, total, y, N, BLOCK)"
     use_instead = "normalise[(rows,)](x, y, N, BLOCK)"
 

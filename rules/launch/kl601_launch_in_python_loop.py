@@ -44,23 +44,15 @@ class LaunchInPythonLoop(Rule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                for b in range(x.shape[0]):
-                    double[(triton.cdiv(x.shape[1], 1024),)](x[b], y[b], x.shape[1], BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(64, 8192)]
         """
     good = bad.replace(
         "            tl.store(y + i, tl.load(x + i,",
         "            row = tl.program_id(1) * n\n            tl.store(y + row + i, tl.load(x + row + i,",
-    ).replace(
-        "for b in range(x.shape[0]):\n                    double[(triton.cdiv(x.shape[1], 1024),)](x[b], y[b],",
-        "double[(triton.cdiv(x.shape[1], 1024), x.shape[0])](x, y,",
     )
+    launch = """for b in range(x.shape[0]):
+                    double[(triton.cdiv(x.shape[1], 1024),)](x[b], y[b], x.shape[1], BLOCK=1024)"""
+    good_launch = "double[(triton.cdiv(x.shape[1], 1024), x.shape[0])](x, y, x.shape[1], BLOCK=1024)"
+    inputs = "torch.randn(64, 8192)"
     example = "for b in range(B):\n    kernel[(tiles,)](x[b], y[b], ...)"
     use_instead = "kernel[(tiles, B)](x, y, x.stride(0), y.stride(0), ...)  # b = tl.program_id(1)"
 

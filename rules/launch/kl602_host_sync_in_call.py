@@ -37,17 +37,13 @@ class HostSyncInCall(Rule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n) * s, mask=i < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                s = 1.0 / x.abs().max().item()
-                y = torch.empty_like(x)
-                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
         """
-    good = bad.replace(" * s", " / tl.load(s)").replace("1.0 / x.abs().max().item", "x.abs().max")
+    good = bad.replace(" * s", " / tl.load(s)")
+    launch = """s = 1.0 / x.abs().max().item()
+                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)"""
+    good_launch = """s = x.abs().max()
+                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)"""
+    inputs = "torch.randn(1024, 1024)"
     example = "s = x.abs().max().item()\nkernel[grid](x, y, n, s)"
     use_instead = "s = x.abs().max()\nkernel[grid](x, y, n, s)  # tl.load(s)"
 

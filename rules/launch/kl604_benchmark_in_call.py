@@ -63,10 +63,16 @@ class BenchmarkInCall(Rule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                n = x.numel()
+        """
+    good = """
+        @triton.autotune([triton.Config({"BLOCK": b}) for b in (512, 1024, 2048)], key=["n"])
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        """
+    launch = """n = x.numel()
                 best, best_ms = 1024, float("inf")
                 for block in (512, 1024, 2048):
                     start = torch.cuda.Event(enable_timing=True)
@@ -78,29 +84,10 @@ class BenchmarkInCall(Rule):
                     ms = start.elapsed_time(end)
                     if ms < best_ms:
                         best, best_ms = block, ms
-                double[(triton.cdiv(n, best),)](x, y, n, BLOCK=best)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
-        """
-    good = """
-        @triton.autotune([triton.Config({"BLOCK": b}) for b in (512, 1024, 2048)], key=["n"])
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                n = x.numel()
-                double[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
-        """
+                double[(triton.cdiv(n, best),)](x, y, n, BLOCK=best)"""
+    good_launch = """n = x.numel()
+                double[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)"""
+    inputs = "torch.randn(1024, 1024)"
     example = "for config in CONFIGS:\n    ...\n    ms = start.elapsed_time(end)"
     use_instead = "@triton.autotune(CONFIGS, key=[...])\n@triton.jit\ndef kernel(...): ..."
 

@@ -42,17 +42,13 @@ class FarAboveAchievable(Rule):
             at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + at, tl.load(x + at, mask=at < n) * 2.0, mask=at < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                n = x.numel()
-                scale_kernel[(triton.cdiv(n, 1),)](x, y, n, BLOCK=1)
-                return y
-
-        def get_inputs():
-            return [torch.rand(ROWS, COLS)]
         """
-    good = bad.replace("1),)](x, y, n, BLOCK=1", "1024),)](x, y, n, BLOCK=1024")
+    good = bad
+    launch = """n = x.numel()
+                scale_kernel[(triton.cdiv(n, 1),)](x, y, n, BLOCK=1)"""
+    good_launch = """n = x.numel()
+                scale_kernel[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)"""
+    inputs = "torch.rand(ROWS, COLS)"
     example = "scale_kernel[(triton.cdiv(n"
     use_instead = "kernlint explain"
 

@@ -44,16 +44,12 @@ class ZeroFilledOutput(Rule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.zeros_like(x)
-                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
-    good = bad.replace("zeros_like", "empty_like")
+    good = bad
+    launch = "scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    makes = "y = torch.zeros_like(x)"
+    good_makes = "y = torch.empty_like(x)"
+    inputs = "torch.randn(4096, 4096, dtype=torch.float16)"
     example = "y = torch.zeros_like(x)\nkernel[grid](x, y, n)  # stores to all of y"
     use_instead = "y = torch.empty_like(x)\nkernel[grid](x, y, n)"
 

@@ -48,15 +48,6 @@ class HiddenContiguity(Rule):
             v = tl.load(x + base[:, None] + r[None, :] * inner, mask=mask, other=0.0)
             tl.atomic_add(y + s, tl.sum(v, axis=1), mask=s < total)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.zeros(x.shape[0], x.shape[2], device=x.device)
-                grid = (triton.cdiv(y.numel(), 256), triton.cdiv(x.shape[1], 128))
-                sum_middle[grid](x, y, x.shape[1], x.shape[2], y.numel(), BS=256, BR=128, num_warps=8)
-                return y
-
-        def get_inputs():
-            return [torch.randn(32, 4096, 4095)]
         """
     good = """
         @triton.jit
@@ -70,15 +61,13 @@ class HiddenContiguity(Rule):
                 acc += tl.sum(tl.load(x + o * R * inner + r[:, None] * inner + i[None, :], mask=mask, other=0.0), axis=0)
             tl.store(y + o * inner + i, acc, mask=i < inner)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(x.shape[0], x.shape[2], device=x.device)
-                sum_middle[(triton.cdiv(x.shape[2], 128), x.shape[0])](x, y, x.shape[1], x.shape[2], BI=128, BR=16)
-                return y
-
-        def get_inputs():
-            return [torch.randn(32, 4096, 4095)]
         """
+    launch = """grid = (triton.cdiv(y.numel(), 256), triton.cdiv(x.shape[1], 128))
+                sum_middle[grid](x, y, x.shape[1], x.shape[2], y.numel(), BS=256, BR=128, num_warps=8)"""
+    good_launch = "sum_middle[(triton.cdiv(x.shape[2], 128), x.shape[0])](x, y, x.shape[1], x.shape[2], BI=128, BR=16)"
+    makes = "y = torch.zeros(x.shape[0], x.shape[2], device=x.device)"
+    good_makes = "y = torch.empty(x.shape[0], x.shape[2], device=x.device)"
+    inputs = "torch.randn(32, 4096, 4095)"
     example = "outer = s // inner\nx + (outer * R * inner + s - outer * inner)[:, None] + r[None, :] * inner"
     use_instead = "x + tl.program_id(1) * R * inner + r[:, None] * inner + i[None, :]"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kernlint.operators.product_tiles import TileChoice, TileNames
 from kernlint.operators.retile import RETILE, Tiled, product, stages_for
 from kernlint.records import replace
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.dot_tiles import Tile, current_tile
@@ -49,36 +49,24 @@ class IllFittingFixedTile(Rule):
         (`h100-seed.txt`). Pattern rows PERF-011, PERF-012.
         """
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
-                grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])
-                matmul[grid](a, b, c, 4096, 4096, BM=16, BN=16, BK=32)
-                return c
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
-        """
+    bad = MATMUL
     good = bad.replace(
         "@triton.jit",
         """TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
 
         @triton.autotune([triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=w) for m, n, w in TILES], key=["N", "K"])
         @triton.jit""",
-    ).replace("4096, 4096, BM=16, BN=16, BK=32", "4096, 4096")
+    )
+    launch = (
+        'grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])\n'
+        "                matmul[grid](a, b, c, 4096, 4096, BM=16, BN=16, BK=32)"
+    )
+    good_launch = (
+        'grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])\n'
+        "                matmul[grid](a, b, c, 4096, 4096)"
+    )
+    takes, makes = "a, b", "c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)"
+    inputs = "torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)"
     example = "matmul[grid](a, b, c, N, K, BM=16, BN=16, BK=32)"
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8)  # or autotune"
 

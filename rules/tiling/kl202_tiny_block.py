@@ -66,17 +66,13 @@ class TinyBlock(Rule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
 
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty_like(x)
-                grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
-                relu[grid](x, y, x.numel(), BLOCK=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
-    good = bad.replace("BLOCK=64", "BLOCK=1024")
+    good = bad
+    launch = """grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
+                relu[grid](x, y, x.numel(), BLOCK=64)"""
+    good_launch = """grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
+                relu[grid](x, y, x.numel(), BLOCK=1024)"""
+    inputs = "torch.randn(4096, 4096, dtype=torch.float16)"
     example = "relu[grid](x, y, n, BLOCK=64)"
     use_instead = "relu[grid](x, y, n, BLOCK=1024)"
 

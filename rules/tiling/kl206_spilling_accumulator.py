@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.dot_tiles import setting
 from kernlint.rules.proofs.pricing import cheapest
@@ -33,19 +33,7 @@ class SpillingAccumulator(Rule):
         `calibration/facts/h100-gemm.csv`. Pattern row PERF-018.
         """
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-        """
+    bad = MATMUL
     good = bad
     launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=64, num_warps=4)"
     good_launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=64, num_warps=8)"

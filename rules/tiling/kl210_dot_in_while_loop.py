@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.operators.pipeline import PIPELINE
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 
 
@@ -27,26 +27,10 @@ class DotInWhileLoop(Rule):
         warps: one stage takes 1.55 times as long as three (`calibration/facts/h100-gemm-2.csv`). The same loss as behind a branch (KL219).
         """
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            start = 0
-            while start < K:
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-                acc = tl.dot(x, y, acc)
-                start += BK
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-        """
-    good = (
-        bad.replace("            start = 0\n", "")
-        .replace("while start < K:", "for start in range(0, K, BK):")
-        .replace("                start += BK\n", "")
+    bad = MATMUL.replace("for start in range(0, K, BK):", "start = 0\n            while start < K:").replace(
+        "dot(x, y, acc)\n", "dot(x, y, acc)\n                start += BK\n"
     )
+    good = MATMUL
     launch = "matmul[(8, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)"
     takes, makes = "a, b", "c = torch.empty(1024, 4096, device=a.device, dtype=torch.float16)"
     inputs = "torch.randn(1024, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)"

@@ -55,20 +55,13 @@ class ScaleInKLoop(Rule):
                 y = tl.load(b + n[None, :] * K + (start + k)[:, None])
                 acc += tl.dot(x, y) * s[None, :]
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b, scale):
-                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
-                matmul[(32, 32)](a, b, scale, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
-                return c
-
-        def get_inputs():
-            half = dict(dtype=torch.float16)
-            return [torch.randn(4096, 4096, **half), torch.randn(4096, 4096, **half), torch.randn(4096)]
         """
     good = bad.replace("acc += tl.dot(x, y) * s[None, :]", "acc += tl.dot(x, y)").replace(
         "acc.to(tl.float16)", "(acc * s[None, :]).to(tl.float16)"
     )
+    launch = "matmul[(32, 32)](a, b, scale, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)"
+    takes, makes = "a, b, scale", "c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)"
+    inputs = "*(torch.randn(4096, 4096, dtype=torch.float16) for _ in range(2)), torch.randn(4096)"
     example = "for ...:\n    acc += tl.dot(x, y) * scale"
     use_instead = "for ...:\n    acc += tl.dot(x, y)\nacc *= scale"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.workload import Dot, Launch, Load, Loop, Operand
 
@@ -47,19 +47,7 @@ class ManualPrefetch(Rule):
             acc += tl.dot(x, y)
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
         """
-    good = """
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-        """
+    good = MATMUL
     launch = "matmul[(16, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8)"
     takes, makes = "a, b", "c = torch.empty(2048, 4096, device=a.device, dtype=torch.float16)"
     inputs = "torch.randn(2048, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)"

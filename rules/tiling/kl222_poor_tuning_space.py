@@ -9,7 +9,7 @@ from kernlint.operators.operator import WhyNot
 from kernlint.operators.product_tiles import TileChoice, TileNames, may_gain, tile_names
 from kernlint.operators.retile import stages_for
 from kernlint.records import replace
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import dot_at, launches_at
 from kernlint.rules.proofs.dot_tiles import Tile, main_dot
@@ -60,40 +60,27 @@ class PoorTuningSpace(Rule):
         128x128x64 29 us (`calibration/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
         """
 
-    bad = """
-        @triton.autotune(
+    bad = MATMUL.replace(
+        "@triton.jit",
+        """@triton.autotune(
             configs=[
                 triton.Config({"BM": 16, "BN": 32, "BK": 32}, num_warps=1, num_stages=2),
                 triton.Config({"BM": 32, "BN": 32, "BK": 32}, num_warps=2, num_stages=2),
             ],
             key=["N", "K"],
         )
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b):
-                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
-                grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])
-                matmul[grid](a, b, c, 4096, 4096)
-                return c
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
-        """
+        @triton.jit""",
+    )
     good = bad.replace(
         '"BM": 32, "BN": 32, "BK": 32}, num_warps=2, num_stages=2',
         '"BM": 128, "BN": 128, "BK": 64}, num_warps=8, num_stages=3',
     )
+    launch = (
+        'grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])\n'
+        "                matmul[grid](a, b, c, 4096, 4096)"
+    )
+    takes, makes = "a, b", "c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)"
+    inputs = "torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)"
     example = '@triton.autotune([triton.Config({"BM": 32, "BN": 32, "BK": 32}, num_warps=4)], key=["M", "N", "K"])'
     use_instead = 'triton.Config({"BM": 128, "BN": 128, "BK": 64}, num_warps=8, num_stages=3)  # in the list too'
 

@@ -337,3 +337,36 @@ def test_a_benchmark_that_tells_little_does_not_end_the_search(project):
     found = sites(project)
     assert (dt.BFLOAT16, (512, 2048)) in [site.arguments.get("x") for site in found]
     assert any(site.path.endswith("bench_scale.py") for site in found)
+
+
+@pytest.mark.parametrize("check", ["assert x.dtype == torch.int8", "x = x.to(torch.int8)"])
+def test_what_another_function_of_the_file_checks_or_casts_is_known_of_what_it_calls(project, check):
+    write(project, "tests/test_scale.py", "from pkg.ops import scale\n")
+    path = project / "pkg/ops/scaling.py"
+    path.write_text(KERNEL + WRAPPER + f"\ndef scaled(x, s):\n    {check}\n    return scale(x, s)\n")
+    (site,) = sites(project)
+    assert site.types_of("x") == [dt.INT8] and site.tried
+
+
+def test_a_function_of_the_file_that_tells_no_type_is_no_call(project):
+    write(project, "tests/test_scale.py", "from pkg.ops import scale\n")
+    path = project / "pkg/ops/scaling.py"
+    path.write_text(KERNEL + WRAPPER + "\ndef scaled(x):\n    return scale(x, 3.0)\n")
+    assert sites(project) == []
+
+
+@pytest.mark.parametrize(
+    "made", ["tuned = triton.autotune([triton.Config({})], key=['n'])(scale_kernel)", "tuned = scale_kernel"]
+)
+def test_a_kernel_launched_elsewhere_by_another_name(project, made):
+    write(project, "pkg/ops/scaling.py", KERNEL + made + "\n")
+    launched = WRAPPER.replace("scale_kernel[", "chosen[").replace(
+        "    y = ", "    chosen = tuned if s else scale_kernel\n    y = "
+    )
+    write(
+        project,
+        "pkg/ops/launching.py",
+        "import torch\nimport triton\nfrom .scaling import scale_kernel, tuned\n" + launched,
+    )
+    write(project, "pkg/ops/__init__.py", "from .launching import scale\n")
+    assert ask(project / "pkg/ops/scaling.py").reading.workloads[0].entry == "scale"

@@ -15,6 +15,7 @@ import libcst as cst
 
 from kernlint.interpret.edits import Literal
 from kernlint.interpret.host import checks, releases, sequences
+from kernlint.interpret.host.arrays import array_attribute
 from kernlint.interpret.host.branches import follow_branches
 from kernlint.interpret.host.journal import Entry
 from kernlint.interpret.host.launches import best_config, launch, warm_up
@@ -37,7 +38,8 @@ from kernlint.interpret.host.values import LongList, OpenItems, Parent, ShapeOf,
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
 from kernlint.interpret.torch.arguments import tensors_in
-from kernlint.interpret.torch.functions import tensor_attribute
+from kernlint.interpret.torch.copies import CONVERSIONS
+from kernlint.interpret.torch.functions import tensor_attribute, torch_function
 from kernlint.interpret.torch.indexing import MAX_VIEWS
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
@@ -218,7 +220,8 @@ class HostEvaluator(HostOperators):
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
         if isinstance(value, Tensor):
-            return None if name == "grad" else tensor_attribute(self, value, name, node)
+            asked = array_attribute if self.is_array(value) else tensor_attribute
+            return None if name == "grad" else asked(self, value, name, node)
         if isinstance(value, Instance):
             return instance_attribute(self, value, name)
         if name == "value" and isinstance(value, (int, float, str)):
@@ -252,6 +255,8 @@ class HostEvaluator(HostOperators):
             return parent_attribute(self, value, name)
         if isinstance(value, releases.Version):
             return value.attribute(name)
+        if type(value) is Unknown and name in CONVERSIONS:
+            return Builtin(name, lambda a, k, n: torch_function(self, name, [value, *a], k, n))
         if isinstance(value, (list, dict)) and name not in _READING:
             self.changes()
         return super().getattr(value, name, node)
@@ -274,6 +279,9 @@ class HostEvaluator(HostOperators):
         if self.detailed and isinstance(value, LongList) and (index != -1 or value.backwards):
             value.may_change()
             return Unknown("a part of a list that a loop filled")
+        held = len(value) if isinstance(value, LongList) and value.length != len(value) else 0
+        if held and (isinstance(index, Expr) or (isinstance(index, int) and not -held <= index < held)):
+            return value[0 if value.backwards else -1]  # for the times alone: like what the other rounds have appended
         if isinstance(value, Tensor):
             return indexing.index(self, value, index, node)
         if isinstance(value, ShapeOf):
@@ -353,7 +361,9 @@ class HostEvaluator(HostOperators):
             return Unknown("scalar type")
         if isinstance(function, Jit):
             return Unknown("kernel called without a grid")
-        if isinstance(function, Unknown):
+        if isinstance(
+            function, (Unknown, Tensor)
+        ):  # a layer that was not followed, in half precision, is taken for a tensor
             tensors = tensors_in([*args, *kwargs.values()])
             if tensors:
                 self.escape(tensors)
@@ -475,6 +485,9 @@ class HostEvaluator(HostOperators):
 
     def launch(self, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``kernel[grid](*args, **kwargs)``."""
+        number = Unknown("a number of NumPy's")
+        args = [number if self.is_array(one) else one for one in args]
+        kwargs = {name: number if self.is_array(one) else one for name, one in kwargs.items()}
         return launch(self, kernel, grid, args, kwargs, node)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.host import command_lines, registered, releases
+from kernlint.interpret.host.arrays import call_numpy
 from kernlint.interpret.host.autograd import gradients
 from kernlint.interpret.host.builtins import builtin, math_function
 from kernlint.interpret.host.device import OF_THE_GPU, current_target, device_properties
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 _ELSEWHERE = Unknown("elsewhere")
 
 
+#: Names that NumPy has for something else than torch's types of them.
+_OF_PYTHON = frozenset({"int", "float", "char"})
+
 #: torch's interfaces to devices that this analysis knows nothing of.
 _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
 
@@ -43,8 +47,12 @@ _CONSTANTS: dict[str, Any] = {
     "math.pi": math.pi,
     "math.e": math.e,
     "math.inf": math.inf,
-    "torch.inf": math.inf,
-    "torch.pi": math.pi,
+    **{
+        f"{library}.{name}": value
+        for library in ("torch", "numpy")
+        for name, value in (("pi", math.pi), ("inf", math.inf))
+    },
+    "numpy.newaxis": None,
     "torch.strided": "strided",
     **{f"torch.{name}": name for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")},
 }
@@ -58,6 +66,8 @@ def external_attribute(h: HostEvaluator, value: Namespace, name: str) -> Any:
             return found
         if found is not None and value.path == "torch":
             return found
+    if value.path == "numpy" and (name == "bool_" or dt.find(name) is not None) and name not in _OF_PYTHON:
+        return dt.BOOL if name == "bool_" else dt.find(name)
     if path in _CONSTANTS:
         return _CONSTANTS[path]
     if path == "triton.__version__":
@@ -83,6 +93,8 @@ def call_external(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str
         return found
     if path.startswith("torch"):
         return _call_torch(h, path, args, kwargs, node)
+    if head.startswith("numpy"):
+        return call_numpy(h, path.removeprefix("numpy."), args, kwargs, node)
     tensors = tensors_in([*args, *kwargs.values()])
     if tensors:
         h.escape(tensors)

@@ -93,6 +93,8 @@ class HostState(Contents):
         #: Storages in the memory of the host, those made without a word on where, which are there too unless another default is set,
         #: and those of results that are plain numbers if the arguments are.
         self.hosted: set[int] = set()
+        #: Storages of NumPy's arrays.
+        self.arrays: set[int] = set()
         self.unplaced: set[int] = set()
         self.perhaps: set[int] = set()
         self.perhaps_truths: set[int] = set()
@@ -343,6 +345,8 @@ class HostState(Contents):
         dims: Mapping[str, int] | None = None,
     ) -> None:
         self.contents_made(name, kind, reads, writes)
+        if reads and all(map(self.is_array, reads)):
+            self.arrays.update(t.storage.id for t in writes)
         if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
             self.hosted.update(t.storage.id for t in writes)
             if not self.detailed:
@@ -392,6 +396,19 @@ class HostState(Contents):
     def is_hosted(self, x: Tensor) -> bool:
         """Whether ``x`` lies in the memory of the host, where reading it waits for nobody."""
         return x.storage.id in self.hosted
+
+    def is_array(self, x: Any) -> bool:
+        """Whether ``x`` is an array of NumPy's."""
+        return isinstance(x, Tensor) and x.storage.id in self.arrays
+
+    def shared(self, x: Tensor, node: cst.CSTNode) -> Tensor:
+        """``x`` as an array, or an array ``x`` as a tensor: the same memory, but what is written to either is not followed in the other."""
+        made = replace(self.allocate(x.dtype, x.shape, "constant", node, x.name), strides=x.strides)
+        if not self.is_array(x):
+            self.arrays.add(made.storage.id)
+        self.expect(made, self.held_by(x))
+        self.overwritten((x,))
+        return self.host_tensor(made)
 
     def host_tensor(self, x: Tensor) -> Tensor:
         """``x``, made in the memory of the host by what a call does."""

@@ -89,6 +89,8 @@ def _alike(a: Any, b: Any) -> bool:
         return isinstance(a, Unknown) and isinstance(b, Unknown)
     if isinstance(a, Expr) or isinstance(b, Expr):
         return isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and concrete(a) == concrete(b) is not None
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(_alike, a, b))  # what was traced has come as JSON, which knows lists alone
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
         return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b)) or (a != a and b != b)
     if a is None or b is None or isinstance(a, str) or isinstance(b, str):

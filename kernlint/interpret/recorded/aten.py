@@ -54,10 +54,6 @@ def _indexed(args: Args, kwargs: dict[str, Any]) -> Call:
     return "take_along_dim", [args[0], *ids], {}
 
 
-def _where(args: Args, kwargs: dict[str, Any]) -> Call:
-    return "where", args, kwargs
-
-
 _CHANGED: Mapping[str, Callable[[Args, dict[str, Any]], Call]] = {
     "convolution": _convolution,
     "_convolution": _convolution,
@@ -76,10 +72,10 @@ _CHANGED: Mapping[str, Callable[[Args, dict[str, Any]], Call]] = {
     **{name: _named("gather", 0, 1) for name in ("nll_loss_forward", "nll_loss2d_forward")},
     **{f"upsample_{way}": _named("interpolate", 0, 1) for way in ("nearest2d", "bilinear2d", "bicubic2d", "linear1d")},
     "constant_pad_nd": _named("pad", 0, 1),
+    "log_sigmoid_forward": _named("logsigmoid", 0),
     "index": _indexed,
     "index_put_": _written,
     "index_put": _written,
-    "where": _where,
 }
 
 #: Those that differ in their names alone.

@@ -87,15 +87,15 @@ def _in_format(h: HostState, name: str, x: Tensor, dtype: Dtype | None, layout: 
 
 def _to(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0]
+    if isinstance(x, Unknown):
+        return _converted(h, dtype_given(kwargs, next(filter(None, map(_type_in, args[1:])), None)), node)
     if not isinstance(x, Tensor):
-        return x if not isinstance(x, Unknown) else Unknown("to")
+        return x
     target = dtype_given(kwargs, x.dtype)
     moves = False
     for value in args[1:]:
-        if isinstance(value, Dtype):
-            target = value
-        elif isinstance(value, (Tensor, DtypeOf)):
-            target = value.dtype if isinstance(value, Tensor) else None
+        if isinstance(value, (Dtype, Tensor, DtypeOf)):
+            target = _type_in(value)
         else:
             moves = moves or not isinstance(value, bool)
     if any(names_cpu(value) for value in args[1:]) or on_cpu(kwargs):
@@ -110,6 +110,19 @@ def _to(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return _cast(h, "to", x, target, node)
 
 
+def _type_in(value: Any) -> Dtype | None:
+    """The element type that ``value``, a type or a tensor, stands for in a conversion."""
+    return value if isinstance(value, Dtype) else value.dtype if isinstance(value, Tensor) else None
+
+
+def _converted(h: HostState, target: Dtype | None, node: cst.CSTNode) -> Any:
+    """What was not followed, converted to ``target``: of the tensor that it is taken for the type is known, and nothing else."""
+    if target is None:
+        return Unknown("to")
+    h.unknown("what is converted to a type")
+    return h.allocate(target, None, "result", node)
+
+
 def _cast(h: HostState, name: str, x: Tensor, target: Dtype | None, node: cst.CSTNode) -> Tensor:
     if x.dtype == target or h.skips(node):
         return x
@@ -121,9 +134,9 @@ def _cast(h: HostState, name: str, x: Tensor, target: Dtype | None, node: cst.CS
 
 
 def _cast_to(target: Dtype) -> Handler:
-    @takes("input", operands=1)
-    def handler(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
-        return _cast(h, str(target), x, target, node)
+    @takes("input")
+    def handler(h: HostState, node: cst.CSTNode, x: Any) -> Any:
+        return _cast(h, str(target), x, target, node) if isinstance(x, Tensor) else _converted(h, target, node)
 
     return handler
 
@@ -148,8 +161,7 @@ def _cpu(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
 @takes("input", operands=1)
 def _numpy(h: HostState, node: cst.CSTNode, x: Tensor) -> Any:
     """The same memory, which is written in ways that are not followed."""
-    h.overwritten((x,))
-    return _cpu(h, [x], {}, node)
+    return h.shared(_cpu(h, [x], {}, node), node)
 
 
 @takes("input")
@@ -288,9 +300,8 @@ def _pixel_shuffle(up: bool) -> Handler:
     return handler
 
 
-TABLE: dict[str, Handler] = {
-    "contiguous": _contiguous,
-    "clone": _clone,
+#: Methods that say what type their result has, whatever they are asked of.
+CONVERSIONS: dict[str, Handler] = {
     **dict.fromkeys(("to", "type", "type_as"), _to),
     "half": _cast_to(dt.FLOAT16),
     "float": _cast_to(dt.FLOAT32),
@@ -300,6 +311,12 @@ TABLE: dict[str, Handler] = {
     "long": _cast_to(dt.INT64),
     "bool": _cast_to(dt.BOOL),
     "char": _cast_to(dt.INT8),
+}
+
+TABLE: dict[str, Handler] = {
+    "contiguous": _contiguous,
+    "clone": _clone,
+    **CONVERSIONS,
     "copy_": _copy_,
     "cpu": _cpu,
     "numpy": _numpy,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
+from kernlint.interpret.torch import copies
 from kernlint.interpret.torch.arguments import dtype_given, note_sizes, on_cpu, shape_given
 from kernlint.interpret.torch.expected import drawn, filled, listed
 from kernlint.interpret.torch.shapes import is_dense
-from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
+from kernlint.interpret.values import OpenFloat, ReadValue, Unknown, is_huge
 from kernlint.records import replace
-from kernlint.workload import Expr, Size, Tensor, concrete
+from kernlint.workload import Dtype, Expr, Size, Tensor, concrete
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.tensor import Expected
@@ -157,18 +158,30 @@ def _triangle(upper: bool) -> Handler:
     return handler
 
 
+def _type_of_numbers(h: HostState, data: Any) -> Dtype | None:
+    """The type of a tensor of the numbers in ``data``: a float among them makes floats of all; None where not all are known."""
+    numbers = [data]
+    while any(isinstance(one, (list, tuple)) for one in numbers):
+        numbers = [part for one in numbers for part in (one if isinstance(one, (list, tuple)) else [one])]
+    if not all(isinstance(one, (int, float, Expr, OpenFloat)) for one in numbers):
+        return None
+    if all(isinstance(one, (int, Expr)) for one in numbers) and numbers:
+        return dt.BOOL if all(isinstance(one, bool) for one in numbers) else dt.INT64
+    return h.float_type
+
+
 def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    data = args[0] if args else None
+    given = argument(args, kwargs, 0, "data")
+    data = Unknown("huge list") if is_huge(given) else given
     if isinstance(data, Tensor):
-        return data
+        taken = h.shared(data, node) if h.is_array(data) else data
+        return copies.TABLE["to"](h, [taken], kwargs, node)
     shape: list[Size | None] = []
     inner = data
     while isinstance(inner, (list, tuple)):
         shape.append(h.list_length(inner))
         inner = inner[0] if inner else 0
-    default = h.float_type if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
-    if isinstance(inner, Unknown):
-        default = None
+    default = _type_of_numbers(h, data)
     told = not isinstance(data, Unknown) or isinstance(data, (OpenFloat, ReadValue))
     known = tuple(extent for extent in shape if extent is not None)
     whole = known if told and len(known) == len(shape) else None
@@ -242,5 +255,7 @@ TABLE: dict[str, Handler] = {
     "new_tensor": _new_tensor,
     "Tensor": _constructed,
     "normal": _normal,
-    "from_numpy": lambda h, a, k, n: h.host_tensor(h.allocate(None, None, "constant", n)),
+    "from_numpy": lambda h, a, k, n: (
+        h.shared(a[0], n) if h.is_array(a[0]) else h.host_tensor(h.allocate(None, None, "constant", n))
+    ),
 }

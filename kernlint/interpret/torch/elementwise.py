@@ -68,9 +68,14 @@ _OF_FLOATS = _DIVISIONS | frozenset(
 def common_dtype(h: HostState, values: Any) -> Dtype | None:
     """The element type of what is computed from tensors and Python numbers, by torch's rule: tensors with dimensions decide,
     those without and numbers only where they are of a higher kind. None where that is not known."""
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    if any(t.dtype is None for t in tensors):
+    tensors = [value for value in values if isinstance(value, Tensor) and not h.is_array(value)]
+    arrays = [value for value in values if h.is_array(value)]
+    if any(t.dtype is None for t in (*tensors, *arrays)):
         return None
+    if arrays and not tensors:
+        return _common_of_arrays(values, {x.dtype for x in arrays})
+    if arrays:  # numbers of NumPy's are floats to torch
+        return tensors[0].dtype if len(tensors) == 1 and tensors[0].dtype.is_float and arrays[0].shape == () else None  # type: ignore[union-attr]
     result: Dtype | None = None
     for part in ([t for t in tensors if t.shape != ()], [t for t in tensors if t.shape == ()]):
         found: Dtype | None = None
@@ -88,8 +93,17 @@ def common_dtype(h: HostState, values: Any) -> Dtype | None:
     return dt.INT64 if result == dt.BOOL and any(type(value) in (int, Expr) for value in values) else result
 
 
-def _by_kind(dtype: Dtype) -> int:
-    return dt.RANK[dtype.kind]
+def _common_of_arrays(values: Any, types: set[Dtype]) -> Dtype | None:
+    """The same by NumPy's rule, where its releases agree on it: scalars of its own count in some of them."""
+    if any(isinstance(value, (Unknown, ReadValue)) for value in values):
+        return None
+    if len(types) > 1:
+        return dt.FLOAT64 if dt.FLOAT64 in types else None
+    (found,) = types
+    if found.is_float:
+        return found
+    floats = any(isinstance(value, float) for value in values)
+    return dt.FLOAT64 if floats else None if found == dt.BOOL and len(values) > 1 else found
 
 
 def _promoted(a: Dtype, b: Dtype) -> Dtype:
@@ -114,7 +128,8 @@ def elementwise(
         shape = broadcast(shape, t.shape)
     result_type = common_dtype(h, args)
     if name in _OF_FLOATS and result_type is not None and not result_type.is_float:
-        result_type = h.float_type
+        doubles = dt.FLOAT64 if result_type.bits >= 32 else None
+        result_type = doubles if all(map(h.is_array, tensors)) else h.float_type
     if into is not None:
         result = into
     else:
