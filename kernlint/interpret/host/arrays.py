@@ -51,16 +51,14 @@ _SIZED: dict[str, tuple[int | None, str, int | None]] = {
     **dict.fromkeys(("random.random", "random.random_sample", "random.standard_normal"), (0, "size", None)),
     **dict.fromkeys(("random.uniform", "random.normal", "random.randint", "random.integers"), (2, "size", None)),
 }  # fmt: skip
-#: What torch calls arguments by name.
-_RENAMED = {"axis": "dim", "keepdims": "keepdim"}
 
 
-def array_attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
-    """``x.name`` for an array: a property, or a method to call."""
-    if name == "size":
+def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
+    """``x.name`` for a tensor or an array: a property, or a method to call."""
+    if name == "size" and h.is_array(x):
         return product(x.shape) if x.shape is not None else Unknown("size")
     found = tensor_attribute(h, x, name, node)
-    if isinstance(found, Builtin):
+    if isinstance(found, Builtin) and h.is_array(x):
         found = Builtin(name, lambda args, kwargs, n: call_numpy(h, name, [x, *args], kwargs, n))
     return found
 
@@ -126,7 +124,8 @@ def _by_torch(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
         kwargs.setdefault("dtype", dt.FLOAT64)
     elif name == "meshgrid":
         kwargs.setdefault("indexing", "xy")
-    named = {_RENAMED.get(key, key): value for key, value in kwargs.items() if key not in ("copy", "order", "ddof")}
+    renamed = {"axis": "dim", "keepdims": "keepdim"}
+    named = {renamed.get(key, key): value for key, value in kwargs.items() if key not in ("copy", "order", "ddof")}
     found = torch_function(h, _OF_TORCH[name], args, named, node)
     return found[0] if name == "sort" and isinstance(found, tuple) else found
 

@@ -15,7 +15,7 @@ import libcst as cst
 
 from kernlint.interpret.edits import Literal
 from kernlint.interpret.host import checks, releases, sequences
-from kernlint.interpret.host.arrays import array_attribute
+from kernlint.interpret.host.arrays import attribute
 from kernlint.interpret.host.branches import follow_branches
 from kernlint.interpret.host.journal import Entry
 from kernlint.interpret.host.launches import best_config, launch, warm_up
@@ -39,7 +39,7 @@ from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing, layers
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.copies import CONVERSIONS
-from kernlint.interpret.torch.functions import tensor_attribute, torch_function
+from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.indexing import MAX_VIEWS
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
@@ -220,8 +220,7 @@ class HostEvaluator(HostOperators):
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
         if isinstance(value, Tensor):
-            asked = array_attribute if self.is_array(value) else tensor_attribute
-            return None if name == "grad" else asked(self, value, name, node)
+            return None if name == "grad" else attribute(self, value, name, node)
         if isinstance(value, Instance):
             return instance_attribute(self, value, name)
         if name == "value" and isinstance(value, (int, float, str)):
@@ -279,8 +278,7 @@ class HostEvaluator(HostOperators):
         if self.detailed and isinstance(value, LongList) and (index != -1 or value.backwards):
             value.may_change()
             return Unknown("a part of a list that a loop filled")
-        held = len(value) if isinstance(value, LongList) and value.length != len(value) else 0
-        if held and (isinstance(index, Expr) or (isinstance(index, int) and not -held <= index < held)):
+        if isinstance(value, LongList) and value.is_open_at(index):
             return value[0 if value.backwards else -1]  # for the times alone: like what the other rounds have appended
         if isinstance(value, Tensor):
             return indexing.index(self, value, index, node)
@@ -485,9 +483,6 @@ class HostEvaluator(HostOperators):
 
     def launch(self, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``kernel[grid](*args, **kwargs)``."""
-        number = Unknown("a number of NumPy's")
-        args = [number if self.is_array(one) else one for one in args]
-        kwargs = {name: number if self.is_array(one) else one for name, one in kwargs.items()}
         return launch(self, kernel, grid, args, kwargs, node)
 
 

@@ -74,7 +74,9 @@ def launch(h: HostEvaluator, kernel: Jit, grid: Any, args: list[Any], kwargs: di
     if not h.sinks:
         return Unknown("launch outside a call")
     configs = configurations(h, kernel) or (Config({}, None, None),)
-    args = _filled(h, kernel, configs[0], args, kwargs)
+    number = Unknown("a number of NumPy's")
+    kwargs = {name: number if h.is_array(one) else one for name, one in kwargs.items()}
+    args = _filled(h, kernel, configs[0], [number if h.is_array(one) else one for one in args], kwargs)
     launches = [launch_one(h, kernel, config, grid, list(args), dict(kwargs), node) for config in configs]
     first = launches[0]
     if len(launches) > 1:

@@ -56,6 +56,11 @@ class LongList(list[Any]):
         """Whether it is as the one loop left it, or turned round."""
         return self._of_rounds and len(self) == len(self._items) and all(map(operator.is_, self, self._items))
 
+    def is_open_at(self, index: Any) -> bool:
+        """Whether ``index`` picks an item that does not stand in it."""
+        inside = isinstance(index, int) and -len(self) <= index < len(self)
+        return bool(self) and self.length != len(self) and isinstance(index, (int, ex.Expr)) and not inside
+
     def may_change(self) -> None:
         """Somebody has an element of it, nobody knows which, and may change that."""
         self._of_rounds = False

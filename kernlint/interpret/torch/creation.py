@@ -174,8 +174,7 @@ def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     given = argument(args, kwargs, 0, "data")
     data = Unknown("huge list") if is_huge(given) else given
     if isinstance(data, Tensor):
-        taken = h.shared(data, node) if h.is_array(data) else data
-        return copies.TABLE["to"](h, [taken], kwargs, node)
+        return copies.TABLE["to"](h, [h.shared(data, node) if h.is_array(data) else data], kwargs, node)
     shape: list[Size | None] = []
     inner = data
     while isinstance(inner, (list, tuple)):
