@@ -49,6 +49,8 @@ FILES = {
     "h200-medley.csv": ("medley",),
     "h200-medley-later.csv": ("medley_later",),
     "h200-kinds.csv": ("kinds",),
+    "h200-kinds-2.csv": ("kinds_2",),
+    "h200-kinds-later.csv": ("kinds_later",),
     "h200-again.csv": ("again",),
 }
 

@@ -7,6 +7,8 @@ what is looked at, and fitted, are the programs at even places of :func:`cases`,
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from types import ModuleType
 
 import kinds_algebra
 import kinds_attention
@@ -32,8 +34,13 @@ KINDS = {
 
 def cases() -> list[Case]:
     """All cases of this module."""
+    return cases_of(KINDS)
+
+
+def cases_of(kinds: Mapping[str, ModuleType]) -> list[Case]:
+    """The cases of the programs of ``kinds``, by name."""
     found = []
-    for kind, module in KINDS.items():
+    for kind, module in kinds.items():
         for kernel, sizes, build in module.programs():
             names = tuple(inspect.signature(build).parameters)
             for values in sizes:

@@ -35,6 +35,8 @@ import forms
 import gemm
 import grids
 import kinds
+import kinds_2
+import kinds_later
 import lanes
 import matvec
 import medley
@@ -93,6 +95,8 @@ MICRO_FILES = {
     "medley": ("h200-medley.csv", "h200-medley-binaries.csv"),
     "medley_later": ("h200-medley-later.csv", "h200-medley-later-binaries.csv"),
     "kinds": ("h200-kinds.csv", "h200-kinds-binaries.csv"),
+    "kinds_2": ("h200-kinds-2.csv", "h200-kinds-2-binaries.csv"),
+    "kinds_later": ("h200-kinds-later.csv", "h200-kinds-later-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
@@ -112,6 +116,8 @@ ALONE |= {
     "medley": medley,
     "medley_later": medley_later,
     "kinds": kinds,
+    "kinds_2": kinds_2,
+    "kinds_later": kinds_later,
     "again": again,
 }
 #: Modules beside which torch operations are timed, and every how many of them.
