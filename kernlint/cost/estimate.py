@@ -13,7 +13,7 @@ of time; different families err independently, so they add in quadrature.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import chain
 
@@ -61,7 +61,14 @@ class Estimate:
 
     @cached_property
     def gpu_sigma(self) -> float:
-        return math.inf if self.gpu_us is None else combined_sigma(shares_of(self.steps, self.gpu_us))
+        """Steps of a family add linearly (one model, one error), families in quadrature."""
+        if self.gpu_us is None:
+            return math.inf
+        families: dict[str, float] = {}
+        for row in self.steps if self.gpu_us > 0 else ():
+            if row.total_gpu_us > 0:
+                families[row.family] = families.get(row.family, 0.0) + row.total_gpu_us / self.gpu_us * row.sigma
+        return math.sqrt(sum(value**2 for value in families.values()))
 
     @cached_property
     def call_sigma(self) -> float:
@@ -124,7 +131,7 @@ class Estimator:
     def estimate(self, workload: Workload) -> Estimate:
         """As :func:`estimate` does."""
         work.spend(work.STEP * (1 + len(workload.steps)))
-        missing = open_symbols(workload, self._known.open)
+        missing = open_symbols(workload, self._known.closed)
         if missing:
             return Estimate(self.device, None, (), missing)
         try:
@@ -134,15 +141,3 @@ class Estimator:
         rows = tuple(chain.from_iterable([one.rows for one in priced]))
         turns = tuple([one.turn for one in priced])
         return Estimate(self.device, sum([row.total_gpu_us for row in rows]), rows, turns=turns)
-
-
-def shares_of(rows: Iterable[StepTime], total: float) -> list[tuple[str, float, float]]:
-    return [(row.family, row.total_gpu_us / total, row.sigma) for row in rows if total > 0 and row.total_gpu_us > 0]
-
-
-def combined_sigma(shares: Iterable[tuple[str, float, float]]) -> float:
-    """Steps of a family add linearly (one model, one error), families in quadrature."""
-    families: dict[str, float] = {}
-    for family, share, sigma in shares:
-        families[family] = families.get(family, 0.0) + share * sigma
-    return math.sqrt(sum(value**2 for value in families.values()))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
-from operator import itemgetter
 
-from kernlint.workload import Expr, Launch, Loop, Opaque, Repeat, Size, Step, Symbol, Tensor, TorchOp, Workload
+from kernlint.workload import Expr, Launch, Loop, Repeat, Size, Step, Symbol, Tensor, TorchOp, Workload
 
 
-def open_symbols(workload: Workload, known: dict[int, tuple[Step, tuple[str, ...]]] | None = None) -> tuple[str, ...]:
-    """Names of the sizes that the time depends on and the source does not fix, in order of appearance. What is ``known`` of
-    steps already, by their identity, is added to."""
-    known = {} if known is None else known
+def open_symbols(workload: Workload, closed: dict[int, Step] | None = None) -> tuple[str, ...]:
+    """Names of the sizes that the time depends on and the source does not fix, in order of appearance. Steps in ``closed`` have
+    none; others that turn out to have none are added, by their identity."""
+    closed = {} if closed is None else closed
     steps = workload.all_steps
-    for step in [step for step in steps if id(step) not in known]:
-        open_ones = (n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size))
-        known[id(step)] = step, tuple(dict.fromkeys(open_ones))
-    found = map(itemgetter(1), map(known.__getitem__, map(id, steps)))
-    return tuple(dict.fromkeys(chain.from_iterable(found)))
+    names: dict[str, None] = {}
+    for step in steps if {*map(id, steps)} - closed.keys() else ():
+        if id(step) not in closed:
+            found = [n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size)]
+            names.update(dict.fromkeys(found))
+            if not found:
+                closed[id(step)] = step
+    return tuple(names)
 
 
 def _sizes(step: Step) -> Iterable[Size | None]:
@@ -37,10 +38,4 @@ def _sizes(step: Step) -> Iterable[Size | None]:
 
 
 def _symbols(expr: Expr) -> list[str]:
-    found = []
-    for atom in sorted(expr.atoms(), key=str):
-        if isinstance(atom, Symbol):
-            found.append(atom.name)
-        elif isinstance(atom, Opaque) and atom.op == "unknown" and not atom.args:
-            continue
-    return found
+    return [atom.name for atom in sorted(expr.atoms(), key=str) if isinstance(atom, Symbol)]

@@ -56,8 +56,8 @@ class Known:
     it, so that no other step comes to have that identity."""
 
     def __init__(self) -> None:
-        #: The names of the open sizes of each step.
-        self.open: dict[int, tuple[Step, tuple[str, ...]]] = {}
+        #: Those of which no size is open.
+        self.closed: dict[int, Step] = {}
         self.touched: dict[int, tuple[Step, dict[int, float]]] = {}
         #: What steps touch, one object for all that is equal.
         self.alike: dict[tuple[tuple[int, float], ...], dict[int, float]] = {}

@@ -19,8 +19,6 @@ class Moves:
 
     def __init__(self) -> None:
         self._by: dict[tuple[str, int], int] = {}
-        #: By a line that holds a name which has become longer: where that ended, and by how many columns.
-        self._names: dict[tuple[str, int], tuple[int, int]] = {}
 
     def __bool__(self) -> bool:
         return any(self._by.values())
@@ -36,27 +34,13 @@ class Moves:
             self._by.setdefault((before.file, line), by) == by for line in range(before.line, before.end_line + 1)
         )
 
-    def rename(self, before: Span, now: Span) -> None:
-        """Note that the name at ``before``, on a line that moves, is the one at ``now``."""
-        self._names[before.file, before.line] = before.end_column, now.end_column - before.end_column
-
     def made(self, value: _T) -> _T:
         """``value`` with its places as they are now."""
         return placed(value, self._place)
 
     def _place(self, span: Span) -> Span:
         by = self._by.get((span.file, span.line), 0)
-        if not by:
-            return span
-        columns = (
-            self._column(span.file, span.line, span.column),
-            self._column(span.file, span.end_line, span.end_column),
-        )
-        return Span(span.file, span.line + by, columns[0], span.end_line + by, columns[1])
-
-    def _column(self, file: str, line: int, column: int) -> int:
-        end, longer = self._names.get((file, line), (0, 0))
-        return column + longer if column >= end else column
+        return Span(span.file, span.line + by, span.column, span.end_line + by, span.end_column) if by else span
 
 
 def placed(value: _T, place: Callable[[Span], Span]) -> _T:

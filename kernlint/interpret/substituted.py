@@ -182,7 +182,11 @@ class Substitution(AskedOnce):
         """The launches of ``entry`` under ``edits``; None where the rest of the program may notice."""
         if id(entry) not in self._outcomes:
             now = self._again(entry, self.base) if entry.ended else None
-            if now is not None and not (_same(now.result, entry.result) and _all_same(now.launches, entry.launches)):
+            if now is not None and not (
+                _same(now.result, entry.result)
+                and len(now.launches) == len(entry.launches)
+                and all(map(_is_same, now.launches, entry.launches))
+            ):
                 now = None
             self._outcomes[id(entry)] = now
         now = self._outcomes[id(entry)]
@@ -297,10 +301,6 @@ def _same(a: Any, b: Any) -> bool:
     storages: dict[int, int] = {}
     others: dict[int, int] = {}
     return bool(a is b or a == b or alike(a, storages) == alike(b, others))
-
-
-def _all_same(now: tuple[Launch, ...], then: list[Launch]) -> bool:
-    return len(now) == len(then) and all(map(_is_same, now, then))
 
 
 def _is_same(now: Launch, then: Launch) -> bool:

@@ -80,17 +80,20 @@ def codemod(kind: type, effects: Effects = Effects()) -> Callable[[_C], _C]:  # 
 
 def rewriting_of(site: Site, transform: object) -> Rewriting:
     """The rewriting that makes ``transform``. Raises :class:`CannotRewrite`."""
-    _load_codemods()
-    if type(transform) not in _CODEMODS:
+    kind = type(transform)
+    # Few changes take the operators, with all that writes kernels.
+    for package in ("kernlint.rewrite", "kernlint.operators"):
+        if kind not in _CODEMODS:
+            _load_codemods(package)
+    if kind not in _CODEMODS:
         raise CannotRewrite(NO_REWRITE)
-    make, effects = _CODEMODS[type(transform)]
+    make, effects = _CODEMODS[kind]
     made = make(site, transform)
     return made if isinstance(made, Rewriting) else Rewriting(tuple(made), effects)
 
 
 @cache
-def _load_codemods() -> None:
-    """Import every module of this package and every operator, so that each can register its codemods."""
-    for package in ("kernlint.rewrite", "kernlint.operators"):
-        for info in pkgutil.iter_modules(import_module(package).__path__):
-            import_module(f"{package}.{info.name}")
+def _load_codemods(package: str) -> None:
+    """Import every module of ``package``, so that each can register its codemods."""
+    for info in pkgutil.iter_modules(import_module(package).__path__):
+        import_module(f"{package}.{info.name}")

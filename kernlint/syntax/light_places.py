@@ -93,7 +93,8 @@ class Places:
 
     def _brackets(self, node: Any, without: int = 0) -> _Brackets:
         """The brackets around ``node`` that are its own; the innermost ones but for those of a call ``without`` other arguments."""
-        before = self._opened.get(self._start(node), 0) - without
+        start = self._starts[node.lineno - 1] + node.col_offset if self._ascii else self._start(node)
+        before = self._opened.get(start, 0) - without
         count = self._behind(self._end(node), before) if before > 0 else 0
         if not count:
             return NONE, NONE

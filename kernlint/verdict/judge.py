@@ -87,11 +87,12 @@ class Judgement:
     def written(self) -> Estimate | None:
         """The times of the kernels that ``fix`` would write for the chosen change, by the model; None where it writes none, or nobody asks
         it to: the change is not worth it, or rests on what is assumed."""
-        if self.chosen is None or not self.worth or not self.given:
+        chosen = self.chosen
+        if chosen is None or not self.worth or not self.given or (not chosen.anew and chosen.attempt.automatic):
             return None
-        from kernlint.verdict.written import written  # which a check does without
+        from kernlint.verdict.written import written  # which takes all that writes kernels
 
-        return written(self.chosen, Estimator(self.before.device).estimate)
+        return written(chosen, Estimator(self.before.device).estimate)
 
     @property
     def after(self) -> Estimate | None:

@@ -64,7 +64,7 @@ class UnfusedElementwiseChain(Rule):
     use_instead = "double_and_square[grid](x, y, n, BLOCK=1024)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for chain in chains(context.workload):
+        for chain in context.workload.once(chains):
             if chain.has_dot or chain.by_row:
                 continue
             names = [step_name(step) for step in chain.steps]

@@ -51,7 +51,7 @@ class UnfusedMatmulEpilogue(Rule):
     use_instead = "matmul_bias_relu[grid](a, b, bias, c, ...)\nreturn c"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for chain in chains(context.workload):
+        for chain in context.workload.once(chains):
             if not chain.has_dot:
                 continue
             kernel = next(launch for launch in chain.launches if launch.kernel.dots())

@@ -65,7 +65,7 @@ class SplitRowReduction(Rule):
     use_instead = "normalise[(rows,)](x, y, N, BLOCK)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for chain in chains(context.workload):
+        for chain in context.workload.once(chains):
             if chain.has_dot or not chain.by_row:
                 continue
             names = [step_name(step) for step in chain.steps]

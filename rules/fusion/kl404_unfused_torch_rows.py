@@ -72,7 +72,7 @@ class UnfusedTorchRows(Rule):
         torch_calls = [step for step in context.workload.all_steps if isinstance(step, TorchOp) and not is_alloc(step)]
         headroom = context.headroom if context.launches() and len(torch_calls) > 1 else None
         # What kernels can take in as it stands is KL401's, KL402's or KL403's to name.
-        chained = {id(step) for chain in chains(context.workload) for step in chain.steps}
+        chained = {id(step) for chain in context.workload.once(chains) for step in chain.steps}
         for cause in headroom.causes if headroom is not None else ():
             calls = [step for step in cause.steps if isinstance(step, TorchOp) and not is_alloc(step)]
             kernels = [step for step in cause.steps if isinstance(step, Launch)]

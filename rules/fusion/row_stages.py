@@ -65,7 +65,7 @@ def row_stages(workload: Workload) -> Iterator[RowStages]:
             found = _longest(run) if run else None
             if found is not None:
                 if chained is None:
-                    chained = [{id(step) for step in chain.steps} for chain in chains(workload)]
+                    chained = [{id(step) for step in chain.steps} for chain in workload.once(chains)]
                 if not any({id(step) for step in found.steps} <= members for members in chained):
                     yield found
                 start = 1 + max(i for i, step in enumerate(steps) if any(step is one for one in found.steps))

@@ -58,8 +58,11 @@ class Site:
 def sites(kernel: Kernel, *kinds: type) -> list[Site]:
     """Every node of ``kinds`` (all accesses by default), in program order, but for accesses through addresses that were loaded: two
     of these may be of one tensor or of two, wherever they are."""
-    wanted = kinds or (Load, Store, Atomic)
-    return [site for site in kernel.once(_every_site) if isinstance(site.node, wanted)]
+    return kernel.once(_sites_of, kinds or (Load, Store, Atomic))
+
+
+def _sites_of(kernel: Kernel, kinds: tuple[type, ...]) -> list[Site]:
+    return [site for site in kernel.once(_every_site) if isinstance(site.node, kinds)]
 
 
 def _every_site(kernel: Kernel) -> list[Site]:

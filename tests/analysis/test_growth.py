@@ -1,6 +1,8 @@
 """The work for one file grows with what is in it, not with its square; limits on it are kept without losing findings."""
 
 import importlib.util
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from support.lint import KERNEL
 from kernlint import analysis, work
 from kernlint.headroom import headroom
 from kernlint.interpret import moved, project
+from kernlint.interpret.host import kernels
 from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.substituted import Substitution
 from kernlint.lint import asking, file_findings
@@ -18,6 +21,7 @@ from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 from kernlint.operators import product_tiles
 from kernlint.request import Request
+from kernlint.rules.fusion import chains
 from kernlint.rules.registry import all_rules, find_rule
 from kernlint.syntax.copies import top_functions, without
 from kernlint.syntax.source import SourceText
@@ -128,6 +132,30 @@ def test_a_verdict_follows_each_launch_again_a_few_times(monkeypatch, program):
 def test_values_of_copies_are_not_moved_to_find_nothing_in_them(monkeypatch, ask):
     few, many = (counted(monkeypatch, moved._Moved, "_values", growth.copies(n), ask) for n in (5, 8))
     assert many == few
+
+
+def test_tiles_are_read_at_a_size_and_with_sizes_open(monkeypatch):
+    """The one at hand at two, of four."""
+    read = []
+    read_kernel = kernels.read_kernel
+    monkeypatch.setattr(kernels, "read_kernel", lambda *args: read.append(args[2]) or read_kernel(*args))
+    checked(growth.layers(8))
+    tiles = [(made["BM"], made["BN"], made["BK"]) for made in read if made.get("BM") in (32, 64, 128, 256)]
+    assert len(tiles) > 10
+    assert max(map(tiles.count, tiles)) <= 2
+
+
+def test_chains_are_looked_for_once_by_all_rules(monkeypatch):
+    few, many = (counted(monkeypatch, chains, "_grown", growth.copies(n), checked) for n in (2, 4))
+    assert many - few == 4 * 2  # two launches and two buffers a layer
+
+
+def test_a_verdict_that_edits_make_imports_nothing_that_writes_kernels():
+    asked = "import sys; from kernlint import analyze; print(analyze(sys.argv[1]).worth_optimizing, *sys.modules)"
+    command = [sys.executable, "-c", asked, growth.layers(2)]
+    worth, *names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+    assert worth == "True"
+    assert not [name for name in names if name.startswith(("kernlint.generate", "kernlint.operators.generate"))]
 
 
 def test_a_file_is_looked_for_in_its_project_once(monkeypatch):

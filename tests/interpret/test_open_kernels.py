@@ -18,16 +18,17 @@ import triton.language as tl
 """
 HOST = """
 
-def run(x, n, m):
+def run(x, n, m, tile):
     out = torch.empty(4096, device=x.device, dtype=x.dtype)
-    kernel[(8,)](x, out, n, m, B=64)
+    kernel[(8,)](x, out, n, m, B=tile)
     return out
 
 
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        for n, m in SIZES:
-            run(x, n, m)
+        for tile in TILES:
+            for n, m in SIZES:
+                run(x, n, m, tile)
         return x
 
 
@@ -80,7 +81,7 @@ def read(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Kernel], int]
 def test_what_sizes_are_put_into_is_what_reading_gives(
     kernel: str, sizes: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = HEAD + f"SIZES = {sizes}\n" + kernel + HOST
+    text = HEAD + f"SIZES, TILES = {sizes}, (64, 32)\n" + kernel + HOST
     found, _ = read(text, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(Family, "kernel", lambda self, sizes, read: read(sizes))
@@ -92,5 +93,15 @@ def test_what_sizes_are_put_into_is_what_reading_gives(
 
 def test_many_sizes_take_three_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [(64 * i, 2 * i) for i in range(1, 20)]
-    found, times = read(HEAD + f"SIZES = {sizes}\n" + ROWS + HOST, monkeypatch)
+    found, times = read(HEAD + f"SIZES, TILES = {sizes}, (64,)\n" + ROWS + HOST, monkeypatch)
     assert (len(found), times) == (19, 3)
+
+
+def test_and_with_other_tiles_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One to agree with, unless they did not agree with the first tile either."""
+    sizes = [(64 * i, 2 * i) for i in range(1, 20)]
+    head = HEAD + f"SIZES, TILES = {sizes}, (64, 32, 128)\n"
+    found, times = read(head + ROWS + HOST, monkeypatch)
+    assert (len(found), times) == (57, 3 + 2 + 2)
+    _, times = read(head + BRANCH + HOST, monkeypatch)
+    assert times == 3 * (19 + 1)

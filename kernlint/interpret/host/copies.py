@@ -6,11 +6,11 @@ on like arguments is told by moving the places of what was read of the first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import libcst as cst
 
-from kernlint.interpret.moved import Moves
+from kernlint.interpret.moved import placed
 from kernlint.interpret.values import Function
 from kernlint.records import replace
 from kernlint.syntax.copies import top_functions
@@ -31,16 +31,31 @@ def wording(function: Function, edited: Collection[Span] = ()) -> object:
 def copied(known: Mapping[cst.CSTNode, Kernel], function: Function) -> Kernel | None:
     """What was read first of the functions ``known``, as read of their copy ``function``; None where there is none, or words in it may
     tell of its places."""
-    node, module, moves = function.node, function.module, Moves()
+    node, module = function.node, function.module
     for first, kernel in known.items():
         assert isinstance(first, cst.FunctionDef) and isinstance(node, cst.FunctionDef)
-        if kernel.notes or kernel.faults or not moves.note(_lines(first, module), _lines(node, module)):
+        before, now = _lines(first, module), _lines(node, module)
+        if kernel.notes or kernel.faults or before.end_column != now.end_column:
             return None
-        moves.rename(module.span(first.name), module.span(node.name))
-        copy = replace(moves.made(kernel), name=function.name)
+        by, longer = now.line - before.line, len(node.name.value) - len(first.name.value)
+        copy = replace(placed(kernel, _moving(before, by, module.span(first.name), longer)), name=function.name)
         vars(copy)["original"] = kernel.original
         return copy
     return None
+
+
+def _moving(before: Span, by: int, name: Span, longer: int) -> Callable[[Span], Span]:
+    """What moves places in the lines ``before`` down by so many, where the ``name`` is so much longer."""
+
+    def column(line: int, column: int) -> int:
+        return column + longer if line == name.line and column >= name.end_column else column
+
+    def place(span: Span) -> Span:
+        first, last = column(span.line, span.column), column(span.end_line, span.end_column)
+        inside = span.file == before.file and before.line <= span.line <= before.end_line
+        return Span(span.file, span.line + by, first, span.end_line + by, last) if inside else span
+
+    return place
 
 
 def _lines(node: cst.FunctionDef, module: Module) -> Span:

@@ -96,7 +96,7 @@ class HostEvaluator(HostOperators):
         journal.add(entry)
 
         def ended(value: Any) -> Any:
-            journal.end(entry, value)
+            entry.result, entry.ended = value, True
             return value
 
         try:

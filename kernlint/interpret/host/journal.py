@@ -66,9 +66,6 @@ class Journal:
         self.entries.setdefault(id(entry.node), []).append(entry)
         self.open.append(entry)
 
-    def end(self, entry: Entry, result: Any) -> None:
-        entry.result, entry.ended = result, True
-
     def close(self, entry: Entry) -> None:
         while self.open and self.open.pop() is not entry:
             pass

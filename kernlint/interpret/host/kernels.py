@@ -74,7 +74,10 @@ def _read(
     wording, edits, arguments, known = form
     kinds = tuple((name, None if name in sizes else kind) for name, kind in arguments)
     key = wording, edits, kinds, known, tuple(map(_several, grid))
-    family = h.kernels.families.setdefault(key, Family())
+    family = h.kernels.families.get(key)
+    if family is None:
+        tiled = tuple((name, None if type(constexprs[name]) is int else kind) for name, kind in known)
+        family = h.kernels.families[key] = Family(h.kernels.opened.setdefault((wording, edits, kinds, tiled), []))
     return family.kernel(sizes, lambda given: read_kernel(jit, {**inside, **given}, constexprs, grid, h.edits))
 
 

@@ -16,8 +16,9 @@ from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Kernel, Loop, Span, Symbol
 from kernlint.workload.at_sizes import kernel_at
 
-#: Sizes that a kernel is read at before it is read with all of them open, and that this has to agree with.
-_READ_EACH = 2
+#: Sizes that a kernel is read at before it is read with all of them open, and that this has to agree with: fewer with other tiles than
+#: those that it was found to agree with first.
+_READ_EACH, _READ_WITH_OTHER_TILES = 2, 1
 
 Sizes = Mapping[str, int]
 
@@ -33,28 +34,30 @@ class KernelsRead:
     def __init__(self) -> None:
         #: By all that decides what was read but the name.
         self.alike: dict[Any, dict[cst.CSTNode, Kernel]] = {}
-        #: By that but for sizes.
+        #: By that but for sizes, and those that were read with sizes open by that but for numbers of constexprs.
         self.families: dict[Any, Family] = {}
+        self.opened: dict[Any, list[Family]] = {}
         #: The edits of literals that kernels of a module may see, by the module and all edits.
         self.in_sight: dict[tuple[Module, frozenset[tuple[Span, int]]], frozenset[tuple[Span, int]]] = {}
 
 
 class Family:
-    """One kernel launched in ways that differ in nothing but sizes."""
+    """One kernel launched in ways that differ in nothing but sizes. ``others`` is shared by the families that differ in tiles: it has
+    one of them once that was read with sizes open."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: list[Family]) -> None:
         self._read: list[tuple[Sizes, Kernel]] = []
         self._open: Kernel | None = None
-        self._tried = False
+        self._tried, self._others = False, others
 
     def kernel(self, sizes: Sizes, read: Callable[[Mapping[str, Any]], Kernel]) -> Kernel:
         """The kernel at ``sizes``; ``read`` reads it with these arguments in the place of its own."""
-        if sizes and len(self._read) == _READ_EACH:
+        if sizes and len(self._read) >= (_READ_WITH_OTHER_TILES if self._others else _READ_EACH):
             opened = read({name: Expr.atom(_symbol(name)) for name in sizes})
             if all(_same(_at(opened, known), kernel) for known, kernel in self._read):
                 self._open = opened
-            self._read.clear()
-            self._tried = True
+                self._others.append(self)
+            self._read, self._tried = [], True
         found = None if self._open is None else _at(self._open, sizes)
         if found is None:
             found = read(sizes)
