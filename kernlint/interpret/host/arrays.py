@@ -106,7 +106,7 @@ def _by_torch(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
     args, kwargs = (args[:-1], {"dtype": args[-1], **kwargs}) if typed else (args, kwargs)
     if kwargs.get("dtype") is not None:
         kwargs["dtype"] = type_of(kwargs["dtype"]) or Unknown("dtype")
-    first = args[0] if args else None
+    first: Any = args[0] if args else None
     listed = tensors_in([first]) if type(first) in (list, tuple) else ()
     if listed and name in ("array", "asarray"):
         return torch_function(h, "stack", args, {}, node) if len(listed) == len(first) else Unknown("array")
