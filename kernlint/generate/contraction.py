@@ -266,8 +266,8 @@ class Operand:
 
 def operand_of(terms: Terms, view: View, places: Sequence[Expr]) -> Operand:
     """What ``view``, an operand of a product whose axes and summed axes are at ``places``, is fed as: without what does not change along
-    the sum."""
-    term = terms.at(view.value, looked_through(view.index, places))
+    the sum, where that leaves a narrow type; halves that are made of others are rounded as torch rounds them."""
+    whole = term = terms.at(view.value, looked_through(view.index, places))
     factors: list[tuple[str, Term]] = []
     while term.op in ("mul", "div"):
         first, second = term.operands
@@ -279,7 +279,11 @@ def operand_of(terms: Terms, view: View, places: Sequence[Expr]) -> Operand:
             term = second
         else:
             break
-    return Operand(*lossless(term), tuple(factors))
+    exact, dtype = lossless(term)
+    if dtype == dt.FLOAT32 and view.value.dtype in (dt.FLOAT16, dt.BFLOAT16):
+        kind = view.value.dtype
+        return Operand(terms.new("narrow", dt.FLOAT32, (whole,), kind=str(kind)), kind, ())
+    return Operand(exact, dtype, tuple(factors))
 
 
 def _in_sum(term: Term) -> bool:

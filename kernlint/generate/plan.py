@@ -153,7 +153,7 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     if seen.scans:
         return _along_scans(root, seen, dims, stored)
     if seen.products:
-        return around_product(root, seen, stored)
+        return around_product(root, seen, stored, sizes)
     if not seen.reductions:
         often = made_often(root, seen, stored)
         if often is not None:

@@ -16,9 +16,10 @@ from kernlint.generate.contraction import (
 from kernlint.generate.kernel import Kernel, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.printer import Printer
-from kernlint.generate.product_tiles import default_tile
+from kernlint.generate.product_tiles import ProductForm
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import Buffer
+from kernlint.generate.tiles import Tiles
 from kernlint.generate.values import Value, lane, lanes_of
 from kernlint.generate.work import Work
 from kernlint.workload.expr import Atom, lift
@@ -33,7 +34,12 @@ class ProductWriter(Contraction):
     """Writes the kernel of ``work``, which is built around a product."""
 
     def __init__(
-        self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None], sizes: Mapping[Atom, float]
+        self,
+        work: Work,
+        name: str,
+        buffer_of: Callable[[Value], Buffer | None],
+        sizes: Mapping[Atom, float],
+        tiles: Tiles,
     ) -> None:
         assert work.product is not None
         operands, over = work.product.operands, work.product.attributes["over"]
@@ -46,7 +52,7 @@ class ProductWriter(Contraction):
         self.depth = product_of(over)
         m, n, k = map(self.count, (self.height, self.width, self.depth))
         self.fed, self.option = common_type({operand.dtype for operand in self.operands}, k)
-        self.tile = default_tile(m, n, k, self.others, self.fed.bits)
+        self.tile = tiles.of_product(ProductForm(m, n, k, self.others, self.fed.bits))
         #: Into how many parts the summed axis had better be cut, 0 where it need not be.
         self.chunks = 0 if work.chunks or self.tile.parts == 1 or self.fed.is_integer else self.tile.parts
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from kernlint.generate.ingredients import PRODUCTS, Ingredients, Stored, is_lane, look
 from kernlint.generate.terms import Bounds
 from kernlint.generate.values import Value, identity, lane, lanes_of
-from kernlint.generate.work import Root, Work
+from kernlint.generate.work import Root, Work, count
 from kernlint.workload import Expr, Lane, Opaque, Size
 from kernlint.workload import expr as ex
-from kernlint.workload.expr import lift
+from kernlint.workload.expr import Atom, lift
 
 
-def around_product(root: Value, seen: Ingredients, stored: Mapping[int, Value]) -> Work:
+def around_product(root: Value, seen: Ingredients, stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> Work:
     """A tile of the product that ``root`` is made of (by what was ``seen``), and what follows it element by element."""
     own = identity(root.shape)
     product, index = (root, own) if root.op in PRODUCTS else seen.products[0]
@@ -28,16 +28,23 @@ def around_product(root: Value, seen: Ingredients, stored: Mapping[int, Value]) 
     back = _placed_back(index, root.shape, product.shape)
     if back is None or any(at != index for value, at in seen.products if value is product):
         raise Stored(product)
-    refuse_dear_operands(product, stored)
+    refuse_dear_operands(product, stored, sizes)
     places, bounds = back
     made = Root(root, places, root, (lift(0),) * len(places), bounds)
     return Work((made,), product.shape, (), product)
 
 
-def refuse_dear_operands(product: Value, stored: Mapping[int, Value]) -> None:
+#: Rows, or columns, of a product that one tile has, so that what stands before the other operand is done once.
+_ONE_TILE = 64
+
+
+def refuse_dear_operands(product: Value, stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> None:
     """Raise :class:`Stored` for what each tile of ``product`` would make again."""
     for view in product.operands[product.op == "attention" :]:
-        if view.value.op != "input" and (_is_dear(view.value, stored) or _tensors(view.value, stored) > 1):
+        across = [n for d, n in enumerate(product.shape) if d not in lanes_of(view.index)]
+        if view.value.op == "input" or (product.op == "product" and count(across, sizes) <= _ONE_TILE):
+            continue
+        if _is_dear(view.value, stored) or _tensors(view.value, stored) > 1:
             raise Stored(view.value)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,22 @@ class Tile:
     num_warps: int
     num_stages: int
     parts: int
+
+
+@dataclass(frozen=True)
+class ProductForm:
+    """What the tile of a product is chosen by: its extents, with ``batch`` products of them, and the bits of what is fed."""
+
+    m: float
+    n: float
+    k: float
+    batch: float
+    bits: int
+
+    @property
+    def elements(self) -> float:
+        """How many elements are multiplied."""
+        return self.m * self.n * self.k * self.batch
 
 
 #: Rows, columns and warps.
@@ -38,8 +55,9 @@ def fits(extent: float) -> bool:
     return math.ceil(extent / 128) * 128 <= _WASTE * extent
 
 
-def default_tile(m: float, n: float, k: float, batch: float, bits: int) -> Tile:
+def default_tile(form: ProductForm) -> Tile:
     """A tile that fills the device where the product is large enough, and wastes little where it is small."""
+    m, n, k, batch, bits = form.m, form.n, form.k, form.batch, form.bits
     best, least = None, math.inf
     for tile_m, tile_n, warps in _TILES:
         if tile_m > 16 and tile_m >= 2 * m:
@@ -55,6 +73,24 @@ def default_tile(m: float, n: float, k: float, batch: float, bits: int) -> Tile:
     depth = {8: 128, 16: 64}.get(bits, 32)
     depth = max(16, min(depth, 1 << max(4, int(k - 1).bit_length())))
     return Tile(best[0], best[1], depth, best[2], 3, best[3])
+
+
+#: Bytes of shared memory that the steps of a loop may fill, and elements of a tile that a thread adds up at least and at most.
+_STAGED, _LEAST_EACH, _MOST_EACH = 200_000, 4, 128
+
+
+def other_tiles(form: ProductForm, tile: Tile) -> Iterator[Tile]:
+    """Other tiles of a product for the cost model to choose from: one step away from ``tile`` along each axis, in warps and in parts."""
+    deepest = 1024 // form.bits * 2
+    found = [replace(tile, n=n) for n in (tile.n // 2, 2 * tile.n) if 16 <= n <= 256 and n < 2 * form.n]
+    found += [replace(tile, m=m) for m in (tile.m // 2, 2 * tile.m) if 16 <= m <= 256 and m < 2 * form.m]
+    found += [replace(tile, k=k) for k in (2 * tile.k, tile.k // 2) if 16 <= k <= deepest and k < 2 * form.k]
+    found += [replace(tile, parts=parts) for parts in (tile.parts // 2, 2 * tile.parts) if 1 <= parts <= form.k / _PART]
+    found.append(replace(tile, num_warps=12 - tile.num_warps))
+    for one in found:
+        staged = (one.m + one.n) * one.k * form.bits // 8 * one.num_stages
+        if staged <= _STAGED and _LEAST_EACH <= one.m * one.n / (32 * one.num_warps) <= _MOST_EACH:
+            yield one
 
 
 def attention_tile(m: float, keys: float, held: float, bits: int) -> Tile:

@@ -7,16 +7,13 @@ import math
 from collections.abc import Mapping
 
 from kernlint.generate.computation import Lost
-from kernlint.generate.tiles import Extents, Form
+from kernlint.generate.tiles import Chosen
 from kernlint.generate.values import CannotGenerate, Divided, TooMuch, Unbound
 from kernlint.generate.writing import Rewritten, Writing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.workload import Expr, Repeat, Symbol
-
-#: Tiles that were chosen for kernels of some forms.
-Chosen = Mapping[Form, Extents]
 
 
 def rewritten(program: Program, entry: str, itself: bool, chosen: Chosen | None = None) -> Rewritten:

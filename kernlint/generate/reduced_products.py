@@ -69,7 +69,7 @@ def around_reductions(root: Value, stored: Mapping[int, Value], sizes: Mapping[A
     for value, _ in seen.reductions:
         if value not in reductions:
             raise Stored(value)
-    refuse_dear_operands(product, stored)
+    refuse_dear_operands(product, stored, sizes)
     order = (*sides.beside, *sides.rows)
     rows = {axis: lane(number) for number, axis in enumerate(order)}
     rows |= {axis: lane(COLUMNS + number) for number, axis in enumerate(sides.columns)}

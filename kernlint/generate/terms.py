@@ -179,6 +179,7 @@ class Terms:
 
     def _load(self, buffer: Buffer, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         address = _rejoined(buffer.address(index))
+        bounds = self._guards(address, bounds)
         self.buffers[buffer.name] = buffer
         dtype = buffer.value.dtype
         if bounds and (buffer.name, address) in self._free:
@@ -188,6 +189,19 @@ class Terms:
         if not bounds:
             self._free[buffer.name, address] = made
         return made
+
+    def _guards(self, address: Expr, bounds: Bounds) -> Bounds:
+        """Those of ``bounds`` that a load at ``address`` needs. What lies there is the same whichever column looks there: the columns of a
+        tile read it once, and choose among what is made of it."""
+        lanes, free, count = set(self.lanes_of(address)), list(bounds), -1
+        while count != len(free):
+            count = len(free)
+            for bound in list(free):
+                own = self.lanes_of(bound[1])
+                if own & lanes or min(own, default=0) < COLUMNS or (bound[2] is not None and bound[2] == bound[0]):
+                    lanes |= own
+                    free.remove(bound)
+        return tuple(one for one in bounds if one not in free)
 
     def _reduce(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         over = value.attributes["over"]

@@ -27,7 +27,7 @@ from kernlint.generate.recurrences import Recurrences
 from kernlint.generate.reductions import PLACES, Whole
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
-from kernlint.generate.tiles import HELD_ROW, Tiles, parts_of
+from kernlint.generate.tiles import HELD_ROW, Tiles
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.generate.weighted import beside
 from kernlint.generate.work import Work
@@ -73,7 +73,9 @@ class TileWriter:
             self.outputs.append(
                 Output(self.terms.at(root.value, root.index), buffer, buffer.address(places), scattered)
             )
-        if not self.terms.recurrences and any(self._extent(over) > HELD_ROW for over in self.terms.regions):
+        # A part would hold its sums against its own maximum, not against that of all columns.
+        whole = not work.chunks and not self.terms.recurrences
+        if whole and any(self._extent(over) > HELD_ROW for over in self.terms.regions):
             made: dict[int, Term] = {}
             self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
         self.names = Names()
@@ -176,7 +178,7 @@ class TileWriter:
         tile = self.tiles.of(self.form)
         self.rows, self.columns, self.loops, self.num_warps = tile.rows, tile.columns, tile.loops, tile.num_warps
         #: Into how many parts the reductions of this kernel had better be cut, 0 where they need not be.
-        self.chunks = 0 if self.work.chunks else parts_of(self.form, tile)
+        self.chunks = tile.parts
         if self.inner is not None:
             axes.rows.pop()
         # Conditions on a row that is a number do not mix with masks, which are blocks, in Triton's interpreter (3.9).

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kernlint.generate.product_tiles import ProductForm, Tile, default_tile, other_tiles
 from kernlint.records import dataclass, replace
 from kernlint.workload.synthesis import power_of_two
 
@@ -26,8 +27,8 @@ _PAIRED, _SHARING = 4, 32
 _DEAR = 40.0
 #: Programs of a wave on a large GPU, and bytes of loads under way on one of its multiprocessors.
 _BUSY, _UNDER_WAY = 132, 1 << 16
-#: Steps of its loop that a part has at least.
-_STEPS = 4
+#: Steps of its loop that a part has at least, and from which on those of few programs take longer than another launch.
+_STEPS, _MANY_STEPS = 4, 16
 #: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts; and elements where the rows alone
 #: give each multiprocessor a program.
 _LONG, _MUCH, _VAST = 1024, 1 << 18, 1 << 23
@@ -70,19 +71,39 @@ class Form:
     bytes: float
     in_parts: bool
 
+    @property
+    def elements(self) -> float:
+        """How many there are to be covered."""
+        return self.rows * self.columns
+
 
 @dataclass(frozen=True)
 class Extents:
-    """Rows and columns of a tile, whether the columns are looped over, and the warps of a program."""
+    """Rows and columns of a tile, whether the columns are looped over, the warps of a program, and into how many ``parts`` its reductions
+    had better be cut, 0 where they need not be."""
 
     rows: int
     columns: int
     loops: bool
     num_warps: int
+    parts: int = 0
 
 
 def extents_of(form: Form) -> Extents:
     """The tile of a kernel."""
+    return _in_parts(form, _tile(form))
+
+
+def _in_parts(form: Form, tile: Extents) -> Extents:
+    """``tile`` with its reductions in parts where these are worth another launch."""
+    if form.rows / tile.rows < _BUSY:
+        worth = form.rows * form.columns >= _MUCH or (tile.loops and form.columns >= _MANY_STEPS * tile.columns)
+    else:
+        worth = form.rows * form.columns >= _VAST
+    return replace(tile, parts=_parts(form, tile) if worth else 0)
+
+
+def _tile(form: Form) -> Extents:
     width, high = power_of_two(int(form.columns)), power_of_two(int(form.reach))
     tiles = max(1, form.tiles)
     if form.scans:
@@ -130,26 +151,49 @@ def extents_of(form: Form) -> Extents:
     return Extents(rows, width, False, _warps(rows * width, 32))
 
 
+AnyForm, AnyTile = Form | ProductForm, Extents | Tile
+#: Tiles by what they were chosen by.
+Chosen = Mapping[AnyForm, AnyTile]
+
+
 class Tiles:
     """The tiles of kernels by their forms: ``chosen`` ones, the others by what was measured; ``asked`` are all that were asked for."""
 
-    def __init__(self, chosen: Mapping[Form, Extents]) -> None:
+    def __init__(self, chosen: Chosen) -> None:
         self._chosen = chosen
-        self.asked: dict[Form, Extents] = {}
+        self.asked: dict[AnyForm, AnyTile] = {}
 
     def of(self, form: Form) -> Extents:
-        return self.asked.setdefault(form, self._chosen.get(form) or extents_of(form))
+        found = self.asked.setdefault(form, self._chosen.get(form) or extents_of(form))
+        assert isinstance(found, Extents)
+        return found
+
+    def of_product(self, form: ProductForm) -> Tile:
+        found = self.asked.setdefault(form, self._chosen.get(form) or default_tile(form))
+        assert isinstance(found, Tile)
+        return found
 
 
-def alternatives(form: Form, tile: Extents) -> Iterator[Extents]:
-    """Other tiles of a kernel for the cost model to choose from: more or fewer warps; rows and, where they need not be whole,
-    columns, but where what a tile finds goes by the order of its places."""
+def alternatives(form: AnyForm, tile: AnyTile) -> Iterator[AnyTile]:
+    """Other tiles of a kernel for the cost model to choose from."""
+    if isinstance(form, ProductForm) and isinstance(tile, Tile):
+        yield from other_tiles(form, tile)
+    elif isinstance(form, Form) and isinstance(tile, Extents):
+        yield from _others(form, tile)
+
+
+def _others(form: Form, tile: Extents) -> Iterator[Extents]:
+    """More or fewer warps; reductions in parts, or not; rows and, where they need not be whole, columns, but where what a tile finds
+    goes by the order of its places."""
     high, width = power_of_two(int(form.reach)), power_of_two(int(form.columns))
     found = [replace(tile, num_warps=warps) for warps in _around(tile.num_warps, 2 * tile.num_warps)]
+    parts = _parts(form, tile)
+    found += [replace(tile, parts=0 if tile.parts else parts)] if parts else []
     if not (form.bins or form.places or form.in_turn):
-        found += [replace(tile, rows=rows) for rows in _around(tile.rows, high)]
+        found += [_in_parts(form, replace(tile, rows=rows)) for rows in _around(tile.rows, high)]
         wide = not form.scans and (tile.loops or not form.reduces)
-        found += [] if not wide else [replace(tile, columns=columns) for columns in _around(tile.columns, width)]
+        widths = _around(tile.columns, width) if wide else []
+        found += [_in_parts(form, replace(tile, columns=columns)) for columns in widths]
     for one in found:
         if 1 <= one.rows * one.columns / (32 * one.num_warps) <= _MOST_EACH:
             yield one
@@ -196,15 +240,11 @@ def _warps(elements: int, each: int) -> int:
     return max(4, min(32 if each <= 32 else 16, elements // (32 * each)))
 
 
-def parts_of(form: Form, tile: Extents) -> int:
-    """Into how many parts the reductions had better be cut, 0 where they need not be."""
+def _parts(form: Form, tile: Extents) -> int:
+    """Into how many parts reductions are cut that are cut at all, so that programs enough have loads enough under way; 0 where they have
+    in any case."""
     programs = form.rows / tile.rows
-    if (
-        not form.reduces
-        or form.scans
-        or form.columns < _LONG
-        or form.rows * form.columns < (_MUCH if programs < _BUSY else _VAST)
-    ):
+    if not form.reduces or form.scans or form.in_parts or form.columns < _LONG:
         return 0
     under_way = tile.rows * min(tile.columns, form.columns) * form.bytes * max(1, form.tiles)
     each = max(4.0, _UNDER_WAY / under_way, 8.0 if form.slots >= _DEAR else 0.0)

@@ -186,9 +186,9 @@ def _still_fits(work: Work, stored: Mapping[int, Value], sizes: Mapping[Atom, fl
     """Whether each root can be made from what lies in memory before, with reductions over the columns alone."""
     own = {id(root.target) for root in work.roots}
     before = {key: value for key, value in stored.items() if key not in own}
-    if work.chunks or (work.product is not None and work.product.op == "held"):
+    if work.product is not None and work.product.op == "held":
         return True
-    if work.sides is not None:
+    if work.chunks or work.sides is not None:
         # Each was planned from what lies in memory: none may read what another one makes.
         walked = ((root, value) for root in work.roots for value in root.value.walk(set(before)))
         return not any(id(value) in own and value is not root.value for root, value in walked)

@@ -22,7 +22,7 @@ from kernlint.generate.reduced_product_kernel import ReducedProductWriter
 from kernlint.generate.surroundings import parameters, refuse_hidden_state
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.tiles import Extents, Form, Tiles
+from kernlint.generate.tiles import Chosen, Tiles
 from kernlint.generate.values import CannotGenerate, TooMuch, Value, exchanged
 from kernlint.generate.work import Work, inputs_of, needs
 from kernlint.interpret.program import Program
@@ -32,11 +32,6 @@ from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Tensor, TorchOp, Workload
 
 _Writer = ProductWriter | AttentionWriter | HeldWriter | TileWriter
-_WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter] | type[HeldWriter]] = {
-    "product": ProductWriter,
-    "held": HeldWriter,
-    "attention": AttentionWriter,
-}
 
 
 #: Kernels of one call up to which it is worth writing them.
@@ -47,14 +42,14 @@ _MOST_KERNELS = 12
 class Rewritten:
     """The text of the kernels and of the body of the function that launches them; ``fixed``: for the extents alone that it asserts;
     ``narrowed``: with halves where the computation has single precision; ``cancels``: with something added that is taken away again;
-    ``tiles``: those of kernels without a product, by their forms."""
+    ``tiles``: those of its kernels, by their forms."""
 
     kernels: Sequence[Kernel]
     body: Sequence[str]
     fixed: bool
     narrowed: bool
     cancels: bool
-    tiles: Mapping[Form, Extents]
+    tiles: Chosen
 
 
 def _equal(name: str, number: Any) -> str:
@@ -114,7 +109,7 @@ class Writing(Computation):
         open_sizes: Mapping[str, Expr],
         itself: bool,
         unrolled: int = SHORT_LOOP,
-        chosen: Mapping[Form, Extents] | None = None,
+        chosen: Chosen | None = None,
     ) -> None:
         super().__init__(program, entry, constants, open_sizes, itself, unrolled)
         self.tiles = Tiles(chosen or {})
@@ -384,11 +379,12 @@ class Writing(Computation):
         return self.names[id(value)]
 
     def _writer(self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None]) -> _Writer:
-        if work.product is not None and work.sides is None:
-            return _WRITERS[work.product.op](work, name, buffer_of, self.sizes)
-        return (TileWriter if work.sides is None else ReducedProductWriter)(
-            work, name, buffer_of, self.sizes, self.tiles
-        )
+        if work.sides is not None:
+            return ReducedProductWriter(work, name, buffer_of, self.sizes, self.tiles)
+        if work.product is None or work.product.op == "product":
+            kind = TileWriter if work.product is None else ProductWriter
+            return kind(work, name, buffer_of, self.sizes, self.tiles)
+        return (HeldWriter if work.product.op == "held" else AttentionWriter)(work, name, buffer_of, self.sizes)
 
     def _kernel_name(self, number: int, count: int) -> str:
         method = self.workload.entry.rpartition(".")[2]

@@ -9,7 +9,8 @@ from typing import ClassVar
 from kernlint.errors import SourceError
 from kernlint.generate.edits import edits
 from kernlint.generate.kernel import Kernel
-from kernlint.generate.program import Chosen, rewritten
+from kernlint.generate.program import rewritten
+from kernlint.generate.tiles import Chosen
 from kernlint.generate.values import CannotGenerate
 from kernlint.generate.writing import Rewritten
 from kernlint.headroom.causes import ORDER

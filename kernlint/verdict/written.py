@@ -10,7 +10,7 @@ from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, Estimator
 from kernlint.errors import KernlintError, SourceError
-from kernlint.generate.tiles import Extents, Form, alternatives
+from kernlint.generate.tiles import alternatives
 from kernlint.generate.values import CannotGenerate
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -51,7 +51,7 @@ _MOST_TRIED, _CLEARLY_LESS = 24, 0.95
 
 def with_best_tiles(program: Program, way: Attempt, context: Context, scope: str) -> Rewriting:
     """``way``, kernels written anew, with the tiles that take the least of those tried, one kernel after the other, the one with the most
-    elements first. As it is where nothing says what it takes; ``context`` is that of the program before."""
+    elements first, and one step after the other. As it is where nothing says what it takes; ``context`` is that of the program before."""
 
     entry = context.workload.entry
 
@@ -59,29 +59,32 @@ def with_best_tiles(program: Program, way: Attempt, context: Context, scope: str
         workload = _read(program, entry, made)
         return (context.price(workload).total_us(scope) if workload is not None else None) or math.inf
 
-    best, chosen, tried = way.rewriting, dict[Form, Extents](), set[str]()
+    best, tried = way.rewriting, set[str]()
     assert best is not None
     least = us_of(best)
     if math.isinf(least):
         return best
     itself = program.reference is None or way is not written_anew(program, entry)
-    tiles = text_of(program, entry, itself, chosen)[0].tiles
-    for form, tile in sorted(tiles.items(), key=lambda one: -one[0].rows * one[0].columns):
-        found = [(least * _CLEARLY_LESS, tile, best)]
-        for other in alternatives(form, tile):
-            if len(tried) == _MOST_TRIED:
-                break
-            try:
-                changes = text_of(program, entry, itself, {**chosen, form: other})[1]
-            except (CannotGenerate, CannotRewrite, SourceError):
-                continue
-            text = "".join(one.text for one in changes)
-            if text not in tried:
-                tried.add(text)
-                made = replace(best, edits=tuple(changes))
-                found.append((us_of(made), other, made))
-        us, chosen[form], made = min(found, key=lambda one: one[0])
-        least, best = (least, best) if made is best else (us, made)
+    tiles = dict(sorted(text_of(program, entry, itself, {})[0].tiles.items(), key=lambda one: -one[0].elements))
+    before = math.inf
+    while least < before:
+        before = least
+        for form, tile in tiles.items():
+            found = [(least * _CLEARLY_LESS, tile, best)]
+            for other in alternatives(form, tile):
+                if len(tried) == _MOST_TRIED:
+                    break
+                try:
+                    changes = text_of(program, entry, itself, {**tiles, form: other})[1]
+                except (CannotGenerate, CannotRewrite, SourceError):
+                    continue
+                text = "".join(one.text for one in changes)
+                if text not in tried:
+                    tried.add(text)
+                    made = replace(best, edits=tuple(changes))
+                    found.append((us_of(made), other, made))
+            us, tiles[form], made = min(found, key=lambda one: one[0])
+            least, best = (least, best) if made is best else (us, made)
     return best
 
 

@@ -142,6 +142,7 @@ for folder in sys.argv[1:]:
 _FORMS = (
     "stream", "broadcast", "transposed", "gather", "row", "norm", "channels first norm", "column", "long", "running sum", "linear loop",
     "loop in turn", "place", "largest few", "nearest of pairs", "counted",
+    "weights of four bits",
 )  # fmt: skip
 
 

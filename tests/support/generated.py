@@ -84,6 +84,61 @@ CASES = {
         },
         3,
     ),
+    "long rows without what is far below their largest": (
+        {
+            "forward": (
+                "top = x.amax(1, keepdim=True)\nz = x.masked_fill(x < top - 3.0, float('-inf'))\n"
+                "return (z + y).argmax(1), torch.logsumexp(z, 1)"
+            ),
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "arguments": "x, y",
+            "constants": "B = 2\nT = 70000",
+        },
+        3,
+    ),
+    "side by side of the same few": (
+        {
+            "forward": (
+                "u, v, w = x.unbind(-1)\nn = torch.rsqrt(u * u + v * v + w * w + 1e-6)\n"
+                "return torch.stack([torch.full_like(u, 0.5), u * n, v * w * n, w - u, u * v, w * n], -1)"
+            ),
+            "inputs": "torch.randn(B, T, 3)",
+        },
+        1,
+    ),
+    "stacks beside others, and none": (
+        {
+            "forward": (
+                "c, s = x[..., :1].cos(), x[..., :1].sin()\nrows = [torch.cat([c, -s, y], -1), torch.cat([s, c, y[..., :0], y * c], -1)]\n"
+                "return torch.cat([torch.stack(rows, -1).flatten(-2), x[..., 1:3] + c, y, x], -1)"
+            ),
+            "inputs": "torch.randn(B, T, 3), torch.randn(B, T, 2)",
+            "arguments": "x, y",
+        },
+        3,
+    ),
+    "weights of four bits": (
+        {
+            "forward": (
+                "shifts = torch.arange(0, 32, 4, device=x.device, dtype=torch.int32)\n"
+                "w = ((q[:, None, :] >> shifts[None, :, None]) & 15).reshape(128, T) - 8\n"
+                "return x @ (w.half() * s.repeat_interleave(32, 0))"
+            ),
+            "inputs": "torch.randn(B, 128).half(), torch.randint(-2**31, 2**31 - 1, (16, T), dtype=torch.int32), torch.rand(4, T).half()",
+            "arguments": "x, q, s",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
+    "few rows of what is gated": (
+        {
+            "forward": "return (F.silu(x[:, :96].float()).half() * x[:, 96:]) @ y",
+            "inputs": "torch.randn(B, 192).half(), torch.randn(96, T).half()",
+            "arguments": "x, y",
+            "constants": "B = 7\nT = 70",
+        },
+        1,
+    ),
     "long deviations": ({"forward": "return (x - x.mean(-1, keepdim=True)).abs().mean(-1)", "constants": "B = 2\nT = 300000"}, 3),
     "transposed": ({"forward": "return (x.t().contiguous() + 1.0)"}, 1),
     "summed against memory": (
