@@ -35,7 +35,7 @@ def around_product(root: Value, seen: Ingredients, stored: Mapping[int, Value], 
 
 
 #: Rows, or columns, of a product that one tile has, so that what stands before the other operand is done once.
-_ONE_TILE = 64
+_ONE_TILE = 32
 
 
 def refuse_dear_operands(product: Value, stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> None:
