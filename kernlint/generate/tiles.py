@@ -97,7 +97,8 @@ def extents_of(form: Form) -> Extents:
 def _in_parts(form: Form, tile: Extents) -> Extents:
     """``tile`` with its reductions in parts where these are worth another launch."""
     if form.rows / tile.rows < _BUSY:
-        worth = form.rows * form.columns >= _MUCH or (tile.loops and form.columns >= _MANY_STEPS * tile.columns)
+        many = tile.loops and form.columns >= _MANY_STEPS * tile.columns
+        worth = form.rows * form.columns >= (_MUCH // 2 if many else _MUCH)
     else:
         worth = form.rows * form.columns >= _VAST
     return replace(tile, parts=_parts(form, tile) if worth else 0)
