@@ -113,6 +113,8 @@ class Rule(ABC):
     of_values: ClassVar[bool] = False
     #: Whether it says that Triton's compiler or launcher refuses the code.
     refused: ClassVar[bool] = False
+    #: Whether it is about what Triton's compiler makes of the code: another vendor's may make something else.
+    of_compiler: ClassVar[bool] = False
     #: Whether what is refused is refused by the compiler alone: Triton's interpreter, which runs a kernel as Python, takes it.
     compiler_only: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.

@@ -71,13 +71,17 @@ class FaultRule(Rule, abstract=True):
 
     def change_of(self, launch: Launch, fault: Fault, context: Context) -> Change | None:
         """What mends the fault, where the rule knows."""
-        method = dict(self.methods).get(fault.kind)
+        method = self.method_of(fault, context)
         if method is None:
             return None
         repair = MendedFault(fault.kind, fault.span, fault.name, fault.text)
         return mending(
             context, repair, fault.text, method, f"At line {fault.span.line}: {method[0].lower()}{method[1:]}"
         )
+
+    def method_of(self, fault: Fault, context: Context) -> str | None:
+        """How ``fault`` is mended, where the rule knows."""
+        return dict(self.methods).get(fault.kind)
 
 
 class RefusalRule(FaultRule, abstract=True):

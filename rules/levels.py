@@ -10,11 +10,13 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator
 
+from kernlint.interpret.api import Target
 from kernlint.interpret.jit_source import awaits_generator
-from kernlint.interpret.project import is_helper, is_left, is_tried_alone
+from kernlint.interpret.project import is_helper, is_left, is_shelved, is_tried_alone
 from kernlint.records import replace
-from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
-from kernlint.rules.finding import Context, Doubt, Evidence, Finding
+from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES, Rule
+from kernlint.rules.faults import RefusalRule, faults_in
+from kernlint.rules.finding import Context, Doubt, Evidence, Finding, doubted
 from kernlint.rules.proofs.compiled import (
     called_before_defined_again,
     interpreter_of,
@@ -55,8 +57,12 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     """What speaks against ``finding``, what is soonest told first."""
     rule, bare = finding.rule, context.workload.bare
     yield from finding.doubts
-    if rule.refused and (why := _other_compiler(context)):
-        yield Doubt(f"{why}, whose compiler may take it")
+    if (rule.refused or rule.of_compiler) and (why := _other_compiler(context)):
+        yield Doubt(f"{why}, whose compiler may take it" if rule.refused else f"{why}, whose compiler may widen it")
+    yield from doubted(
+        rule.refused and _is_kept(rule, context),
+        "nothing in the project imports the file, and it runs nothing itself: it may be kept as it was",
+    )
     if rule.of_values and not rule.refused:
         yield Doubt("whether it happens, and matters, is for the values in memory to say")
     if _is_spread(finding, context):
@@ -70,6 +76,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"the source of `{finding.kernel}` is rewritten before it is compiled")
         if rule.lexical and (test := never_compiled(context, finding.kernel, finding.span)):
             yield Doubt(f"it is compiled only where `{test}`, and nothing in view makes it so")
+        why = "" if rule.refused or rule.lexical else _refusal(finding.kernel, context)
+        yield from doubted(why, f"the kernel does not compile as it stands: {why}")
         if rule.refused and (decorator := run_otherwise(context, finding.kernel)):
             yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
     if rule.compiler_only and (runner := interpreter_of(context.program.kernel, finding.span)):
@@ -95,6 +103,22 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     of_sizes = rule.category in NOT_ABOUT_SPEED and not (rule.refused or rule.at_any_size)
     if of_sizes and not all(map(_is_known, launches)) and not _is_called(finding, context):
         yield Doubt("whether it happens is for the sizes to say, and no call in the project is known to have such")
+
+
+def _refusal(kernel: str, context: Context) -> str:
+    """Why the compiler refuses ``kernel``, in every release and whatever the conditions of its compilation; empty where it may not."""
+    kinds = {kind for rule in RefusalRule.__subclasses__() for kind in rule.kinds}
+    for launch, fault in context.workload.once(faults_in):
+        sure = fault.certain and not (fault.switch or fault.since or fault.kind == "removed-name")
+        if sure and fault.kind in kinds and launch.kernel.name == kernel and fault in launch.kernel.faults:
+            return fault.text
+    return ""
+
+
+def _is_kept(rule: Rule, context: Context) -> bool:
+    """Whether ``rule`` is about releases and nothing tells which is meant, and the file may be kept as it was for an old one."""
+    named = (context.program.question.target or Target(named=False)).named
+    return rule.category == "portability" and not named and is_shelved(context.program.kernel)
 
 
 def _is_spread(finding: Finding, context: Context) -> bool:

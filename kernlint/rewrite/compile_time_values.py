@@ -32,8 +32,6 @@ def constexpr_global(site: Site, fault: MendedFault) -> Rewriting:
     target, value = _assignment(binding)
     if binding is None or target is None or value is None:
         raise CannotRewrite(f"`{name}` is not assigned once in this file")
-    if isinstance(value, (cst.List, cst.Dict, cst.Set, cst.ListComp)):
-        raise CannotRewrite(f"`{name}` is a container; tl.constexpr takes numbers and strings")
     start, end = source.whole(value)
     lines = host_reads(site.module, name)
     if lines:

@@ -12,6 +12,7 @@ from kernlint.rewrite.mended_faults import mends
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.faults import MendedFault
+from kernlint.syntax.names import dotted_name
 from kernlint.workload import dtype as dt
 
 
@@ -71,7 +72,7 @@ def tritons_type(site: Site, fault: MendedFault) -> list[TextEdit]:
 
 @mends("literal-range")
 def literal_of_same_bits(site: Site, fault: MendedFault) -> list[TextEdit]:
-    """``bits & 0xFFFF0000`` becomes ``bits & -0x10000`` where the bits are int32."""
+    """``bits & 0xFFFF0000`` becomes ``bits & -0x10000`` where the bits are int32 and nothing but bits is read of the result."""
     source = site.source
     dtype = dt.find(fault.name)
     node = source.at(fault.place, cst.BinaryOperation)
@@ -79,9 +80,27 @@ def literal_of_same_bits(site: Site, fault: MendedFault) -> list[TextEdit]:
         raise CannotRewrite("the literal is no mask of bits")
     literals = [side for side in (node.left, node.right) if isinstance(side, cst.Integer)]
     if len(literals) != 1 or not 1 << (dtype.bits - 1) <= literals[0].evaluated_value < 1 << dtype.bits:
-        raise CannotRewrite(f"the literal has more bits than {dtype.name}")
+        raise CannotRewrite("the literal is no unsigned number of as many bits as the other operand")
+    if not _is_read_as_bits(site, node, dtype):
+        raise CannotRewrite("what is computed from it may ask for the sign, as a shift right does")
     signed = literals[0].evaluated_value - (1 << dtype.bits)
     return [source.replace(literals[0], hex(signed) if literals[0].value[:2] in ("0x", "0X") else str(signed))]
+
+
+def _is_read_as_bits(site: Site, node: cst.BinaryOperation, dtype: dt.Dtype) -> bool:
+    """Whether ``node`` is cast as bits, or stored where integers of no more than the bits of ``dtype`` are."""
+    call = site.source.around(node, cst.Call)
+    if call is None:
+        return False
+    if isinstance(call.func, cst.Attribute) and call.func.value is node:
+        bitcast = argument(call, "bitcast", None)
+        return bitcast is not None and dotted_name(bitcast) == "True"
+    if site.source.origin(call.func) != "triton.language.store" or argument(call, "value", 1) is not node:
+        return False
+    launches, span = site.workload.launches(), site.module.span(call)
+    held = [one.tensor(store.base) for one in launches for store in one.kernel.stores() if store.span == span]
+    types = [tensor.dtype if tensor is not None else None for tensor in held]
+    return bool(types) and all(one is not None and one.is_integer and one.bits <= dtype.bits for one in types)
 
 
 @mends("loop-carried-type")

@@ -51,22 +51,36 @@ def is_read_by_check(span: Span, node: cst.FunctionDef, module: Module) -> bool:
     return any(id(name) in told and span.contains(module.span(name)) for name in module.own(node, cst.Name))
 
 
-def _reported_calls(node: cst.FunctionDef | cst.Module, module: Module) -> set[int]:
-    """The calls in ``node``, by identity, whose values are used for nothing but to be printed, asserted, or returned as answers, and to
-    choose what else is."""
+def is_reported(call: cst.CSTNode, node: cst.FunctionDef, module: Module) -> bool:
+    """Whether what ``call`` in the function gives is printed or returned, and used for nothing else: it chooses nothing."""
+    return id(call) in _reported_calls(node, module, choosing=False)
+
+
+def _reported_calls(node: cst.FunctionDef | cst.Module, module: Module, choosing: bool = True) -> set[int]:
+    """The calls and names in ``node``, by identity, whose values are used for nothing but to be printed, asserted, or returned as
+    answers, and, with ``choosing``, to choose what else is."""
     told: set[int] = set()
     places: list[cst.CSTNode] = [one for kind in (cst.Assert, cst.Return) for one in module.own(node, kind)]
-    places += [one.test for one in module.own(node, cst.If) if not module.within(one, cst.Break)]
+    places += [one.test for one in module.own(node, cst.If) if choosing and not module.within(one, cst.Break)]
     places += [call for call in module.own(node, cst.Call) if dotted_name(call.func) == "print"]
-    assigned = {one: name for one in module.own(node, cst.Assign) if len(one.targets) == 1 for name in bound_by(one)}
+    assigned: dict[cst.Assign | cst.Arg, cst.Name] = {
+        one: name for one in module.own(node, cst.Assign) if len(one.targets) == 1 for name in bound_by(one)
+    }
+    for call in module.own(node, cst.Call):
+        match call:  # a value that a list takes is one of the list
+            case cst.Call(func=cst.Attribute(value=cst.Name() as name, attr=cst.Name(value="append")), args=[value]):
+                assigned[value] = name
+    bound = set(map(id, assigned.values()))
     while places:
         told.update(
             id(part) for place in places for kind in (cst.Call, cst.Name) for part in module.within(place, kind)
         )
         told.update(map(id, assigned.values()))
-        others = {name.value for name in module.variables(node) if id(name) not in told}
-        places = [one.value for one, name in assigned.items() if name.value not in others]
-        assigned = {one: name for one, name in assigned.items() if name.value in others}
+        reads = [name for name in module.variables(node) if id(name) not in bound]
+        others = {name.value for name in reads if id(name) not in told}
+        known = others if choosing else others | {n.value for n in assigned.values()} - {n.value for n in reads}
+        places = [one.value for one, name in assigned.items() if name.value not in known]
+        assigned = {one: name for one, name in assigned.items() if name.value in known}
     return told
 
 

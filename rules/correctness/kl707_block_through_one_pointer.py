@@ -7,7 +7,7 @@ class BlockThroughOnePointer(RefusalRule):
     code = "KL707"
     name = "block-through-one-pointer"
     summary = "a block of values or a block mask goes through a single pointer"
-    kinds = frozenset(["block-through-scalar", "other-without-mask"])
+    kinds = frozenset(["block-pointer-mask", "block-through-scalar", "other-without-mask"])
 
     what_it_does = """
         Finds `tl.load`, `tl.store` and atomics through one pointer (no block of offsets) whose mask, `other` or value

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from kernlint.records import replace
 from kernlint.rules.faults import RefusalRule
-from kernlint.rules.finding import Change, Context, Finding
+from kernlint.rules.finding import Context, Finding
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.syntax.names import bound_by
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
-from kernlint.workload import Fault, Launch
+from kernlint.workload import Fault
 
 
 class PlainGlobalInKernel(RefusalRule):
@@ -19,8 +18,11 @@ class PlainGlobalInKernel(RefusalRule):
     name = "plain-global-in-kernel"
     compiler_only = True
     summary = "a kernel reads a module variable that is no tl.constexpr"
-    kinds = frozenset(["plain-global"])
-    methods = (("plain-global", "Make the value by `tl.constexpr(...)`."),)
+    kinds = frozenset(["plain-global", "plain-table"])
+    methods = (
+        ("plain-global", "Make the value by `tl.constexpr(...)`."),
+        ("plain-table", "Look the value up on the host, and pass it as a parameter that is annotated `tl.constexpr`."),
+    )
 
     what_it_does = """
         Finds names in a kernel that stand for numbers, strings or containers of the module which were not made by
@@ -65,15 +67,14 @@ class PlainGlobalInKernel(RefusalRule):
                 told.add((finding.kernel, finding.message))
                 yield finding
 
-    def change_of(self, launch: Launch, fault: Fault, context: Context) -> Change | None:
-        change, lines = super().change_of(launch, fault, context), host_reads(context.program.kernel, fault.name)
-        if change is None or not lines:
-            return change
-        method = (
+    def method_of(self, fault: Fault, context: Context) -> str | None:
+        lines = host_reads(context.program.kernel, fault.name) if fault.kind == "plain-global" else ()
+        if not lines:
+            return super().method_of(fault, context)
+        return (
             f"Give kernels a constant of their own, made by `tl.constexpr({fault.name})`: host code reads `{fault.name}` "
             f"as a plain value (line {lines[0]})."
         )
-        return replace(change, method=method, plan=f"At line {fault.span.line}: {method[0].lower()}{method[1:]}")
 
 
 def host_reads(module: Module, name: str) -> list[int]:

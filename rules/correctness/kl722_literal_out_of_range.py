@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from kernlint.rules.faults import RefusalRule
+from kernlint.rules.finding import Context
+from kernlint.workload import Fault
 
 
 class LiteralOutOfRange(RefusalRule):
@@ -8,7 +10,9 @@ class LiteralOutOfRange(RefusalRule):
     name = "literal-out-of-range"
     summary = "an integer literal does not fit into the type of the other operand"
     kinds = frozenset(["literal-range"])
-    methods = (("literal-range", "Write the mask as the signed number of the same bits."),)
+
+    def method_of(self, fault: Fault, context: Context) -> str:
+        return f"Convert the other operand first, `.to(tl.{fault.name})`, in which the literal keeps its value."
 
     what_it_does = """
         Finds integer literals beside a tensor whose element type cannot hold them: `bits & 0xFFFF0000` with int32
@@ -21,8 +25,9 @@ class LiteralOutOfRange(RefusalRule):
         Operands of 64 bits or of unknown type.
         """
     fix_safety = """
-        Safe for operands of `&`, `|` and `^`: the literal becomes the signed number of the same bits. Unsafe where other
-        element types that the program takes need no fix. Refused elsewhere.
+        Safe for operands of `&`, `|` and `^` whose bits are all that is read (`.to(T, bitcast=True)`): the literal becomes
+        the signed number of the same bits. Unsafe where other element types that the program takes need no fix. Refused
+        elsewhere: a shift right fills a signed number with its sign.
         """
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-049.

@@ -6,6 +6,7 @@ from kernlint.rules.faults import FaultRule
 class LowPrecisionSum(FaultRule):
     code = "KL778"
     name = "low-precision-sum"
+    of_compiler = True
     kinds = frozenset(["low-precision-sum"])
     methods = (("low-precision-sum", "Add up in float32."),)
     summary = "tl.sum or tl.cumsum adds up float16 or bfloat16 values in that type"

@@ -11,7 +11,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.per_call import Routine, each_time, per_call, routines
 from kernlint.rules.proofs.dataflow import storages
 from kernlint.syntax.names import dotted_name, origin_of
-from kernlint.syntax.testing import is_benchmark
+from kernlint.syntax.testing import is_benchmark, is_reported
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import HostSync, Launch, Span, Tensor, Workload
@@ -49,7 +49,8 @@ class BenchmarkInCall(Rule):
         done many times over, and the host never runs ahead of the device.
         """
     when_not = (
-        "Benchmark and tuning functions, which return times. Timing code behind a cache that the shapes are the key of."
+        "Benchmark and tuning functions, which return times or print them, and choose nothing by them. Timing code behind a cache "
+        "that the shapes are the key of."
     )
     fix_safety = "Safe for results: the same kernel runs with one configuration."
     evidence = """
@@ -160,11 +161,15 @@ def _timings(context: Context) -> Iterator[_Timing]:
             if type(node) is not cst.Call:
                 continue
             if origin_of(node.func, imports) in _TIMERS:
-                yield _Timing(node, f"`{(origin_of(node.func, imports) or '').rsplit('.', 1)[-1]}`", routine)
-                break
-            if makes_events and isinstance(node.func, cst.Attribute) and node.func.attr.value == _ELAPSED:
-                yield _Timing(node, "CUDA events", routine)
-                break
+                what = f"`{(origin_of(node.func, imports) or '').rsplit('.', 1)[-1]}`"
+            elif makes_events and isinstance(node.func, cst.Attribute) and node.func.attr.value == _ELAPSED:
+                what = "CUDA events"
+            else:
+                continue
+            # A call that prints or returns the time, and chooses nothing by it, is a measurement.
+            if routine.symbol != context.workload.entry or not is_reported(node, routine.node, module):
+                yield _Timing(node, what, routine)
+            break
 
 
 def _returns_work(workload: Workload) -> bool:

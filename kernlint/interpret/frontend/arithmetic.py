@@ -157,7 +157,7 @@ class FrontEndArithmetic(FrontEndFaults):
         if not low <= value <= high:
             shown = hex(value) if value > 2**16 else str(int(value))
             text = f"{shown} does not fit into {short(dtype)}, the type of the other operand"
-            self.fault("literal-range", node, text, dtype.name)
+            self.fault("literal-range", node, text, f"uint{dtype.bits}" if 0 <= value < 2**dtype.bits else "int64")
 
     def _pointer_arithmetic(self, name: str, x: Typed, y: Typed, shape: Any, node: cst.CSTNode) -> Any:
         pointer, offset = (x, y) if x.pointer else (y, x)

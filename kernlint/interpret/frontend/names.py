@@ -72,7 +72,7 @@ def _global(f: FrontEnd, name: str, value: Any, closure: Scope, node: cst.CSTNod
     plain = isinstance(value, (bool, int, float, str, tuple, list, dict)) and not isinstance(value, Unknown)
     if plain and closure.parent is None and plain_global(f.module, name):
         text = f"`{name}` is a plain global; a kernel reads only globals made by tl.constexpr(...)"
-        f.fault("plain-global", node, text, name)
+        f.fault("plain-table" if isinstance(value, (dict, list)) else "plain-global", node, text, name)
     return value
 
 

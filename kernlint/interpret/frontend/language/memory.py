@@ -42,6 +42,8 @@ def _load(f: FrontEnd, node: cst.CSTNode, *given: Any) -> Any:
     pointer, mask, other, _, _, modifier = given
     _check_cache_modifier(f, "tl.load", modifier, node)
     if isinstance(pointer, BlockPointer):
+        if mask is not None or other is not None:
+            f.fault("block-pointer-mask", node, "a block pointer takes no `mask` and no `other`, but `boundary_check`")
         return Typed(pointer.dtype, pointer.shape) if pointer.shape is not None else Unknown("load")
     if other is not None and not isinstance(other, Unknown) and mask is None:
         f.fault("other-without-mask", node, "`other` is given without `mask`")
