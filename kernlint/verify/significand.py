@@ -1,7 +1,5 @@
 """How precise formats are: known to the process that judges and to the child that runs."""
 
-from __future__ import annotations
-
 #: The fp8 tensor cores of Hopper add up in about this.
 FP8_SUMS = "fp8 sums"
 

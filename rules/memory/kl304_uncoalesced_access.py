@@ -48,15 +48,6 @@ class UncoalescedAccess(Rule):
             row = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
             value = tl.load(x + row * columns + column, mask=row < rows)
             tl.store(y + column * rows + row, value, mask=row < rows)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(4096, 4096, device=x.device, dtype=x.dtype)
-                transpose[(4096, 4)](x, y, 4096, 4096, BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
     good = (
         bad.replace("column = tl.program_id(0)", "column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)")
@@ -64,8 +55,11 @@ class UncoalescedAccess(Rule):
         .replace(
             "y + column * rows + row, value, mask=row < rows)", "y + column[None, :] * rows + row[:, None], value)"
         )
-        .replace("(4096, 4)](x, y, 4096, 4096, BLOCK=1024", "(64, 64)](x, y, 4096, 4096, BLOCK=64")
     )
+    launch = "transpose[(4096, 4)](x, y, 4096, 4096, BLOCK=1024)"
+    good_launch = "transpose[(64, 64)](x, y, 4096, 4096, BLOCK=64)"
+    makes = "y = torch.empty(4096, 4096, device=x.device, dtype=x.dtype)"
+    inputs = "torch.randn(4096, 4096, dtype=torch.float16)"
     example = "column = tl.program_id(0)\ntl.load(x + rows * stride + column)"
     use_instead = (
         "columns = tl.program_id(0) * BC + tl.arange(0, BC)\ntl.load(x + rows[:, None] * stride + columns[None, :])"

@@ -103,11 +103,6 @@ def working_share(launch: Launch, device: Device) -> float:
     return _Price(launch, traffic(launch), device, fitted_data()[0], {}, measured_operations()).working
 
 
-def program_us(launch: Launch, device: Device, constants: Constants, moved: Traffic) -> float:
-    """The microseconds of :func:`program_time` alone, for fits."""
-    return _Price(launch, moved, device, constants, {}, measured_operations()).spent()[0] if moved.programs else 0.0
-
-
 class _Price(Atomics):
     """The terms of one launch on one device."""
 
