@@ -86,7 +86,7 @@ def neighbours(access: Load | Store | Atomic) -> int | None:
     index that is clamped, mirrored or loaded)."""
     if access.offset is not None:
         for dim in reversed(range(len(access.shape))):
-            if access.shape[dim] > 1 and _run(access.offset, Lane(dim)):
+            if access.shape[dim] > 1 and _run(access.offset, Lane(dim)) > 1:
                 return dim
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from kernlint.cost.programs.terms import Terms
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic
@@ -27,10 +27,7 @@ class Atomics(Terms):
             if not access.known:
                 total += self._scattered_ns(access, node, operations)
                 continue
-            addresses = max(1.0, min(access.footprint_bytes / size, access.reach + 1))
-            whole = self.launch.tensor(access.base)
-            if whole is not None and whole.numel:
-                addresses = min(addresses, float(whole.numel))
+            addresses = self._addresses(access)
             # Lanes of one request that meet in an address are as many requests more: the L2 adds them one by one.
             lanes = min(access.request_addresses, max(1.0, access.active_elements), addresses)
             lines = max(1.0, addresses * size / LINE_BYTES)
@@ -43,14 +40,41 @@ class Atomics(Terms):
             request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)
             pieces = min(self._pieces(node), lines)
             pair = 2 if node.dtype.is_float and node.dtype.bits == 16 and not self._retries(node) else 1
-            same_line = operations / lanes / pair * pieces * request_ns / lines**c.line_exponent
+            # What goes to other lines is spread over other units of L2 (gradients of a weight and of a bias).
+            same_line = operations / lanes / pair * pieces * request_ns / self._lines_added_to**c.line_exponent
             total += max(
                 same_address,
                 same_line,
-                operations * pieces / c.atomics_per_ns,
+                operations * pieces / self._rate(node),
                 self._doubles_ns(node, operations, lines),
             )
         return total / 1000 / self.scale.clock
+
+    def _rate(self, node: Atomic) -> float:
+        """Additions a nanosecond that go to addresses of their own, by the lane or by the vector."""
+        c = self.c
+        if self._requests(node) * WARP_LANES >= node.elements:
+            return c.atomics_per_ns
+        return max(
+            c.atomics_per_ns,
+            c.row_atomics_per_ns * 4 / node.dtype.bytes / (1.0 if node.sem == "relaxed" else c.ordered),
+        )
+
+    def _addresses(self, access: AccessTraffic) -> float:
+        """Addresses that an atomic goes to."""
+        addresses = max(1.0, min(access.footprint_bytes / access.access.dtype.bytes, access.reach + 1))
+        whole = self.launch.tensor(access.base)
+        return min(addresses, float(whole.numel)) if whole is not None and whole.numel else addresses
+
+    @cached_property
+    def _lines_added_to(self) -> float:
+        """Lines of all that is added to at known addresses."""
+        lines: dict[str, float] = {}
+        for access in self.moved.accesses:
+            if access.kind == "atomic" and access.known:
+                found = max(1.0, self._addresses(access) * access.access.dtype.bytes / LINE_BYTES)
+                lines[access.base] = max(lines.get(access.base, 0.0), found)
+        return sum(lines.values())
 
     def _address_ns(self, node: Atomic) -> float:
         """From one atomic on an address to the next: integers are done in one pass of the unit, fp32 and fp64 take longer, and

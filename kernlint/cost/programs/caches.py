@@ -26,15 +26,22 @@ class Caches(Resources):
         l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
         # What twins share is read by a warp right after each other, what the next turn comes back to only after others had theirs.
         window = sum(
-            min((on_an_sm if _walks(access) else 1.0) * access.window_bytes, access.footprint_bytes) * access.line_share
+            min((on_an_sm if _walks(access) or access.gather else 1.0) * access.window_bytes, access.footprint_bytes)
+            * access.line_share
             for access in self.moved.accesses
             if access.kind == "load"
         )
         windows = sum(
             min(self.active_programs * access.window_bytes, access.footprint_bytes)
             for access in self.moved.accesses
-            if access.kind == "load"
+            if access.kind == "load" and not access.scattered
         )
+        walked: dict[str, float] = {}
+        for access in self.moved.accesses:
+            if access.scattered:
+                lines = min(self.active_programs * access.held_window, access.footprint_bytes)
+                walked[access.base] = max(walked.get(access.base, 0.0), lines)
+        windows += sum(walked.values())
         live_window = ramp(windows, c.l2_keeps * cache, c.l2_drops * cache)
         seen: set[tuple[object, ...]] = set()
         footprints = self.moved.footprints
@@ -97,9 +104,15 @@ class Caches(Resources):
             dram = (reread_miss if again else cold) * own * granule
             shared = max(0.0, reach_l2 - own)
             # What a program walks over again and again past L1: L2 has it where the windows of all programs fit.
-            back = max(0.0, reach_l2 - access.program_bytes * self.programs) if _walks(access) else 0.0
+            back = (
+                max(0.0, reach_l2 - access.program_bytes * self.programs) if _walks(access) or access.scattered else 0.0
+            )
             dram += self._shared_miss(access, cold) * max(0.0, shared - back) * (0.0 if again else 1.0)
-            dram += min(cold, live_window) * min(back, shared)
+            # Sectors that stand alone are fetched, or filled and written, once for each part of them.
+            parts = (
+                2.0 * (c.scattered_dram if access.kind == "load" else c.scattered_store) if access.scattered else 1.0
+            )
+            dram += min(cold, live_window) * min(back, shared) * parts
             self.dram_bytes += dram
             self.l2_bytes[id(access.access)] = reach_l2
             self._set_shares(access, reach_l2, dram)
@@ -124,11 +137,12 @@ class Caches(Resources):
         self.dram_share[id(access.access)] = min(1.0, dram / moved) if moved else 0.0
 
     def latency_ns(self, load: Load, together: float = 1.0) -> float:
-        """The mean of the slowest of so many loads like ``load``, which are waited for ``together``; of twins all are."""
+        """The mean of the slowest of so many loads like ``load``, which are waited for ``together``; of twins all are, and of lanes
+        that come to a new sector at different turns each of them."""
         c, access = self.c, self.moved.by_node.get(id(load))
         if access is None:
             return 0.0
-        count = together * access.twins
+        count = together * access.twins * access.phases
         to_dram = min(1.0, self.dram_share.get(id(load), 0.0) * count)
         to_l2 = min(1.0, self.l2_share.get(id(load), 0.0) * count)
         return c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * max(0.0, to_l2 - to_dram) + c.dram_latency_ns * to_dram

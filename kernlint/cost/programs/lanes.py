@@ -9,7 +9,7 @@ from functools import cached_property
 from kernlint.cost.arithmetic import BRANCHING, on_special_unit
 from kernlint.cost.layout import Layout
 from kernlint.cost.programs.caches import Caches
-from kernlint.cost.programs.resources import BANKS, most_in_a_bank
+from kernlint.cost.programs.resources import BANKS, most_in_a_bank, spread
 from kernlint.cost.traffic.model import WARP_LANES
 from kernlint.workload import Compute, Dtype, Reduce, Scan
 
@@ -160,15 +160,18 @@ class Lanes(Caches):
 
     @cached_property
     def _left(self) -> dict[int, float]:
-        """What each thread holds of the results of the reductions of tiles, by how many there are."""
+        """What each thread holds of the results of the reductions of tiles, and of what is spread over tiles, by how many there are."""
+        kernel = self.launch.kernel
         shapes = [
-            (node.shape, node.axis % len(node.shape))
-            for node in self.launch.kernel.nodes(Reduce)
+            (node.shape, 1 - node.axis % len(node.shape))
+            for node in kernel.nodes(Reduce)
             if len(node.shape) == 2 and node.axis is not None
         ]
-        # What is loaded as a vector is worked on as such first.
-        whole = {math.prod(shape) for shape, _ in shapes} | {load.elements for load in self.launch.kernel.loads()}
-        found = {shape[1 - axis]: float(self.layout(shape).values[1 - axis]) for shape, axis in shapes}
+        # What is loaded as a vector is worked on as such first; few numbers are loaded by all lanes that need them.
+        loaded = {load.elements for load in kernel.loads() if load.elements >= self.threads}
+        whole = {math.prod(shape) for shape, _ in shapes} | loaded
+        others = [place for places in kernel.once(spread).values() for place in places]
+        found = {shape[axis]: float(self.layout(shape).values[axis]) for shape, axis in [*others, *shapes]}
         return {elements: each for elements, each in found.items() if elements > 1 and elements not in whole}
 
     def _issued(self, slots: float, elements: int, executions: float) -> float:

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from kernlint.cost.arithmetic import Operations
 from kernlint.cost.device import Device
@@ -16,11 +16,13 @@ from kernlint.cost.programs.constants import Constants
 from kernlint.cost.programs.scale import Scale
 from kernlint.cost.registers import TileSizes, pressures
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic, Traffic
-from kernlint.workload import Atomic, Branch, Launch, Load, Loop, Store
+from kernlint.workload import Atomic, Branch, Kernel, Launch, Load, Loop, Store
 
 #: What an asynchronous copy fetches at least, and how long an SM is busy with one of a warp and with reading it back
 #: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
 _LEAST_COPY = 4
+#: How many more lines and words of a bank lanes meet that are displaced by a little than those that are not (``moved_volume``).
+_DISPLACED = 2.0
 
 
 class Resources(TileSizes):
@@ -99,7 +101,9 @@ class Resources(TileSizes):
 
     def _vectors(self, node: Load | Store | Atomic) -> float:
         """Memory instructions of a thread for one execution."""
-        return max(1.0, node.elements / self.threads * node.dtype.bytes / self._vector(node))
+        in_rows = self._in_rows.get(node.id) if isinstance(node, Load) else None
+        each = node.elements / self.threads if in_rows is None else in_rows[0].values[in_rows[1]]
+        return max(1.0, each * node.dtype.bytes / self._vector(node))
 
     def _pieces(self, node: Atomic) -> float:
         """Requests that the neighbours of a thread take: floating point is added by the vector from Hopper on, all else element by
@@ -107,6 +111,17 @@ class Resources(TileSizes):
         if node.elements <= 1 or (node.dtype.is_float and node.dtype.bits < 64 and (self.device.sm_major or 0) >= 9):
             return 1.0
         return float(max(1, self._vector_elements(node)))
+
+    @cached_property
+    def _in_rows(self) -> dict[int, tuple[Layout, int]]:
+        """The layouts of the tiles that few loaded numbers are spread over, with the axis of these, by the load: each lane fetches those
+        that it needs, so that lanes of all rows do (``short_filter``; ``isExpensiveLoadOrStore`` of ``TritonGPU/Transforms``)."""
+        found = self.launch.kernel.once(spread)
+        return {
+            load.id: (self.layout(found[load.id][0][0]), found[load.id][0][1])
+            for load in self.launch.kernel.loads()
+            if 1 < load.elements < self.threads and found.get(load.id)
+        }
 
     def _requests(self, node: Atomic) -> float:
         """Instructions of all warps for one execution of an atomic."""
@@ -208,16 +223,30 @@ class Resources(TileSizes):
         requests = active * self.warps * max(1.0, node.elements / self.threads * node.dtype.bytes / vector)
         if node.elements <= 1:
             return requests, 1.0, 1.0
+        if node.id in self._in_rows and access.strides is not None:
+            layout, axis = self._in_rows[node.id]
+            requests = self.warps * max(1.0, layout.values[axis] * node.dtype.bytes / vector)
+            step = int(abs(access.strides[-1])) * layout.vector[axis]
+            return requests, *_lines_and_banks((step,), (layout.lanes[axis],), node.shape, vector)
         lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))
-        if access.strides is not None:
+        strides = access.strides
+        if strides is None and len(node.shape) > 1 and neighbours(node) is None:
+            strides = access.inner
+        if strides is not None:
             dealt = self._dealt(access)
-            steps = tuple(int(abs(stride)) * held for stride, held in zip(access.strides, dealt.vector))
+            steps = tuple(int(abs(stride)) * held for stride, held in zip(strides, dealt.vector))
             fetched = min(vector, math.prod(dealt.vector) * node.dtype.bytes)
-            return requests, *_lines_and_banks(steps, dealt.lanes, node.shape, fetched)
+            found, words = _lines_and_banks(steps, dealt.lanes, node.shape, fetched)
+            more = _DISPLACED if access.displaced else 1.0
+            return requests, found * more, words * more
+        if access.request_lines:
+            return requests, access.request_lines, 1.0
         run = max(vector, min(LINE_BYTES, access.contiguous_bytes))
         lines = lanes * vector / run
-        if not access.known:
-            return requests, max(1.0, lines), 1.0
+        if access.gather:
+            # Random lines of those that there are.
+            there = max(1.0, access.within / LINE_BYTES)
+            return requests, max(1.0, there * -math.expm1(-lines / there) if there < math.inf else lines), 1.0
         # Lanes that share addresses or follow each other closely (``i // 2``) meet in lines all the same.
         held = math.prod(self._dealt(access).vector)
         touched = access.sectors * SECTOR_BYTES * access.line_share / node.elements * held * lanes
@@ -231,6 +260,23 @@ class Resources(TileSizes):
         if len(shape) > 1 and neighbours(access.access) is None:
             return blocked(shape, 0, 1, self.warps)
         return self.layout(shape)
+
+
+def spread(kernel: Kernel) -> dict[int, list[tuple[tuple[int, ...], int]]]:
+    """The shapes of the tiles that vectors are spread over, with the axes of these, by the load that a vector is (0: by anything else).
+    All lanes of a row work it out (angles of places that all heads share, ``rotate_by_place``)."""
+    values, found = kernel.values, dict[int, list[tuple[tuple[int, ...], int]]]()
+    for value in values or ():
+        if values is None or value.op != "axes" or len(value.shape) != 2 or math.prod(value.shape) <= 1:
+            continue
+        made = values.operands(value)[0]
+        while made.op == "cast":
+            made = values.operands(made)[0]
+        axis = max((0, 1), key=lambda one: value.shape[one])
+        tiles = {user.shape for user in values.users(value) if len(user.shape) == 2 and min(user.shape) > 1}
+        places = [(shape, axis) for shape in sorted(tiles) if shape[axis] == value.shape[axis]]
+        found.setdefault(made.node if made.op == "load" else 0, []).extend(places)
+    return found
 
 
 #: Words of L1 and of shared memory, which are one memory, that are read or written at a time, each in a bank of its own.

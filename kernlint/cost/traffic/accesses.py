@@ -16,6 +16,7 @@ from kernlint.cost.layout import vector_bytes
 from kernlint.cost.segments import drawn_bounds, expected_of, greatest_lengths, likely_bounds, loaded
 from kernlint.cost.traffic.masks import active_fraction
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic, Traffic
+from kernlint.cost.traffic.places import places
 from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
 from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share_windows, span_bytes
 from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
@@ -30,12 +31,13 @@ from kernlint.workload import (
     LoopIndex,
     Node,
     Opaque,
+    ProgramId,
     Size,
     Store,
     Symbol,
     concrete,
 )
-from kernlint.workload.expr import Atom
+from kernlint.workload.expr import Atom, simplify
 
 
 def traffic(launch: Launch) -> Traffic:
@@ -179,8 +181,13 @@ def _access(
     active = elements * active_fraction(access, probe)
     fraction = active / elements if elements else 0.0
     offset = launch.kernel.likely_offset(access)
+    found = places(access, launch, [LoopIndex(loop.id) for loop in loops], probe) if offset is None else None
+    offset = offset if found is None else found.offset
     start = None if offset is None else probe.at(offset)
     whole = span_bytes(launch.tensor(access.base))
+    if found is not None and found.lines:
+        near = _somewhere_near(access, executions, active, whole, programs, found.sectors / WARP_LANES)
+        return replace(near, request_lines=found.lines)
     if offset is None or start is None:
         if offset is None and shifted(access, launch):
             return _somewhere_near(access, executions, active, whole, programs)
@@ -205,7 +212,7 @@ def _access(
         sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared,
         density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
         request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
-        strides=tile.strides, reach=reach,
+        strides=tile.strides, inner=tile.inner, reach=reach, displaced=found is not None and found.displaced,
     )  # fmt: skip
 
 
@@ -235,14 +242,42 @@ def _anywhere(
     if isinstance(access, Store) and not gather and active:
         # Each element is written once: an arm of a persistent loop that stores now and then is not known to be that.
         executions = min(executions, whole / (active * size * programs))
-    program_bytes = sectors * SECTOR_BYTES * executions
+    part = part_of(offset, launch) * size
+    known = part < whole and not isinstance(access, Atomic)
+    asked = sectors * SECTOR_BYTES
+    # Random places of a part of the tensor: some of its sectors are met more than once.
+    distinct = part * -math.expm1(-asked / part) if known else asked
+    program_bytes = distinct * executions
     footprint = min(program_bytes * programs, whole)
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, footprint,
-        sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
+        asked * executions * programs, run, False, known, gather,
         (float(access.id), float(id(access) % 2**31)), frozenset(),
-        1.0, program_bytes, sectors * SECTOR_BYTES, vector_bytes(access),
+        footprint / whole if known else 1.0, program_bytes, part if known else asked, vector_bytes(access),
+        within=min(part, whole),
     )  # fmt: skip
+
+
+def part_of(offset: Expr | None, launch: Launch) -> float:
+    """Elements that loaded indices may go to from one program and turn, where these have parts of the tensor to themselves (a row of
+    it, an image): the least of their steps that is larger than those of the indices; infinite where there is none."""
+    if offset is None:
+        return math.inf
+    atoms = offset.atoms()
+    loads = [atom for atom in atoms if isinstance(atom, Opaque) and atom.op == "load"]
+    steps = [concrete(simplify(offset.coefficient(atom) or Expr.constant(1))) or 1 for atom in loads]
+    least, part = max(map(abs, steps), default=0), math.inf
+    if any((load := launch.kernel.load(atom.key)) is None or load.elements == 1 for atom in loads):
+        return math.inf
+    for atom in atoms:
+        if isinstance(atom, (ProgramId, LoopIndex)):
+            coefficient = offset.coefficient(atom)
+            stride = concrete(simplify(coefficient)) if coefficient is not None else None
+            if stride is None:
+                return math.inf
+            if abs(stride) > least and (not isinstance(atom, ProgramId) or concrete(launch.grid[atom.axis]) != 1):
+                part = min(part, abs(stride))
+    return part
 
 
 def in_order(access: AccessTraffic) -> AccessTraffic:
@@ -290,15 +325,17 @@ def shifted(access: Load | Store | Atomic, launch: Launch) -> bool:
 
 
 def _somewhere_near(
-    access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int
+    access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int, least: float = 0.0
 ) -> AccessTraffic:
     """The traffic of an access at addresses that the program computes by way of floating point, say (a resampling), from no loaded
-    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, or elements as far
-    apart along each of two axes as the tensor has more of them than are asked for, and programs to share none."""
+    value or from numbers that are the same in all lanes: neighbouring lanes are taken to name neighbouring elements, or elements as
+    far apart along each of two axes as the tensor has more of them than are asked for, a sector for each of so many at the ``least``,
+    and programs to share none."""
     size = access.dtype.bytes
     spread = math.sqrt(whole / max(1.0, active * size * executions * programs)) if math.isfinite(whole) else 1.0
     asked = active * max(size, min(SECTOR_BYTES, size * spread))
-    sectors = asked / SECTOR_BYTES
+    sectors = max(asked / SECTOR_BYTES, least * active)
+    asked = sectors * SECTOR_BYTES
     moved = asked * executions * programs
     return AccessTraffic(
         access, access.base, executions, active, sectors, asked * executions, min(moved, whole), moved, float(LINE_BYTES),

@@ -68,6 +68,14 @@ class AccessTraffic:
     strides: tuple[float, ...] | None = None
     #: Elements between the first and the last address of the whole grid.
     reach: float = math.inf
+    #: Lines that a request of 32 lanes meets, where the strides between these are not constant; 0 where it is not told.
+    request_lines: float = 0.0
+    #: The same in the middle of the tile, where they are not constant.
+    inner: tuple[float, ...] | None = None
+    #: Whether it goes somewhere near what ``strides`` say: its addresses have loaded displacements in them.
+    displaced: bool = False
+    #: Bytes that the loaded indices of one execution lead to at the most.
+    within: float = math.inf
     #: Whether a program comes to it as often as ``executions`` says: not behind a condition on what is read.
     certain: bool = True
 
@@ -79,6 +87,28 @@ class AccessTraffic:
         run = SECTOR_BYTES * math.ceil(max(1.0, self.contiguous_bytes) / SECTOR_BYTES)
         touched = self.density * run / max(1.0, self.contiguous_bytes)
         return max(1.0, min(LINE_BYTES / run, 1 / touched if touched > 0 else 1.0))
+
+    @property
+    def scattered(self) -> bool:
+        """Whether later turns of a loop come back to sectors that each lane has to itself, as a walk along rows does."""
+        asked = self.sectors * SECTOR_BYTES * self.executions
+        return self.known and self.contiguous_bytes < SECTOR_BYTES and self.program_bytes < 0.9 * asked
+
+    @property
+    def held_window(self) -> float:
+        """Bytes of lines that caches hold for that in a program: lanes with a row each take a line each."""
+        apart = min((abs(step) for step in self.strides or () if step), default=0.0)
+        return self.window_bytes * min(LINE_BYTES, max(SECTOR_BYTES, apart)) / SECTOR_BYTES
+
+    @cached_property
+    def phases(self) -> float:
+        """Turns between two of one lane that meet a new sector over those of any lane: lanes that walk along rows of 2,049 floats come
+        to a new one after each other, of 2,048 all at once (``level_by_row``)."""
+        steps = [int(abs(step)) for step in self.strides or () if abs(step) >= SECTOR_BYTES]
+        if self.executions > 1 and self.near_bytes / self.executions >= self.contiguous_bytes >= SECTOR_BYTES:
+            # Of a window of rows that moves, one row is new each turn, and its warp waits for it.
+            return max(1.0, self.sectors * SECTOR_BYTES * self.executions / self.near_bytes)
+        return float(SECTOR_BYTES // math.gcd(SECTOR_BYTES, *steps))
 
     @cached_property
     def kind(self) -> str:
@@ -130,10 +160,11 @@ class Traffic:
     @cached_property
     def held_bytes(self) -> dict[str, float]:
         """Bytes of cache lines that the launch takes, by base."""
-        share: dict[str, float] = {}
+        held: dict[str, float] = {}
         for access in self.accesses:
-            share[access.base] = max(share.get(access.base, 1.0), access.line_share)
-        return {base: size * share.get(base, 1.0) for base, size in self.footprints.items()}
+            lines = min(access.footprint_bytes, self.footprints[access.base]) * access.line_share
+            held[access.base] = max(held.get(access.base, 0.0), lines)
+        return {base: max(size, held.get(base, 0.0)) for base, size in self.footprints.items()}
 
     def held_storages(self, launch: Launch) -> dict[int | str, float]:
         """Bytes of cache lines that ``launch`` takes, by storage (by base where that is not known): what reads and writes the same

@@ -92,10 +92,12 @@ def over_grid(offset: Expr, program_bytes: float, reach: float, probe: Probe) ->
 def fresh_bytes(distinct: float, advance: float, span: float, run: float, pitch: float = 0.0) -> float:
     """Bytes of whole sectors that a window of ``distinct`` bytes within ``span`` meets for the first time when it moves on by
     ``advance`` bytes: a part of each of its runs of ``run`` bytes where it moves by less (a convolution, a lane that walks
-    along a row), everything where its runs come to lie between those ``pitch`` bytes apart (half rows), all of a dense window (a
-    scalar walk) by as much as it moves, else everything."""
+    along a row), as many runs as come in where it moves by those ``pitch`` bytes apart (a window of rows), everything where they come to
+    lie between those (half rows), all of a dense window (a scalar walk) by as much as it moves, else everything."""
     if advance < max(run, SECTOR_BYTES):
         return distinct * advance / max(run, SECTOR_BYTES)
+    if pitch and advance % pitch == 0:
+        return min(distinct, advance / pitch * max(run, SECTOR_BYTES))
     between = run <= advance % pitch <= pitch - run if pitch else False
     return min(distinct, advance) if distinct >= 0.5 * span and not between else distinct
 

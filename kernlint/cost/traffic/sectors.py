@@ -24,6 +24,8 @@ class Tile:
     strides: tuple[float, ...] | None
     run: float
     pitch: float = 0.0
+    #: The bytes from lane to lane in the middle of the tile where they are not constant (indices that wrap around at an edge).
+    inner: tuple[float, ...] | None = None
 
 
 def tile_of(access: Load | Store | Atomic, offset: Expr, start: float, probe: Probe) -> Tile:
@@ -36,7 +38,7 @@ def tile_of(access: Load | Store | Atomic, offset: Expr, start: float, probe: Pr
             return Tile(*uncoalesced(access, size), None, float(size))
         if last - start != (one - start) * (extent - 1):
             sectors, contiguous, aligned = sampled_sectors(access, offset, probe)
-            return Tile(sectors, contiguous, aligned, None, contiguous)
+            return Tile(sectors, contiguous, aligned, None, contiguous, inner=_inner_strides(access, offset, probe))
         strides.append((one - start) * size)
     dims = [(abs(stride), extent) for stride, extent in zip(strides, access.shape) if extent > 1]
     run = float(size)
@@ -53,6 +55,13 @@ def tile_of(access: Load | Store | Atomic, offset: Expr, start: float, probe: Pr
         aligned = aligned and stride % SECTOR_BYTES == 0
     contiguous = run if not dims else contiguous_bytes(dims, size)
     return Tile(rows * _sectors_of_run(run, size, aligned), contiguous, aligned, tuple(strides), run, pitch)
+
+
+def _inner_strides(access: Load | Store | Atomic, offset: Expr, probe: Probe) -> tuple[float, ...] | None:
+    middle = [(probe.moved(offset, Lane(dim), lane), probe.moved(offset, Lane(dim), lane + 1)) for dim, lane in
+              ((dim, float(max(0, extent // 2 - 1))) for dim, extent in enumerate(access.shape))]  # fmt: skip
+    found = [(b - a) * access.dtype.bytes for a, b in middle if a is not None and b is not None]
+    return tuple(found) if len(found) == len(access.shape) else None
 
 
 def contiguous_bytes(dims: list[tuple[float, int]], size: int) -> float:
