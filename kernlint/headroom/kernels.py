@@ -251,13 +251,17 @@ def _once(moved: Traffic) -> Traffic:
 
 def _coalesced(launch: Launch, moved: Traffic, runs: Mapping[str, float]) -> Traffic:
     """Each access in whole lines: no byte of a sector that is not wanted. What is picked through indices lies where the data says, but
-    for the ``runs`` that are wanted whole, and for indices that all lanes have in common."""
+    for the ``runs`` that are wanted whole, and for indices that all lanes have in common; loaded displacements stay where they are."""
     changed = []
     for access in moved.accesses:
         if access.gather and not _beside_other_programs(access.access) and not shifted(access.access, launch):
             run = runs.get(access.base, 0.0)
             share = access.efficiency * SECTOR_BYTES * math.ceil(run / SECTOR_BYTES) / run if run else 1.0
             changed.append(_in_runs(access, run, share) if access.kind != "atomic" and share < 1.0 else access)
+            continue
+        if access.displaced and access.contiguous_bytes >= SECTOR_BYTES:
+            # Neighbouring lanes go to neighbouring addresses but for what was loaded: no order of the lanes serves them better.
+            changed.append(access)
             continue
         wanted = access.efficiency
         known = True

@@ -342,7 +342,8 @@ def plain(launch: Launch, found: Traffic) -> bool:
     kernel = launch.kernel
     if not kernel.complete or found.unknown_trips or kernel.has((Dot, Scan)):
         return False
-    unknown = {access.base for access in found.accesses if not access.known}
+    # What is loaded displaces some accesses: their elements lie where the data says, and not one after another.
+    unknown = {access.base for access in found.accesses if not access.known or access.displaced}
     if unknown:
         return unknown <= _totals(launch).keys()
     return all(_by_all_alike(node) for node in kernel.nodes(Atomic)) and not is_stepwise(launch)
