@@ -152,7 +152,8 @@ def _tile(form: Form) -> Extents:
     return Extents(rows, width, False, _warps(rows * width, 32))
 
 
-AnyForm, AnyTile = Form | ProductForm, Extents | Tile
+AnyForm = Form | ProductForm
+AnyTile = Extents | Tile
 #: Tiles by what they were chosen by.
 Chosen = Mapping[AnyForm, AnyTile]
 
