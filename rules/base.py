@@ -60,6 +60,22 @@ MATMUL = """
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
         """
 
+
+def elementwise(name: str, value: str) -> str:
+    """The kernel ``name`` of examples, which stores ``value`` for each element; what is loaded of ``x`` stands for ``{}``."""
+    return f"""
+        @triton.jit
+        def {name}(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, {value.format("tl.load(x + i, mask=i < n)")}, mask=i < n)
+        """
+
+
+def mapped(value: str) -> str:
+    """The same for a ``value`` made of ``v``, which is loaded first."""
+    return elementwise("kernel", value).replace("tl.store", "v = tl.load(x + i, mask=i < n)\n            tl.store", 1)
+
+
 _CODE = re.compile(r"KL[1-8]\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _REQUIRED_TEXTS = tuple("code name severity summary what_it_does why when_not fix_safety evidence bad good".split())

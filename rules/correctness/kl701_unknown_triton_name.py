@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -26,13 +27,7 @@ class UnknownTritonName(RefusalRule):
         """
     references = ("https://github.com/triton-lang/triton/issues/4938",)
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, tl.tanh(v), mask=i < n)
-        """
+    bad = mapped("tl.tanh(v)")
     good = "\n        from triton.language.extra import libdevice\n" + bad.replace("tl.tanh", "libdevice.tanh")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.store(y + i, tl.tanh(v), mask=i < n)"

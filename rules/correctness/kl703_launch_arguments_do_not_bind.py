@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -27,14 +28,11 @@ class LaunchArgumentsDoNotBind(RefusalRule):
         through a missing or unexpected one.
         """
 
-    bad = """
-        @triton.autotune(configs=[triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v * 2.0, mask=i < n)
-        """
+    bad = mapped("v * 2.0").replace(
+        "@triton.jit",
+        """@triton.autotune(configs=[triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
+        @triton.jit""",
+    )
     good = bad
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     good_launch = 'kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'

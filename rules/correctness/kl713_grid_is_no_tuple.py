@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -26,13 +27,7 @@ class GridIsNoTuple(RefusalRule):
         """
     references = ("https://github.com/triton-lang/triton/issues/5704",)
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v * 2.0, mask=i < n)
-        """
+    bad = mapped("v * 2.0")
     good = bad
     launch = 'kernel[lambda meta: triton.cdiv(x.numel(), meta["BLOCK"])](x, y, x.numel(), BLOCK=1024)'
     good_launch = 'kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel(), BLOCK=1024)'

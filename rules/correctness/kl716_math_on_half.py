@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -28,13 +29,7 @@ class MathOnHalf(RefusalRule):
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-043.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v * tl.sigmoid(v), mask=i < n)
-        """
+    bad = mapped("v * tl.sigmoid(v)")
     good = bad.replace("tl.sigmoid(v", "tl.sigmoid(v.to(tl.float32)")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     inputs = "torch.randn(64, 64, dtype=torch.bfloat16)"

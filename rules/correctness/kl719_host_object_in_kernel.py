@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -33,13 +34,7 @@ class HostObjectInKernel(RefusalRule):
         Compiled: `'torch.dtype' object has no attribute 'scalar'` on Triton 3.9 for sm_90. Pattern row BUG-052.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v.to(torch.float32) ** 2, mask=i < n)
-        """
+    bad = mapped("v.to(torch.float32) ** 2")
     good = bad.replace("torch.float32) ** 2", "tl.float32) * v")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "v.to(torch.float32) ** 2"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context
 from kernlint.workload import Fault
@@ -33,13 +34,7 @@ class LiteralOutOfRange(RefusalRule):
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-049.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, (v.to(tl.int32, bitcast=True) & 0xFFFF0000).to(tl.float32, bitcast=True), mask=i < n)
-        """
+    bad = mapped("(v.to(tl.int32, bitcast=True) & 0xFFFF0000).to(tl.float32, bitcast=True)")
     good = bad.replace("0xFFFF0000", "-0x10000")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "bits & 0xFFFF0000"

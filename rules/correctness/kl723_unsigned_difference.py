@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernlint.interpret.api import Target
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import FaultRule, faults_in
 from kernlint.rules.finding import Context, Doubt
 from kernlint.workload import Fault
@@ -45,13 +46,7 @@ class UnsignedDifference(FaultRule):
         Pattern row BUG-050.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, ((v & 0xF) - 8).to(tl.float32), mask=i < n)
-        """
+    bad = mapped("((v & 0xF) - 8).to(tl.float32)")
     good = bad.replace("0xF)", "0xF).to(tl.int32)")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     inputs = "torch.zeros(64, 64, dtype=torch.uint8)"

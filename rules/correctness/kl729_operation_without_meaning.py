@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -28,13 +29,7 @@ class OperationWithoutMeaning(RefusalRule):
         reason.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v.astype(tl.float16), mask=i < n)
-        """
+    bad = mapped("v.astype(tl.float16)")
     good = bad.replace("v.astype", "v.to")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "v.astype(tl.float16)"

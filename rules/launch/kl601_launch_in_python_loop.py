@@ -6,7 +6,7 @@ from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.kl509_elementwise_time_loop import state_loop
 from kernlint.rules.algorithm.step_loops import StateLoop
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.overshoots import rounded_up
 from kernlint.rules.proofs.parallel_loops import Loop, independent_loop
@@ -38,13 +38,7 @@ class LaunchInPythonLoop(Rule):
         (`calibration/facts/h100-overheads.json`). Pattern row PERF-074 (a Python loop over MoE experts).
         """
 
-    bad = """
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
-        """
+    bad = elementwise("double", "{} * 2.0")
     good = bad.replace(
         "            tl.store(y + i, tl.load(x + i,",
         "            row = tl.program_id(1) * n\n            tl.store(y + row + i, tl.load(x + row + i,",

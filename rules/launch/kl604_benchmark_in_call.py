@@ -6,7 +6,7 @@ import libcst as cst
 
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.records import dataclass
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.per_call import Routine, each_time, per_call, routines
 from kernlint.rules.proofs.dataflow import storages
@@ -58,13 +58,7 @@ class BenchmarkInCall(Rule):
         PyTorch, 0.08x in the median (corpus study named in the project's design notes). Pattern row PERF-086.
         """
 
-    bad = """
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
-        """
+    bad = elementwise("double", "{} * 2.0")
     good = """
         @triton.autotune([triton.Config({"BLOCK": b}) for b in (512, 1024, 2048)], key=["n"])
         @triton.jit

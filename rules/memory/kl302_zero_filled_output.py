@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.interpret.edits import Edits
 from kernlint.operators.drop import DROP, Unfilled
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.registry import find_rule
 from kernlint.workload import Span
@@ -38,13 +38,7 @@ class ZeroFilledOutput(Rule):
         (`calibration/facts/h100-torch-ops.csv`). Pattern row PERF-036.
         """
 
-    bad = """
-        @triton.jit
-        def scale(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
-        """
+    bad = elementwise("scale", "{} * 2.0")
     good = bad
     launch = "scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     makes = "y = torch.zeros_like(x)"

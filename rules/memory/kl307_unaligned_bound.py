@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.kernel_source import kernels_once
 from kernlint.workload import Access, Atomic, Compute, Dot, Expr, Kernel, Lane, Launch, Symbol
@@ -38,13 +38,8 @@ class UnalignedBound(Rule):
         divisibility eight b16 each (the row's compile check). Pattern row PERF-038.
         """
 
-    bad = """
-        @triton.jit(do_not_specialize=["n"])
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-        """
-    good = bad.replace('@triton.jit(do_not_specialize=["n"])', "@triton.jit")
+    good = elementwise("double", "{} * 2.0")
+    bad = good.replace("@triton.jit", '@triton.jit(do_not_specialize=["n"])')
     launch = "double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     inputs = "torch.randn(1024, 1024, dtype=torch.float16)"
     example = '@triton.jit(do_not_specialize=["n"])'

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Context, Evidence, Finding
 
 
@@ -34,12 +34,7 @@ class TooManyWarps(Rule):
         "https://github.com/triton-lang/triton/issues/6125",
     )
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-        """
+    bad = elementwise("kernel", "{}")
     good = bad
     launch = "kernel[(1,)](x, y, x.numel(), BLOCK=8192, num_warps=12)"
     good_launch = "kernel[(1,)](x, y, x.numel(), BLOCK=8192, num_warps=8)"

@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -29,13 +30,7 @@ class Fp8FormatOfAnotherDevice(RefusalRule):
     )
 
     example_device = "a100-80gb-sxm"
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v.to(tl.float8e4nv), mask=i < n)
-        """
+    bad = mapped("v.to(tl.float8e4nv)")
     good = bad.replace("tl.float8e4nv", "tl.float8e5")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "v.to(tl.float8e4nv)  # on an A100"

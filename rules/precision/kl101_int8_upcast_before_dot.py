@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.precision.upcast import Upcast, of_one_loop, upcast_finding, upcasts
+from kernlint.rules.precision.upcast import WIDENED_DOTS, Upcast, of_one_loop, upcast_finding, upcasts
 from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
 from kernlint.workload import Dot, Launch, Span
 
@@ -43,23 +43,7 @@ class Int8UpcastBeforeDot(Rule):
         "https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-shared-memory-layout",
     )
 
-    bad = """
-        @triton.jit
-        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :]).to(tl.float32)
-                y = tl.load(b + (start + k)[:, None] + n[None, :] * K).to(tl.float32)
-                acc += tl.dot(x, y)
-            tl.store(c + m[:, None] * BN + n[None, :], acc)
-
-        def launch(a, b):
-            assert a.dtype == torch.int8 and b.dtype == torch.int8
-            c = torch.empty(64, 64, device=a.device)
-            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
-            return c
-        """
+    bad = WIDENED_DOTS.replace("torch.float32", "torch.int8")
     good = (
         bad.replace("(BM, BN), tl.float32", "(BM, BN), tl.int32")
         .replace(").to(tl.float32)\n", ")\n")

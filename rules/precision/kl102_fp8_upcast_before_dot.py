@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
+from kernlint.rules.precision.upcast import DOTS, of_one_loop, upcast_finding, upcasts
 
 
 class Fp8UpcastBeforeDot(Rule):
@@ -34,23 +34,7 @@ class Fp8UpcastBeforeDot(Rule):
         Pattern row PERF-047.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] + n[None, :] * K)
-                acc = tl.dot(x.to(tl.float16), y.to(tl.float16), acc)
-            tl.store(c + m[:, None] * BN + n[None, :], acc)
-
-        def launch(a, b):
-            assert a.dtype == torch.float8_e4m3fn and b.dtype == torch.float8_e4m3fn
-            c = torch.empty(64, 64, device=a.device)
-            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
-            return c
-        """
+    bad = DOTS.replace("torch.float32", "torch.float8_e4m3fn").replace("x, y", "x.to(tl.float16), y.to(tl.float16)")
     good = bad.replace("x.to(tl.float16), y.to(tl.float16)", "x, y")
     example = "acc = tl.dot(x.to(tl.float16), y.to(tl.float16), acc)"
     use_instead = "acc = tl.dot(x, y, acc)"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
+from kernlint.rules.precision.upcast import WIDENED_DOTS, of_one_loop, upcast_finding, upcasts
 
 
 class HalfUpcastBeforeDot(Rule):
@@ -35,23 +35,9 @@ class HalfUpcastBeforeDot(Rule):
         774 us (`calibration/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :]).to(tl.float32)
-                y = tl.load(b + (start + k)[:, None] * BN + n[None, :]).to(tl.float32)
-                acc += tl.dot(x, y)
-            tl.store(c + m[:, None] * BN + n[None, :], acc)
-
-        def launch(a, b):
-            assert a.dtype == torch.bfloat16 and b.dtype == torch.bfloat16
-            c = torch.empty(64, 64, device=a.device)
-            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
-            return c
-        """
+    bad = WIDENED_DOTS.replace("torch.float32", "torch.bfloat16").replace(
+        "None] + n[None, :] * K", "None] * BN + n[None, :]"
+    )
     good = bad.replace(").to(tl.float32)\n", ")\n")
     example = "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))"
     use_instead = "acc += tl.dot(x, y)  # fp16 operands, fp32 accumulator"

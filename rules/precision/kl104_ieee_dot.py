@@ -8,6 +8,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.precision.rounding import Rounded, errors_stay, products_of_halves
+from kernlint.rules.precision.upcast import DOTS
 from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.source_text import bound_names, node_at
 from kernlint.syntax.names import bound_by, origin_of
@@ -48,23 +49,7 @@ class IeeeDot(Rule):
         Pattern row PERF-001.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] + n[None, :] * K)
-                acc = tl.dot(x, y, acc, input_precision="ieee")
-            tl.store(c + m[:, None] * BN + n[None, :], acc)
-
-        def launch(a, b):
-            assert a.dtype == torch.float32 and b.dtype == torch.float32
-            c = torch.empty(64, 64, device=a.device)
-            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=32)
-            return c
-        """
+    bad = DOTS.replace("y, acc", 'y, acc, input_precision="ieee"').replace("BK=64", "BK=32")
     good = bad.replace("ieee", "tf32x3")
     example = 'acc = tl.dot(x, y, acc, input_precision="ieee")'
     use_instead = 'acc = tl.dot(x, y, acc, input_precision="tf32")  # or "tf32x3"'

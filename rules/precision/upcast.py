@@ -18,6 +18,30 @@ _DEEPER = 1.1
 #: Rows (and columns) of a tile on the tensor cores: of fewer products the operands' bytes take longer than any unit's arithmetic.
 _ROWS = 16
 
+#: The program of examples about what a dot is fed with: floats as they lie in memory, ``b`` K-major.
+DOTS = """
+        @triton.jit
+        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] + n[None, :] * K)
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+        def launch(a, b):
+            assert a.dtype == torch.float32 and b.dtype == torch.float32
+            c = torch.empty(64, 64, device=a.device)
+            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
+            return c
+        """
+#: The same with operands that are widened as they are loaded.
+WIDENED_DOTS = (
+    DOTS.replace("[None, :])\n", "[None, :]).to(tl.float32)\n").replace("* K)\n", "* K).to(tl.float32)\n")
+    .replace("acc = tl.dot(x, y, acc)", "acc += tl.dot(x, y)")
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Upcast:

@@ -14,7 +14,7 @@ from kernlint.operators.retile import (
     widest,
 )
 from kernlint.records import dataclass
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import counterpart
 from kernlint.rules.proofs.dot_tiles import editable, setting
@@ -60,13 +60,7 @@ class TinyBlock(Rule):
         (`evals/2026-11-28-sixth/entropy-narrow-chunks`).
         """
 
-    bad = """
-        @triton.jit
-        def relu(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
-
-        """
+    bad = elementwise("relu", "tl.maximum({}, 0.0)")
     good = bad
     launch = """grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
                 relu[grid](x, y, x.numel(), BLOCK=64)"""
