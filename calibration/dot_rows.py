@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kernlint.cost.dots import DotLoop, DotOperand, DotStep
+from kernlint.cost.dot_loop import DotLoop, DotOperand, DotStep
 from kernlint.workload import Dtype
 from kernlint.workload.dtype import BFLOAT16, FLOAT16, FLOAT32, INT8, INT32, find
 

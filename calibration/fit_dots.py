@@ -35,21 +35,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "calibration")]
 from dot_rows import FACTS, Row, gemm, read_rows, seed_rows  # noqa: E402
 
 from kernlint.cost.device import Device, find_device  # noqa: E402
-from kernlint.cost.dots import (  # noqa: E402
-    MEASURED_CASTS,
-    NO_STEP,
-    Constants,
-    LoopCounts,
-    StepCounts,
-    aspects,
-    count_loop,
-    count_step,
-    cycles_of_step,
-    deviations,
-    is_chained,
-    residual_key,
-    terms_of_loop,
-)
+from kernlint.cost.dot_counts import NO_STEP, LoopCounts, StepCounts, count_loop, count_step  # noqa: E402
+from kernlint.cost.dot_lowering import MEASURED_CASTS  # noqa: E402
+from kernlint.cost.dot_model import Constants, cycles_of_step, terms_of_loop  # noqa: E402
+from kernlint.cost.dots import aspects, deviations, is_chained, residual_key  # noqa: E402
 
 #: The files with rows of dots: products, then everything of our own benchmarks.
 SOURCES = ("h100-gemm.csv", "h100-gemm-2.csv", "h100-micro-2.csv")

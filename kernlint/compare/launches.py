@@ -94,7 +94,8 @@ class Launched:
             for one in dict.fromkeys(flat):
                 for write in self.writes(tensor.storage.id, one, elements):
                     store = self.values.at_node(write.access.id)
-                    late = store is not None and load.id < store.id and not _loops_of(load)
+                    looped = any(region.loop for region in load.region.around())
+                    late = store is not None and load.id < store.id and not looped
                     if isinstance(write.access, Atomic) or write.program != program or not late:
                         raise NotCompared("what the same launch writes")
         if tensor.storage.id not in self._layouts:
@@ -266,10 +267,6 @@ class _Added:
 
 def _rounds(write: Write) -> bool:
     return any(isinstance(atom, LoopIndex) for atom in write.at)
-
-
-def _loops_of(value: ssa.Value) -> bool:
-    return any(region.loop for region in value.region.around())
 
 
 def _at(write: Write) -> Points:

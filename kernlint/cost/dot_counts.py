@@ -113,12 +113,8 @@ _DRAM_EFFICIENCY = 0.9
 _FULL = 1e6
 
 
-def _clock_mhz(device: Device) -> float:
-    return device.tensor_clock_mhz or device.boost_clock_mhz
-
-
 def _operations_per_cycle(tera_operations: float, device: Device) -> float:
-    return tera_operations * 1e6 / (device.sm_count * _clock_mhz(device))
+    return tera_operations * 1e6 / (device.sm_count * (device.tensor_clock_mhz or device.boost_clock_mhz))
 
 
 def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:

@@ -16,8 +16,9 @@ from kernlint.cost import gathers
 from kernlint.cost.arithmetic import operations, slots_of_node
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
+from kernlint.cost.dot_loop import DotLoop, DotOperand, DotStep
 from kernlint.cost.dot_lowering import fed_class
-from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time, is_chained
+from kernlint.cost.dots import dot_time, is_chained
 from kernlint.cost.evaluate import Columns, origin
 from kernlint.cost.gathers import gather_us, gathered_cycles
 from kernlint.cost.layout import vector_bytes

@@ -27,10 +27,9 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kernlint.cost.dot_counts import NO_STEP, LoopCounts, StepCounts, count_loop, count_step
-from kernlint.cost.dot_loop import DotLoop, DotOperand, DotStep
+from kernlint.cost.dot_counts import count_loop, count_step
+from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dot_lowering import (
-    MEASURED_CASTS,
     convert_key,
     fed_class,
     has_wgmma,
@@ -40,39 +39,12 @@ from kernlint.cost.dot_lowering import (
     shuffle_key,
 )
 from kernlint.cost.dot_model import Constants, StepCycles, cycles_of_step, terms_of_loop
-from kernlint.cost.dot_occupancy import registers_per_thread, resident_programs, shared_bytes, spilled_bytes
+from kernlint.cost.dot_occupancy import spilled_bytes
 from kernlint.cost.fitted import fitted
 from kernlint.cost.result import KernelTime
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
-
-__all__ = [
-    "MEASURED_CASTS",
-    "NO_STEP",
-    "Constants",
-    "DotLoop",
-    "DotOperand",
-    "DotStep",
-    "LoopCounts",
-    "StepCounts",
-    "aspects",
-    "changes",
-    "constants",
-    "count_loop",
-    "count_step",
-    "cycles_of_step",
-    "deviations",
-    "dot_time",
-    "instruction",
-    "is_chained",
-    "ratio_sigma",
-    "registers_per_thread",
-    "resident_programs",
-    "residual_key",
-    "shared_bytes",
-    "terms_of_loop",
-]  # fmt: skip
 
 #: Columns of the largest instruction.
 _WIDEST_WGMMA = 256

@@ -176,7 +176,7 @@ class _Grouping:
         before = _ancestors(product, made)
         for node in before:
             # A prologue is done again by every column of programs: conversions and scales are, exponentials are not.
-            if node.form != MAP or _dear(node):
+            if node.form != MAP or (node.name.rstrip("_") in SPECIAL and node.elements > 1):
                 return False
         if before and not self._reads_no_more(before, product, made):
             return False
@@ -265,10 +265,6 @@ class _Grouping:
 
     def groups(self) -> list[Group]:
         return [group_of(self.graph, members) for _, members in sorted(self.members.items())]
-
-
-def _dear(node: Node) -> bool:
-    return node.name.rstrip("_") in SPECIAL and node.elements > 1
 
 
 def _ancestors(node: Node, made: Mapping[tuple[int, int], Node]) -> list[Node]:

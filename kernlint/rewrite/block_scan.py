@@ -207,9 +207,6 @@ class _BlockScan:
             raise CannotRewrite(f"`{name}` is updated more than once")
         return found[0]
 
-    def _updates(self) -> list[_Update]:
-        return [self._update(name, self._kind(name, kind), self._update_of(name)) for name, kind in self.kinds.items()]
-
     def _update(self, name: str, kind: str, statement: cst.Assign | cst.AugAssign) -> _Update:
         if kind in ("maximum", "minimum"):
             call = next(n for n in walk(statement.value) if isinstance(n, cst.Call) and self._pairwise(n))
@@ -271,7 +268,9 @@ class _BlockScan:
         return f"({text})" if tight and isinstance(node, _LOOSE) else text
 
     def edits(self) -> list[TextEdit]:
-        updates = self._updates()
+        updates = [
+            self._update(name, self._kind(name, kind), self._update_of(name)) for name, kind in self.kinds.items()
+        ]
         edits = self._head()
         carries: list[str] = []
         for update in updates:

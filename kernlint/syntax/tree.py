@@ -333,7 +333,7 @@ def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False
         with _unchecked_nodes():
             tree = libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        raise SourceError(_syntax_message(error, text, path, first_line)) from None
+        raise SourceError(_placed(_python_error(text) or _libcst_error(error), text, path, first_line)) from None
     except RecursionError:
         raise SourceError(f"{path}: too deeply nested to analyse") from None
     except Exception as error:
@@ -420,10 +420,6 @@ def _check_rules(python: ast.Module, text: str, path: str, first_line: int) -> N
     except (ValueError, RecursionError, MemoryError):
         # What is too large for the compiler is not thereby wrong.
         pass
-
-
-def _syntax_message(error: libcst.ParserSyntaxError, text: str, path: str, first_line: int) -> str:
-    return _placed(_python_error(text) or _libcst_error(error), text, path, first_line)
 
 
 def _placed(error: tuple[int, int, str], text: str, path: str, first_line: int) -> str:

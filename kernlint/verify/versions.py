@@ -32,9 +32,9 @@ def require(
         raise UsageError(f"{what} and needs {' and '.join(missing)}: {INSTALL}")
     release = _release(triton)
     if release is None or not OLDEST <= release <= NEWEST:
-        known = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
+        oldest, newest = f"{OLDEST[0]}.{OLDEST[1]}", f"{NEWEST[0]}.{NEWEST[1]}"
         raise UsageError(
-            f"verify works with Triton {known}; {triton} is installed (pip install 'triton=={_wildcard()}')"
+            f"verify works with Triton {oldest} to {newest}; {triton} is installed (pip install 'triton=={newest}.*')"
         )
     return torch, triton
 
@@ -64,7 +64,3 @@ def installed(name: str) -> str | None:
 def _release(version: str) -> tuple[int, int] | None:
     found = re.match(r"(\d+)\.(\d+)", version)
     return None if found is None else (int(found[1]), int(found[2]))
-
-
-def _wildcard() -> str:
-    return f"{NEWEST[0]}.{NEWEST[1]}.*"

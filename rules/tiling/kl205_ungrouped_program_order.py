@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.cost.dot_launch import dot_loop
-from kernlint.cost.dots import resident_programs
+from kernlint.cost.dot_occupancy import resident_programs
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.dot_tiles import main_dot

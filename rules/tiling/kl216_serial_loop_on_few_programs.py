@@ -186,14 +186,11 @@ class Shared:
         return map_launch(workload, self.launch, self._split)
 
     def _split(self, launch: Launch) -> tuple[Step, ...]:
-        split = [self._shared(one) for one in launch.configurations]
+        split = [replace(one.rewritten(self._node), grid=(*one.grid, self.parts)) for one in launch.configurations]
         first = replace(split[0], alternatives=tuple(split[1:]))
         written = {node.base for node in launch.kernel.stores()}
         outputs = [t for base in sorted(written) if (t := launch.tensor(base)) is not None]
         return first, *(self._sum(tensor, launch) for tensor in outputs)
-
-    def _shared(self, launch: Launch) -> Launch:
-        return replace(launch.rewritten(self._node), grid=(*launch.grid, self.parts))
 
     def _node(self, node: Node) -> Node:
         if not isinstance(node, Loop) or node.span != self.loop or node.trip is None:

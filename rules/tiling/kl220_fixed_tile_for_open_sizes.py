@@ -245,12 +245,10 @@ def _tables(module: Module) -> list[Span]:
 def _calls(module: Module) -> list[tuple[str, Span]]:
     """The calls of ``module`` by the last name of what they call; without divisions, and what a text is made of."""
     texts = {call for text in module.of(cst.FormattedString) for call in module.within(text, cst.Call)}
-    named = ((_last_name(call), call) for call in module.of(cst.Call) if call not in texts)
+    named = (
+        ((dotted_name(call.func) or "").rpartition(".")[2], call) for call in module.of(cst.Call) if call not in texts
+    )
     return [(name, module.span(call)) for name, call in named if name != _DIVISION]
-
-
-def _last_name(call: cst.Call) -> str:
-    return (dotted_name(call.func) or "").rpartition(".")[2]
 
 
 def _alternative_returns(module: Module) -> list[Span]:

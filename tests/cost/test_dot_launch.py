@@ -10,7 +10,9 @@ from support.findings import run_rule
 
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
-from kernlint.cost.dots import DotLoop, dot_time, registers_per_thread, shared_bytes
+from kernlint.cost.dot_loop import DotLoop
+from kernlint.cost.dot_occupancy import registers_per_thread, shared_bytes
+from kernlint.cost.dots import dot_time
 from kernlint.cost.programs.price import program_time
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.workload import Branch, Dot, Expr, Load, Loop, Opaque

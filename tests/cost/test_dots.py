@@ -16,19 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernlint.cost.device import Device, devices, find_device
-from kernlint.cost.dots import (
-    DotLoop,
-    DotOperand,
-    DotStep,
-    changes,
-    constants,
-    dot_time,
-    instruction,
-    ratio_sigma,
-    registers_per_thread,
-    resident_programs,
-    shared_bytes,
-)
+from kernlint.cost.dot_loop import DotLoop, DotOperand, DotStep
+from kernlint.cost.dot_lowering import instruction
+from kernlint.cost.dot_occupancy import registers_per_thread, resident_programs, shared_bytes
+from kernlint.cost.dots import changes, constants, dot_time, ratio_sigma
 from kernlint.cost.result import KernelTime
 from kernlint.workload.dtype import FLOAT16, FLOAT32, FLOAT64
 

@@ -47,7 +47,7 @@ def memoises(function: cst.FunctionDef) -> bool:
         calls = [n for n in _own(inner) if type(n) is cst.Call and dotted_name(n.func) in given]
         returns = [n for n in _own(inner) if type(n) is cst.Return]
         bare = [r for r in returns if not any(c in calls for c in walk(r))]
-        if len(calls) == 1 and len(bare) > 1 and _Places(inner, None).fills_anything(inner.body.body):
+        if len(calls) == 1 and len(bare) > 1 and _Places(inner, None).filled(inner.body.body):
             return True
     return False
 
@@ -364,9 +364,6 @@ class _Places:
                 elif kind is cst.Call:
                     found |= self._filled_by(node, depth)  # type: ignore[arg-type]
         return found
-
-    def fills_anything(self, body: Iterable[cst.CSTNode]) -> bool:
-        return bool(self.filled(body))
 
     def _targets(self, target: cst.CSTNode) -> set[str]:
         if isinstance(target, (cst.Tuple, cst.List)):

@@ -130,7 +130,7 @@ class _Session:
             assert failed is not None
             raise failed
         _, state, call, args, calls = best
-        names = _parameter_names(call)
+        names = [p.name for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_POSITIONAL]
         for number, (steps, unknown, assumed, result) in enumerate(calls):
             self.reporter.event(
                 "call", version=version, entry=entry, number=number, steps=steps, unknown=unknown, assumed=assumed,
@@ -207,10 +207,6 @@ def _is_module(value: Any) -> bool:
     import torch
 
     return isinstance(value, torch.nn.Module)
-
-
-def _parameter_names(call: Callable[..., Any]) -> list[str]:
-    return [p.name for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_POSITIONAL]
 
 
 def _state(state: Any, recorder: Any) -> list[list[Any]]:
