@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.jit_functions import jit_functions
@@ -31,12 +31,9 @@ class KernelNeverLaunched(Rule):
         the mission of this tool names it. No timing is involved.
         """
 
-    bad = """
-        @triton.jit
-        def relu_kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
-
+    bad = (
+        elementwise("relu_kernel", "tl.maximum({}, 0.0)")
+        + """
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.relu(x)
@@ -48,6 +45,7 @@ class KernelNeverLaunched(Rule):
         def get_inputs():
             return [torch.randn(1024, 1024)]
         """
+    )
     good = bad.replace(
         """ModelNew(torch.nn.Module):
             def forward(self, x):

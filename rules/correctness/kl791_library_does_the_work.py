@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.result import StepTime
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.workload import Launch, TorchOp
@@ -41,12 +41,9 @@ class LibraryDoesTheWork(Rule):
         library run at 1.0x of it by construction. The shares are the cost model's, not measurements.
         """
 
-    bad = """
-        @triton.jit
-        def copy_kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-
+    bad = (
+        elementwise("copy_kernel", "{}")
+        + """
         class Model(torch.nn.Module):
             def forward(self, a, b):
                 return torch.matmul(a, b)
@@ -61,6 +58,7 @@ class LibraryDoesTheWork(Rule):
         def get_inputs():
             return [torch.randn(4096, 4096), torch.randn(4096, 4096)]
         """
+    )
     good = bad.replace("4096), torch.randn(4096", "64), torch.randn(64")
     example = "c = torch.matmul(a, b)  # all the work\ncopy_kernel[grid](c, y, ...)"
     use_instead = "matmul_kernel[grid](a, b, y, ...)"

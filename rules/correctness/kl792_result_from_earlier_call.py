@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.dataflow import fed_by, storages
@@ -28,12 +28,9 @@ class ResultFromEarlierCall(Rule):
     fix_safety = "No automatic fix: what the call should compute is not there."
     evidence = "A proof of data flow; nothing is measured. The mission of this tool names the case (cached outputs)."
 
-    bad = """
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
+    bad = (
+        elementwise("double", "{} * 2.0")
+        + """
         class Model(torch.nn.Module):
             def forward(self, x):
                 return x * 2
@@ -52,6 +49,7 @@ class ResultFromEarlierCall(Rule):
         def get_inputs():
             return [torch.randn(1024, 1024)]
         """
+    )
     good = bad.replace("                    double[", "                double[")
     example = "if self.y is None:\n    self.y = run(x)\nreturn self.y"
     use_instead = "return run(x)"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding
@@ -36,12 +36,9 @@ class UnfusedElementwiseChain(Rule):
         both fall away with each kernel that is fused. Pattern rows PERF-058, PERF-059.
         """
 
-    bad = """
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
+    bad = (
+        elementwise("double", "{} * 2.0")
+        + """
         @triton.jit
         def square(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -59,6 +56,7 @@ class UnfusedElementwiseChain(Rule):
         def get_inputs():
             return [torch.randn(4096, 4096)]
         """
+    )
     good = bad.replace("return y\n", "return y, h\n")
     example = "double[grid](x, h, n, BLOCK=1024)\nsquare[grid](h, y, n, BLOCK=1024)  # `h` is used nowhere else"
     use_instead = "double_and_square[grid](x, y, n, BLOCK=1024)"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from kernlint.headroom.causes import Cause
 from kernlint.records import replace
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.checks import kept_apart
@@ -46,12 +46,9 @@ class UnfusedTorchRows(Rule):
         (`h100-overheads.json`). Pattern rows PERF-062, PERF-063, PERF-064, PERF-060.
         """
 
-    bad = """
-        @triton.jit
-        def copy(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-
+    bad = (
+        elementwise("copy", "{}")
+        + """
         class ModelNew(torch.nn.Module):
             def forward(self, x, w, other):
                 y = torch.empty_like(other)
@@ -62,6 +59,7 @@ class UnfusedTorchRows(Rule):
         def get_inputs():
             return [torch.randn(8192, 4096, dtype=torch.float16), torch.randn(4096), torch.randn(1024)]
         """
+    )
     good = bad.replace("v = x.float().pow(2).mean(-1, keepdim=True)", "").replace(
         "(x.float() * torch.rsqrt(v + 1e-6) * w).to(x.dtype)", "torch.nn.functional.rms_norm(x, (4096,), w)"
     )

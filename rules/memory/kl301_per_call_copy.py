@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Union
 
 from kernlint.operators.drop import DROP, Picked, Skipped, Unfilled, subject_of, without
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.wording import listed
 from kernlint.workload import Size, TorchOp
@@ -48,12 +48,9 @@ class PerCallCopy(Rule):
         (`calibration/facts/h100-seed.txt`). Pattern rows PERF-034, PERF-035, PERF-036, PERF-057.
         """
 
-    bad = """
-        @triton.jit
-        def scale(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
+    bad = (
+        elementwise("scale", "{} * 2.0")
+        + """
         class ModelNew(torch.nn.Module):
             def forward(self, x):
                 x = x.to(torch.float32)
@@ -64,6 +61,7 @@ class PerCallCopy(Rule):
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
         """
+    )
     good = (
         bad.replace(
             "tl.load(x + i, mask=i < n) * 2.0,", "(tl.load(x + i, mask=i < n).to(tl.float32) * 2.0).to(tl.float16),"

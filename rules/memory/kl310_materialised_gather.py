@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.operators.drop import DROP, Picked, copies_windows, picked, picks, without
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.wording import listed
 from kernlint.workload import Span, Tensor, TorchOp
@@ -34,12 +34,9 @@ class MaterialisedGather(Rule):
         through the index (`evals/2026-11-28-first/embedding-then-add`). Pattern rows PERF-054 and PERF-055.
         """
 
-    bad = """
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
+    bad = (
+        elementwise("double", "{} * 2.0")
+        + """
         class ModelNew(torch.nn.Module):
             def forward(self, kv):
                 heads = kv.repeat_interleave(4, dim=1)
@@ -50,6 +47,7 @@ class MaterialisedGather(Rule):
         def get_inputs():
             return [torch.randn(2, 8, 4096, 64, dtype=torch.float16)]
         """
+    )
     good = bad.replace("kv.repeat_interleave(4, dim=1)", "kv")
     example = "k = k.repeat_interleave(H // H_KV, dim=1)\nattend[grid](q, k, v, ...)"
     use_instead = "attend[grid](q, k, v, ..., GROUP=H // H_KV)  # kv_head = head // GROUP"

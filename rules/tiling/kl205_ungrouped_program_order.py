@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dot_occupancy import resident_programs
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.dot_tiles import main_dot
 from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
@@ -40,21 +40,13 @@ class UngroupedProgramOrder(Rule):
         """
     references = ("https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html",)
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            pid = tl.program_id(0)
-            columns = tl.cdiv(N, BN)
-            m = (pid // columns) * BM + tl.arange(0, BM)
-            n = (pid % columns) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + n[None, :] * K + (start + k)[:, None])
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-        """
+    bad = (
+        MATMUL.replace("m = tl.program_id(0) * BM", "pid = tl.program_id(0)\n"
+                       "            columns = tl.cdiv(N, BN)\n"
+                       "            m = (pid // columns) * BM")
+        .replace("tl.program_id(1)", "(pid % columns)")
+        .replace("(start + k)[:, None] * N + n[None, :]", "n[None, :] * K + (start + k)[:, None]")
+    )  # fmt: skip
     good = (
         bad.replace("m = (pid // columns) * BM", "first = pid // (8 * columns) * 8\n"
                     "            size = min(64 - first, 8)\n"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.tiling.scaled_product import ScaleBehindLoop, scaled_product
@@ -42,20 +42,12 @@ class ScaleInKLoop(Rule):
         """
     references = ("https://github.com/triton-lang/triton/issues/793",)
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, scale, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            s = tl.load(scale + n)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + n[None, :] * K + (start + k)[:, None])
-                acc += tl.dot(x, y) * s[None, :]
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-        """
+    bad = (
+        MATMUL.replace("(a, b, c,", "(a, b, scale, c,")
+        .replace("acc = tl.zeros", "s = tl.load(scale + n)\n            acc = tl.zeros")
+        .replace("(start + k)[:, None] * N + n[None, :]", "n[None, :] * K + (start + k)[:, None]")
+        .replace("acc = tl.dot(x, y, acc)", "acc += tl.dot(x, y) * s[None, :]")
+    )
     good = bad.replace("acc += tl.dot(x, y) * s[None, :]", "acc += tl.dot(x, y)").replace(
         "acc.to(tl.float16)", "(acc * s[None, :]).to(tl.float16)"
     )
