@@ -35,7 +35,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "calibration")]
 from dot_rows import FACTS, Row, gemm, read_rows, seed_rows  # noqa: E402
 
 from kernlint.cost.device import Device, find_device  # noqa: E402
-from kernlint.cost.dot_counts import NO_STEP, LoopCounts, StepCounts, count_loop, count_step  # noqa: E402
+from kernlint.cost.dot_counts import LoopCounts, StepCounts, count_loop, count_step  # noqa: E402
 from kernlint.cost.dot_lowering import MEASURED_CASTS  # noqa: E402
 from kernlint.cost.dot_model import Constants, cycles_of_step, terms_of_loop  # noqa: E402
 from kernlint.cost.dots import aspects, deviations, is_chained, residual_key  # noqa: E402
@@ -47,6 +47,13 @@ Array = NDArray[np.float64]
 
 __all__ = ["Fit", "gemm", "main"]
 
+#: The dot that is not there, so that loops of one dot and of two fill the same columns.
+NO_STEP = StepCounts(
+    *("none", "K", *("none",) * 5),
+    tensor_cycles=0.0, fma_cycles=0.0, operand_cycles=0.0, accumulators_per_thread=0.0, a_convert_cycles=0.0, b_convert_cycles=0.0,
+    a_shuffle_cycles=0.0, b_shuffle_cycles=0.0, b_shuffle_columns=64.0, b_shuffle_narrow=0.0, smem_cycles=0.0,
+    exchanges=0.0, synchronous=0.0, work_cycles=0.0,
+)  # fmt: skip
 #: Start, least and greatest value of each constant. The bounds keep the meaning: nothing beats the data sheet's peak,
 #: which is quoted at 1,830 MHz while small kernels, and so this model's cycles, run at 1,980;
 #: mma.sync reaches at most two thirds of it on Hopper, a graph node costs 1.0 to 1.3 us. A table's line serves all its

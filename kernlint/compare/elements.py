@@ -22,7 +22,7 @@ from kernlint.compare.columns import (
 )
 from kernlint.generate.values import Value, View
 from kernlint.workload import Expr, Lane, Opaque, Size
-from kernlint.workload.expr import Atom, lift
+from kernlint.workload.expr import OPERATIONS, Atom, lift
 
 #: Random numbers of a tensor; a prime, so that no stride meets the same ones again and again.
 _NUMBERS = 4093
@@ -30,12 +30,7 @@ _NUMBERS = 4093
 #: What it costs to work out a value, beside what each of its numbers costs.
 _OF_A_VALUE = 20
 
-_INDICES: Mapping[str, Callable[[int, int], int]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "min": min,
-    "max": max,
-}
+_INDICES = {op: OPERATIONS[op] for op in ("floordiv", "mod", "min", "max")}
 
 
 class Elements:

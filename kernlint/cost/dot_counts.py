@@ -254,15 +254,6 @@ def count_loop(loop: DotLoop, device: Device) -> LoopCounts:
     )
 
 
-#: The dot that is not there, so that loops of one dot and of two fill the same columns.
-NO_STEP = StepCounts(
-    *("none", "K", *("none",) * 5),
-    tensor_cycles=0.0, fma_cycles=0.0, operand_cycles=0.0, accumulators_per_thread=0.0, a_convert_cycles=0.0, b_convert_cycles=0.0,
-    a_shuffle_cycles=0.0, b_shuffle_cycles=0.0, b_shuffle_columns=64.0, b_shuffle_narrow=0.0, smem_cycles=0.0,
-    exchanges=0.0, synchronous=0.0, work_cycles=0.0,
-)  # fmt: skip
-
-
 def _narrowness(operand: DotOperand, elements: int, threads: int) -> float:
     """Halvings of the 16 bytes that a thread would copy at a time, where it has less or cannot prove them aligned."""
     vector = min(operand.vector_bytes, elements * operand.memory_dtype.bytes / threads)
