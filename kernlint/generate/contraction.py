@@ -26,6 +26,7 @@ from kernlint.generate.terms import CHUNK, COLUMNS, Bounds, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, View, lane, looked_through
 from kernlint.generate.work import Work
 from kernlint.records import dataclass
+from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K
 from kernlint.workload import Dtype, Expr, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
@@ -299,17 +300,13 @@ def lossless(term: Term) -> tuple[Term, Dtype]:
     return (term, dt.FLOAT32 if term.dtype.is_float else term.dtype) if dtype is None else (exact, dtype)
 
 
-#: Products of two int8 from which on int32 does not hold their sum.
-_INT8_DEPTH = 2**31 // 128**2
-
-
 def common_type(types: set[Dtype], depth: float) -> tuple[Dtype, str]:
     """What the tensor core is fed for sums of ``depth`` products of ``types``, and what ``tl.dot`` is told of it."""
     halves = {t for t in types if t.is_float and t.bits == 16}
     integers = {t for t in types if t.is_integer and t.bits == 8}
     if len(halves) == 1 and types == halves | integers:
         return next(iter(halves)), ""
-    if types == {dt.INT8} and depth < _INT8_DEPTH:
+    if types == {dt.INT8} and depth <= MAX_EXACT_K:
         return dt.INT8, ", out_dtype=tl.int32"
     if types <= {dt.FLOAT32} | halves | integers:
         return dt.FLOAT32, ', input_precision="tf32x3"'

@@ -92,6 +92,8 @@ def _other_configurations(site: Site, bare: bool) -> Iterator[Site]:
         if values in seen:
             continue
         seen.append(values)
+        work.check()
+        work.spend(work.REWRITE)
         program = site.program.under(number)
         workload = program.workload(site.workload.entry, NO_EDITS, bare)
         if workload is None:

@@ -11,6 +11,7 @@ from kernlint.interpret.edits import NO_EDITS
 from kernlint.records import dataclass
 from kernlint.rewrite.accumulators import accumulate_in_int32
 from kernlint.rewrite.bindings import keeps_value, reached, variable
+from kernlint.rewrite.bounded_sums import bounded_sums
 from kernlint.rewrite.callers import given_elsewhere
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
@@ -21,7 +22,6 @@ from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
-from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
 from kernlint.workload import Cast, Dot, Dtype, Loop, Span
 
 #: What a comment says of a cast that is to go.
@@ -45,7 +45,7 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
     dots = {source.at(span, cst.Call): _found(site, span) for span in sorted(spans)}
     casts = _casts(source, [dot for found in dots.values() for dot, _ in found])
     edits = _Uncast(site, set(dots), casts).edits()
-    effects = Effects()
+    effects, sums = Effects(), Rewriting()
     fed: dict[Span, _Fed] = {}
     for call, found in dots.items():
         precision = _without_precision(source, call)
@@ -54,10 +54,12 @@ def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
         fed[found[0][0].span] = _Fed(narrow, precise=bool(precision))
         if narrow.is_integer:
             edits += accumulate_in_int32(source, call, set(dots))
-        effects |= _effects(narrow, found)
+            sums |= bounded_sums(site, found[0][0].span)
+        effects |= _effects(narrow)
     effects |= _of_other_elements(site, fed)
     changed = [source.function(call) for call in (*dots, *casts)]
-    return Rewriting(tuple(edits), effects | given_elsewhere(site, [one for one in changed if one is not None]))
+    effects |= given_elsewhere(site, [one for one in changed if one is not None])
+    return Rewriting((*edits, *dict.fromkeys(sums.edits)), effects | sums.effects)
 
 
 @dataclass(frozen=True)
@@ -129,18 +131,10 @@ def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
     return found
 
 
-def _effects(narrow: Dtype, found: list[tuple[Dot, tuple[Loop, ...]]]) -> Effects:
+def _effects(narrow: Dtype) -> Effects:
     if narrow.is_fp8:
         return Effects("unsafe", "changed", notes=("the fp8 tensor cores add up with fewer bits than fp32",))
-    if not narrow.is_integer:
-        return Effects(numerics="reordered")
-    totals = [contracted(dot, loops) for dot, loops in found]
-    if None in totals:
-        return Effects("unsafe", notes=(f"K is not known; an int32 sum is exact up to K = {MAX_EXACT_K:,}",))
-    longest = max(total or 0 for total in totals)
-    if longest > MAX_EXACT_K:
-        raise CannotRewrite(f"K = {longest:,} can overflow an int32 sum of int8 products (limit {MAX_EXACT_K:,})")
-    return Effects()
+    return Effects() if narrow.is_integer else Effects(numerics="reordered")
 
 
 def _casts(source: Source, dots: Iterable[Dot]) -> dict[cst.Call, Cast]:

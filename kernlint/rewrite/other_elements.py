@@ -51,7 +51,8 @@ def _given(program: Program, own: Workload, floats: dt.Dtype, integers: dt.Dtype
 
 
 def _with_elements(program: Program, floats: dt.Dtype, integers: dt.Dtype) -> Program:
-    question = replace(program.question, floats=floats, integers=integers, detailed=True)
+    # Who asks for all configurations of a tuner asks about one after the other.
+    question = replace(program.question, floats=floats, integers=integers, detailed=True, tuners=False)
     return program.variant(program.kernel, question, program.reference)
 
 

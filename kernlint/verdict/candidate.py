@@ -215,4 +215,5 @@ class Candidate:
 
 def _overflows(workload: Workload, device: Device) -> bool:
     """Whether the tiles of a launch whose configuration no tuner may leave out are too large for ``device``."""
-    return any(overflowing(launch, device) for launch in workload.launches() if not launch.alternatives)
+    kept = (one for one in workload.launches() if one.tuning is None or one.tuning.configurations in (None, 1))
+    return any(overflowing(launch, device) for launch in kept)

@@ -31,8 +31,9 @@ class Int8UpcastBeforeDot(Rule):
         overflow. The device has no int8 tensor cores.
         """
     fix_safety = """
-        Safe while K <= 131,071: the int32 sum is exact, where fp32 accumulation rounds. Unsafe where nothing says that the program
-        takes no other elements, which need the cast. A change of layout is safe where the copy it removes has no other reader.
+        Safe while K <= 131,071: the int32 sum is exact, where fp32 accumulation rounds. Where calls decide K, the launcher asserts it;
+        unsafe where it has no name for K, or nothing says that the program takes no other elements, which need the cast. A change
+        of layout is safe where the copy it removes has no other reader.
         """
     evidence = """
         H100, M=128, N=K=2048, tile 64x64x32: 63.6 us with a transposed copy and tf32; 62 us with only the dot swapped;

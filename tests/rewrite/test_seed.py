@@ -33,6 +33,7 @@ def test_the_changed_lines() -> None:
         "acc += tl.dot(a, b)",
         "acc = acc.to(tl.float32) * divfactor",
         "weight_int8: int8  [N, K]",
+        'assert K < 131_072, "an int32 sum of int8 products may overflow"',
         "# Prepare B = weight_int8.T [K, N]: a view of weight_int8, read through its strides",
         "b = weight_int8.t()",
         "BLOCK_N=32,",
