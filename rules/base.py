@@ -105,7 +105,8 @@ class Rule(ABC):
     best value depends on everything else in the kernel (a tile), so that it is made last. The texts are Markdown without
     headings, indented as source or not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does
     not; both run as tests. The imports of torch, triton and tl that they begin with need not be written, nor a model that
-    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch`` (``good_makes`` and ``good_launch`` in ``good``).
+    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch`` (``good_makes`` and ``good_launch``
+    in ``good``, whose kernels are those of ``bad`` unless it has its own).
     """
 
     code: ClassVar[str]
@@ -167,6 +168,8 @@ class Rule(ABC):
         if not abstract:
             if cls.operator == "generate" and not hasattr(cls, "fix_safety"):
                 cls.fix_safety = WRITTEN_ANEW
+            if cls.good_launch or cls.good_makes:
+                cls.good = vars(cls).get("good", cls.bad)
             _validate(cls)
             cls.category = CATEGORIES[int(cls.code[2]) - 1]
             cls.bad = _whole(cls, cls.bad, cls.launch, cls.makes)

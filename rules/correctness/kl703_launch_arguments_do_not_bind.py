@@ -33,7 +33,6 @@ class LaunchArgumentsDoNotBind(RefusalRule):
         """@triton.autotune(configs=[triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
         @triton.jit""",
     )
-    good = bad
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     good_launch = 'kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'
     example = "kernel[grid](x, y, n, BLOCK=1024)  # BLOCK is autotuned"

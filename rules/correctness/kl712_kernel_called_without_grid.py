@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.proofs.jit_functions import Decorated, functions
 from kernlint.syntax.dialect import is_tritons
@@ -40,17 +40,15 @@ class KernelCalledWithoutGrid(Rule):
         family.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-
+    bad = (
+        elementwise("kernel", "{}")
+        + """
         def run(x):
             y = torch.empty_like(x)
             kernel(x, y, x.numel(), BLOCK=1024)
             return y
         """
+    )
     good = bad.replace("kernel(x, y, x.numel()", "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel()")
     example = "kernel(x, y, n, BLOCK=1024)"
     use_instead = "kernel[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)"

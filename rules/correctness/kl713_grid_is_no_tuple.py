@@ -28,7 +28,6 @@ class GridIsNoTuple(RefusalRule):
     references = ("https://github.com/triton-lang/triton/issues/5704",)
 
     bad = mapped("v * 2.0")
-    good = bad
     launch = 'kernel[lambda meta: triton.cdiv(x.numel(), meta["BLOCK"])](x, y, x.numel(), BLOCK=1024)'
     good_launch = 'kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel(), BLOCK=1024)'
     example = 'grid = lambda meta: triton.cdiv(n, meta["BLOCK"])'

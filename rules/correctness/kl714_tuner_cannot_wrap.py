@@ -6,7 +6,7 @@ import libcst as cst
 
 from kernlint.interpret.api import NEWEST, Target
 from kernlint.interpret.jit_source import assignment
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.jit_functions import Decorated, functions, keyword, strings
 from kernlint.syntax.names import origin_of
@@ -48,16 +48,14 @@ class TunerCannotWrap(Rule):
         misused, most often around a Python function that launches the kernel.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
-
+    bad = (
+        elementwise("kernel", "{}")
+        + """
         @triton.autotune(configs=[triton.Config({"BLOCK": 1024})], key=["n"])
         def launch(x, y, n, BLOCK):
             kernel[(triton.cdiv(n, BLOCK),)](x, y, n, BLOCK=BLOCK)
         """
+    )
     good = """
         @triton.autotune(configs=[triton.Config({"BLOCK": 1024})], key=["n"])
         @triton.jit

@@ -38,7 +38,6 @@ class ElementNotWritten(Rule):
             v = tl.load(x + i, mask=m)
             tl.store(y + i, tl.maximum(v, 0.0), mask=m)
         """
-    good = bad
     launch = "relu[(x.numel() // 1024,)](x, y, x.numel(), BLOCK=1024)"
     good_launch = "relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     inputs = "torch.randn(1000, 1000)"

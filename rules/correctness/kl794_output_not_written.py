@@ -36,7 +36,6 @@ class OutputNotWritten(Rule):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.store(y + i, tl.load(x + i) * 2.0)
         """
-    good = bad
     launch = "double[(64,)](x, y, BLOCK=1024)"
     good_launch = "double[(1024,)](x, y, BLOCK=1024)"
     inputs = "torch.randn(1024, 1024)"

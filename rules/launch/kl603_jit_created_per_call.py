@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import libcst as cst
 
 from kernlint.records import dataclass
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
 from kernlint.rules.launch.per_call import MAKERS, called_once, routines, run_each_time
 from kernlint.rules.proofs.liveness import uses
@@ -65,12 +65,9 @@ class JitCreatedPerCall(Rule):
         def get_inputs():
             return [torch.randn(1024, 1024)]
         """
-    good = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-
+    good = (
+        elementwise("kernel", "{} * 2.0")
+        + """
         def double(x):
             y = torch.empty_like(x)
             kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
@@ -83,6 +80,7 @@ class JitCreatedPerCall(Rule):
         def get_inputs():
             return [torch.randn(1024, 1024)]
         """
+    )
     example = "def run(x):\n    @triton.jit\n    def kernel(...): ..."
     use_instead = "@triton.jit\ndef kernel(...): ...\n\ndef run(x): ..."
 

@@ -43,7 +43,6 @@ class FarAboveAchievable(Rule):
             tl.store(y + at, tl.load(x + at, mask=at < n) * 2.0, mask=at < n)
 
         """
-    good = bad
     launch = """n = x.numel()
                 scale_kernel[(triton.cdiv(n, 1),)](x, y, n, BLOCK=1)"""
     good_launch = """n = x.numel()

@@ -39,7 +39,6 @@ class ZeroFilledOutput(Rule):
         """
 
     bad = elementwise("scale", "{} * 2.0")
-    good = bad
     launch = "scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     makes = "y = torch.zeros_like(x)"
     good_makes = "y = torch.empty_like(x)"

@@ -35,7 +35,6 @@ class TooManyWarps(Rule):
     )
 
     bad = elementwise("kernel", "{}")
-    good = bad
     launch = "kernel[(1,)](x, y, x.numel(), BLOCK=8192, num_warps=12)"
     good_launch = "kernel[(1,)](x, y, x.numel(), BLOCK=8192, num_warps=8)"
     inputs = "torch.randn(8192)"

@@ -49,7 +49,6 @@ class UnpipelinedDotLoop(Rule):
         """
 
     bad = MATMUL
-    good = bad
     launch = "matmul[(8, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=1)"
     good_launch = "matmul[(8, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)"
     takes, makes = "a, b", "c = torch.empty(1024, 4096, device=a.device, dtype=torch.float16)"

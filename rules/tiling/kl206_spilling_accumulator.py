@@ -34,7 +34,6 @@ class SpillingAccumulator(Rule):
         """
 
     bad = MATMUL
-    good = bad
     launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=64, num_warps=4)"
     good_launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=64, num_warps=8)"
     takes, makes = "a, b", "c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)"

@@ -32,7 +32,6 @@ class SharedMemoryOverflow(Rule):
         """
 
     bad = MATMUL
-    good = bad
     launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=128, num_warps=8, num_stages=4)"
     good_launch = "matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=128, num_warps=8, num_stages=2)"
     takes, makes = "a, b", "c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)"

@@ -37,7 +37,6 @@ class OversizedTile(Rule):
             tile -= (tl.sum(tile, axis=1) / N)[:, None]
             tl.store(y + m, tl.sum(tile * tile, axis=1))
         """
-    good = bad
     launch = "row_spreads[(x.shape[0] // 128,)](x, y, 512, BM=128, BN=512, num_warps=4)"
     good_launch = "row_spreads[(x.shape[0] // 8,)](x, y, 512, BM=8, BN=512, num_warps=4)"
     makes = "y = torch.empty(x.shape[0], device=x.device)"
