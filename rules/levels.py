@@ -10,11 +10,10 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator
 
-from kernlint.interpret.api import Target
 from kernlint.interpret.jit_source import awaits_generator
-from kernlint.interpret.project import is_helper, is_left, is_shelved, is_tried_alone
+from kernlint.interpret.project import is_helper, is_left, is_tried_alone
 from kernlint.records import replace
-from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES, Rule
+from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.faults import RefusalRule, faults_in
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding, doubted
 from kernlint.rules.proofs.compiled import (
@@ -59,10 +58,6 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     yield from finding.doubts
     if (rule.refused or rule.of_compiler) and (why := _other_compiler(context)):
         yield Doubt(f"{why}, whose compiler may take it" if rule.refused else f"{why}, whose compiler may widen it")
-    yield from doubted(
-        rule.refused and _is_kept(rule, context),
-        "nothing in the project imports the file, and it runs nothing itself: it may be kept as it was",
-    )
     if rule.of_values and not rule.refused:
         yield Doubt("whether it happens, and matters, is for the values in memory to say")
     if _is_spread(finding, context):
@@ -113,12 +108,6 @@ def _refusal(kernel: str, context: Context) -> str:
         if sure and fault.kind in kinds and launch.kernel.name == kernel and fault in launch.kernel.faults:
             return fault.text
     return ""
-
-
-def _is_kept(rule: Rule, context: Context) -> bool:
-    """Whether ``rule`` is about releases and nothing tells which is meant, and the file may be kept as it was for an old one."""
-    named = (context.program.question.target or Target(named=False)).named
-    return rule.category == "portability" and not named and is_shelved(context.program.kernel)
 
 
 def _is_spread(finding: Finding, context: Context) -> bool:

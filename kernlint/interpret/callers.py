@@ -28,7 +28,7 @@ from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.values import Class, Config, Function, Instance, Jit, Namespace, Presumed, Unknown
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Tensor, Workload, concrete
@@ -81,6 +81,11 @@ class CallSite:
         return any(isinstance(one, Items) or (isinstance(one, tuple) and one[0]) for one in self.arguments.values())
 
     @property
+    def is_of_types(self) -> bool:
+        """Whether it tells nothing but types."""
+        return all(isinstance(one, tuple) and one[1] is None for one in self.arguments.values())
+
+    @property
     def largest(self) -> int:
         """The elements of its largest tensor, as far as they are known."""
         return max(map(_elements, self.arguments.values()), default=0)
@@ -120,13 +125,19 @@ def call_sites(
             if tensors_given != (other is not module and any(map(starts, statements_using(other, called)))):
                 more, spent = _calls_in(other, path, wanted, called, host, tensors_given)
                 budget, telling = budget - spent, telling + any(site.tells for site in more)
-                found += more if other is not module else [site for site in more if site.tells]
+                found += more if other is not module else [_of_types(site) for site in more if site.tells]
     kept: dict[str, list[CallSite]] = {}
     for site in [*_of_new_kinds(found), *_ends_first(found)]:
         same = kept.setdefault(site.function, [])
         if len(same) < _MOST_CALLS and all(site.arguments != other.arguments for other in same):
             same.append(site)
     return [site for sites in kept.values() for site in sites]
+
+
+def _of_types(site: CallSite) -> CallSite:
+    """The types alone of ``site``: beside an argument that is passed on, sizes of the others may not go with its own."""
+    tensors = {name: one for name, one in site.arguments.items() if isinstance(one, tuple) and one[0] is not None}
+    return replace(site, arguments={name: (one[0], None) for name, one in tensors.items()})
 
 
 def _of_new_kinds(sites: Iterable[CallSite]) -> Iterable[CallSite]:

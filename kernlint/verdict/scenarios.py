@@ -174,7 +174,9 @@ class Planner:
             yield Clue(tuple(seen), "call", f"{place} calls it with {dtype}")
 
     def _of_site(self, site: CallSite) -> Plan | None:
-        """The call at ``site``; what it does not tell is taken as elsewhere."""
+        """The call at ``site``; what it does not tell is taken as elsewhere. None where it tells types alone, which are clues."""
+        if site.is_of_types:
+            return None
         question = self.program.question
         given = {fact.name for fact in question.facts}
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items() if name not in given]

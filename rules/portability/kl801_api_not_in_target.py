@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernlint.interpret.api import Target
-from kernlint.rules.base import mapped
+from kernlint.interpret.project import is_shelved
 from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context, Doubt
 from kernlint.workload import Fault
@@ -28,6 +28,8 @@ class ApiNotInTarget(RefusalRule):
             return
         if target.gone_since(name, parameter):
             yield Doubt("an older release that people use has it, and nothing tells which is meant")
+        if is_shelved(context.program.kernel):
+            yield Doubt("nothing in the project imports the file, and it runs nothing itself: it may be kept as it was")
 
     what_it_does = """
         Finds names of Triton and parameters of its functions that other releases have or had, but the target release
@@ -57,7 +59,13 @@ class ApiNotInTarget(RefusalRule):
         "https://github.com/triton-lang/triton/issues/4938",
     )
 
-    bad = mapped("tl.math.tanh(v)")
+    bad = """
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, tl.math.tanh(v), mask=i < n)
+        """
     good = "\n        from triton.language.extra import libdevice\n" + bad.replace("tl.math.tanh", "libdevice.tanh")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.math.tanh(v)"

@@ -156,11 +156,6 @@ def test_a_kernel_that_does_not_compile_has_no_tail(tmp_path: Path, how: str, re
 IMPORTING = f"{HEADER}from triton.ops.matmul import matmul\n{BLOCKS.format(how='')}"
 
 
-def test_a_removed_module_in_a_file_that_nothing_imports(tmp_path: Path) -> None:
-    assert levels(tmp_path, "old.py", "KL803", {"old.py": IMPORTING}) == ["info"]
-    assert levels(tmp_path, "old.py", "KL803", {"main.py": "import old\n"}) == ["error"]
-
-
 SUM = """
 @triton.jit
 def total(x, o, n, B: tl.constexpr):
