@@ -199,20 +199,16 @@ def get_inputs():
 BODIES = {
     "parts = [x[i] + 1 for i in range(16)]; y = torch.stack(parts)": (16, 32),
     "y = torch.tensor([1, 0.5])": (2,),
-    "y = x.clone(); y.fill_diagonal_(0)": (16, 32),
+    "y = torch.tensor([1, 0.5, torch.nan])": (3,),
 }
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_what_torch_makes_of_lists_and_diagonals(body: str) -> None:
+def test_what_torch_makes_of_lists(body: str) -> None:
     (workload,) = Program(parse_module(FOLLOWED.replace("{body}", body), "k.py")).workloads()
     (launch,) = (step for step in workload.steps if isinstance(step, Launch))
     found = launch.arguments["x"]
     assert (str(found.dtype), found.shape) == ("float32", BODIES[body])
-    filled = [
-        step.writes[0].numel for step in workload.steps if getattr(step, "name", "") in ("fill_", "fill_diagonal_")
-    ]
-    assert filled == ([16] if "diagonal" in body else [])
 
 
 TWO_LOOPS = """

@@ -10,7 +10,6 @@ from support.findings import run_rule
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.settings import FileSettings
 from tests.rules.test_eighth_drawing import told
-from tests.rules.test_twelfth_drawing import levels
 from tests.support.mends import mended, refusal
 from tests.support.values import HEADER
 

@@ -191,8 +191,8 @@ def _access(
     if offset is None or start is None:
         if offset is None and shifted(access, launch):
             return _somewhere_near(access, executions, active, whole, programs)
-        found = _anywhere(access, offset, executions, active, whole, launch, probe)
-        return in_order(found) if _is_counted(access, launch) else found
+        anywhere = _anywhere(access, offset, executions, active, whole, launch, probe)
+        return in_order(anywhere) if _is_counted(access, launch) else anywhere
     tile = tile_of(access, offset, start, probe)
     sectors = tile.sectors * fraction
     if active and sectors < 1.0:

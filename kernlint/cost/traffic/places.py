@@ -7,7 +7,7 @@ Numbers that a tile is loaded of and that are added to a place, displacements, a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from kernlint.cost.layout import vector_bytes
@@ -21,7 +21,7 @@ from kernlint.workload.values import Value, Values
 _Point = Mapping[Atom, int]
 #: Lanes that are looked at first.
 _FEW = 9
-_ARITHMETIC = {
+_ARITHMETIC: Mapping[str, Callable[..., float]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b, "//": lambda a, b: int(a / b),
     "%": math.fmod, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "&": lambda a, b: int(a) & int(b), "|": lambda a, b: int(a) | int(b),

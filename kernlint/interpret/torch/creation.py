@@ -159,15 +159,16 @@ def _triangle(upper: bool) -> Handler:
 
 
 def _type_of_numbers(h: HostState, data: Any) -> Dtype | None:
-    """The type of a tensor of the numbers in ``data``: a float among them makes floats of all; None where not all are known."""
+    """The type of a tensor of the numbers in ``data``: a float among them makes floats of all; None where that hangs on one that is not
+    known."""
     numbers = [data]
     while any(isinstance(one, (list, tuple)) for one in numbers):
         numbers = [part for one in numbers for part in (one if isinstance(one, (list, tuple)) else [one])]
-    if not all(isinstance(one, (int, float, Expr, OpenFloat)) for one in numbers):
+    if not numbers or any(isinstance(one, (float, OpenFloat)) for one in numbers):
+        return h.float_type
+    if not all(isinstance(one, (int, Expr)) for one in numbers):
         return None
-    if all(isinstance(one, (int, Expr)) for one in numbers) and numbers:
-        return dt.BOOL if all(isinstance(one, bool) for one in numbers) else dt.INT64
-    return h.float_type
+    return dt.BOOL if all(isinstance(one, bool) for one in numbers) else dt.INT64
 
 
 def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:

@@ -113,9 +113,7 @@ def _inplace(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, name: 
         return Unknown(name)
     if name == "resize_":
         note_read_sizes(h, x, args[1:])
-    if name == "fill_diagonal_":
-        _inplace(h, [torch_function(h, "diagonal", [x], {}, node)], {}, node, "fill_")
-    elif name in ("zero_", "fill_"):
+    if name in ("zero_", "fill_"):
         h.torch_op(name, "fill", (), (x,), node)
     elif name in ("normal_", "uniform_", "random_", "bernoulli_", "exponential_", "trunc_normal_"):
         h.torch_op(name, "random", (), (x,), node)
