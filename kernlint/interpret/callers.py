@@ -332,7 +332,7 @@ def _calls_in(
             _try(reading, statement)
         return sites, budget - watching.budget
     finally:
-        program.close()
+        program.close(of_module=not own)
 
 
 def _try(reading: Reading, node: cst.CSTNode) -> None:

@@ -290,13 +290,16 @@ class Program(AskedOnce):
         that, else itself."""
         return self._callers.get(entry, entry)
 
-    def close(self) -> None:
-        """Let go of all that was read; nothing can be asked of this program and its variants any more.
+    def close(self, of_module: bool = True) -> None:
+        """Let go of all that was read; nothing can be asked of this program and its variants any more. What is known ``of_module`` stays
+        where others still ask it.
 
         Functions and the scopes that they see refer to one another: left alone, they and with them the trees stay until
         somebody looks for garbage, which costs a tenth of the time that checking takes.
         """
         for reading in list(self._readings):
+            if of_module:
+                reading.kernel_module.forget()
             reading.close()
         self._answers.clear()
 

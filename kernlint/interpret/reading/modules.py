@@ -77,7 +77,6 @@ class ModuleReading:
         for scope in (*self.host.captured, *self.program._imported.values()):
             if scope is not None:
                 scope.vars.clear()
-        self.kernel_module.forget()
         vars(self.host).clear()
         vars(self).clear()
 
