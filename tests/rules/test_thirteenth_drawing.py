@@ -152,8 +152,6 @@ def test_a_kernel_that_does_not_compile_has_no_tail(tmp_path: Path, how: str, re
     assert levels_at_3_5(tmp_path / "a.py", "KL736") == [tail]
 
 
-
-
 SUM = """
 @triton.jit
 def total(x, o, n, B: tl.constexpr):
