@@ -2,11 +2,11 @@
 
     python benchmarks/lsp_latency.py kernel.py ... [--edits 20]
 
-Cold is the first answer of a fresh server, starting its worker included. Then the file changes again and again: a comment at its end
-(`comment`), and what its last `tl.store` writes, which is multiplied by another factor each time, so that the program computes
-something else (`kernel`). The median and the worst are printed of the time until the first answer, and until all is found (`whole`),
-and the processor time of an edit, of the server and its workers together (Linux). Beside them the lens (times of the kernels) and the
-fixes, which are asked for less often. A `reference.py` in the folder of a file is taken as its reference. Needs
+Cold is the first answer of a fresh server, starting its worker included. Then the file changes again and again, half a second after
+all is found: a comment at its end (`comment`), and what its last `tl.store` writes, which is multiplied by another factor each time, so
+that the program computes something else (`kernel`). The median and the worst are printed of the time until the first answer, and until
+all is found (`whole`), and the processor time of an edit, of the server and its workers together (Linux). Beside them the lens (times
+of the kernels) and the fixes, which are asked for less often. A `reference.py` in the folder of a file is taken as its reference. Needs
 `pip install 'kernlint[lsp]'`.
 """
 
@@ -32,6 +32,9 @@ from pygls.lsp.client import LanguageClient
 
 EDIT = ("worst", "whole", "worst", "cpu")
 COLUMNS = ("cold", "comment", *EDIT, "kernel", *EDIT, "lens", "fixes")
+
+#: From all that is found to the next edit.
+PAUSE_S = 0.5
 
 #: Behind all that a file holds.
 END = types.Position(10**6, 0)
@@ -105,6 +108,7 @@ async def measured(path: Path, edits: int) -> list[float]:
         """Median and worst until the first answer and until all is found, and processor time of one edit."""
         before_s, first, whole = processor_s(client), [], []
         for number in range(1, edits + 1):
+            await asyncio.sleep(PAUSE_S)
             change(edit(text, number))
             first.append(await timed(pull()))
             whole.append(first[-1] + await timed(actions(types.Range(END, END))))

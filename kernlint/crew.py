@@ -383,8 +383,9 @@ _LOADED = 15.0
 #: A worker that has come to hold so many bytes is replaced: what it keeps of old versions of files is of no more use.
 _MOST_KEPT = 1 << 30
 
-#: Objects made and not freed since the last look for garbage before there is another: some megabytes.
-_GARBAGE = 50_000
+#: Objects made and not freed since the last look for garbage before there is another, some megabytes: once nobody has asked anything
+#: for so many seconds, since an edit would wait for it, or at once.
+_GARBAGE, _IDLE_S, _MOST_GARBAGE = 50_000, 0.3, 200_000
 
 #: Looks at what is young before one at everything.
 _TIMES = 20
@@ -427,6 +428,7 @@ def _loop(pipe: Connection, trade: Trade) -> None:
         pipe.send(_READY)
     while True:
         try:
+            _tidy(pipe)
             job = pipe.recv()
         except (EOFError, OSError):  # the parent is gone
             return
@@ -453,7 +455,11 @@ def _loop(pipe: Connection, trade: Trade) -> None:
             pipe.send(answer)
         except OSError:
             return
-        young, times, _ = gc.get_count()
-        if young > _GARBAGE:
-            # What jobs leave behind is young; to look at what is kept from one to the next costs as much again.
-            gc.collect(0 if times < _TIMES else 2)
+
+
+def _tidy(pipe: Connection) -> None:
+    """Look for garbage, where there is much and no job that waits."""
+    young, times, _ = gc.get_count()
+    if young > _MOST_GARBAGE or (young > _GARBAGE and not pipe.poll(_IDLE_S)):
+        # What jobs leave behind is young; to look at what is kept from one to the next costs as much again.
+        gc.collect(0 if times < _TIMES else 2)

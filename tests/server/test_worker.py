@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import time
@@ -155,3 +156,19 @@ def test_a_patient_question_lets_others_go_first_and_is_answered_all_the_same():
     answered, processes = asyncio.run(talk())
     assert answered == ["first", "second", "third", "patient"]
     assert len(processes) == 1
+
+
+@pytest.mark.parametrize(
+    ("young", "waits", "looks"), [(10, False, 0), (100_000, False, 1), (100_000, True, 0), (300_000, True, 1)]
+)
+def test_a_job_that_waits_goes_before_garbage_unless_there_is_too_much_of_it(monkeypatch, young, waits, looks):
+    seen = []
+    monkeypatch.setattr(crew.gc, "get_count", lambda: (young, 0, 0))
+    monkeypatch.setattr(crew.gc, "collect", seen.append)
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        if waits:
+            ours.send("job")
+        crew._tidy(theirs)
+        assert len(seen) == looks
+        assert theirs.poll() == waits
