@@ -42,7 +42,6 @@ INTERPRETERS = ("python", "triton", "frontend", "torch", "host", "reading", "pro
 BOUND_TO_A_RULE = frozenset(
     {
         "autotuned",
-        "block_scan",
         "compile_time_values",
         "conditions",
         "element_types",

@@ -64,6 +64,7 @@ class ScalarScan:
 class SequentialScalarScan(Rule):
     code = "KL503"
     name = "sequential-scalar-scan"
+    operator = "generate"
     summary = "a running sum or recurrence is computed one element per loop iteration"
     what_it_does = """
         Finds kernel loops that in each iteration load one element, update a carried value with it by a sum, product, extremum
@@ -80,7 +81,6 @@ class SequentialScalarScan(Rule):
         Non-linear recurrences (an activation inside), and values that wait for each other. Loops whose lanes already run
         along contiguous memory, one time step of many channels per iteration: there each iteration moves whole sectors.
         """
-    fix_safety = "Safe up to rounding: floating-point sums are taken in another order."
     evidence = """
         H100, 512 rows of 1024 fp32: 41.7 us one element at a time with 4 warps, 2.1 us in blocks of 1024; 32 rows of 1024: 40.2 us
         and 1.7 us (`calibration/facts/h100-micro-2.csv`, scalar_scan and block_scan_carry). Pattern row PERF-069.
@@ -141,7 +141,7 @@ class SequentialScalarScan(Rule):
         updates = cascade.kinds
         kernel = launch.kernel.name
         trip = concrete(found.loop.trip)
-        block = block_size(found)
+        block = _block_size(found)
         what = _named(updates)
         linear = any(kind in ("linear", "product", "extremum") for kind in updates.values())
         scans = "tl.associative_scan" if linear else "tl.cumsum"
@@ -243,11 +243,11 @@ def _one_by_one(access: Load | Store, loop: Loop) -> bool:
     return all(extent == 1 or access.stride(dim) not in (0, 1, None) for dim, extent in enumerate(access.shape))
 
 
-def block_size(found: ScalarScan, short: bool = True) -> int:
-    """Elements to scan at a time; no more than the row has, where ``short`` and that is known."""
+def _block_size(found: ScalarScan) -> int:
+    """Elements to scan at a time; no more than the row has, where that is known."""
     trip = concrete(found.loop.trip)
     block = max(_LEAST_TRIP, _BLOCK // power_of_two(found.rows))
-    return min(block, power_of_two(trip)) if short and trip is not None else block
+    return min(block, power_of_two(trip)) if trip is not None else block
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ class BlockScan(LaunchChange):
 
 def _blocked(found: ScalarScan, scans: int, variables: int) -> Loop:
     """The loop over blocks: each access gains a lane along the row, each update becomes a scan and a carry."""
-    loop, block = found.loop, block_size(found)
+    loop, block = found.loop, _block_size(found)
     trip = lift(loop.trip or 0)
     body: list[Node] = []
     for node in loop.body:

@@ -17,7 +17,7 @@ from kernlint.workload.expr import Atom, lift
 from kernlint.workload.ranges import Range
 
 #: What a reduction leaves out without a change.
-NEUTRAL: Mapping[str, float] = {"sum": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
+NEUTRAL: Mapping[str, float] = {"sum": 0.0, "max": -math.inf, "min": math.inf}
 
 #: As many values may be made, and looked at anew, for one program. What a kernel reads is looked through to what the launches before it
 #: read, so that each round of a loop that hands on its sums multiplies them; programs that are written anew take some hundreds.

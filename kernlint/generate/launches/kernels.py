@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kernlint.generate.launches.graph import Graph
@@ -106,6 +107,18 @@ class Lanes:
         if not isinstance(found, Expr):
             raise CannotGenerate("an index that is no number")
         return found
+
+    @contextmanager
+    def outside(self, loop: int) -> Iterator[None]:
+        """Before ``loop`` or behind it."""
+        round, carried = self.rounds.pop(loop, None), self.carried
+        self.carried = {key: made for key, made in carried.items() if self.values[key[0]].node != loop}
+        try:
+            yield
+        finally:
+            self.carried = carried
+            if round is not None:
+                self.rounds[loop] = round
 
     # -- operations -------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from kernlint.generate.launches.places import (
     span_of,
     with_rests,
 )
+from kernlint.generate.launches.running import at_all_rounds
 from kernlint.generate.launches.solve import Solution, always
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, lanes_of
 from kernlint.records import replace
@@ -117,7 +118,8 @@ class LaunchReader:
         # What is written to a part is made over the places of that part.
         lanes.solved = [*solution.by, {Lane(axis): lane(axis) + first for axis, (first, _) in piece.items()}]
         graph.box |= {Lane(axis): (0, last - first) for axis, (first, last) in piece.items()}
-        value = graph.map("cast", whole.dtype, lanes.elements(given, tile))
+        lanes.carried = {}  # which addresses and masks are made of without places of the result
+        value = graph.map("cast", whole.dtype, at_all_rounds(lanes, lanes.elements(given, tile)))
         self._check(value, [e for bound in bounds for e in bound if e is not None])
         graph.box |= {Lane(axis): (0, extent - 1) for axis, extent in enumerate(shape)}
         back = {Lane(axis): lane(axis) - first for axis, (first, _) in piece.items()}
@@ -248,8 +250,6 @@ class LaunchReader:
         for one in value.value.walk():
             if one.op == "undefined":
                 raise CannotGenerate("lanes that a load masks without saying what they hold")
-            if one.op == "carried":
-                raise CannotGenerate("a store of what a loop has not finished")
 
     def _whole(self, made: View, whole: Tensor) -> Value:
         """``made``, seen from all axes of ``whole``."""

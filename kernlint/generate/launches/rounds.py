@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernlint.generate.launches.graph import NEUTRAL
 from kernlint.generate.launches.places import Place, Pointer, looked_at
+from kernlint.generate.launches.running import after_all_rounds
 from kernlint.generate.values import CannotGenerate, View
 from kernlint.records import dataclass
 from kernlint.workload import Expr, LoopIndex, Opaque
@@ -26,7 +27,7 @@ def at_round(lanes: Lanes, phi: Value, place: Place) -> Any:
     if phi.node not in lanes.rounds:
         raise CannotGenerate("a value of a loop outside of it")
     before, _ = lanes.values.operands(phi)
-    with _outside(lanes, phi.node):
+    with lanes.outside(phi.node):
         start = lanes.operand(before, place)
     step = _step(lanes, phi, place, start)
     if step is not None:
@@ -40,19 +41,6 @@ def at_round(lanes: Lanes, phi: Value, place: Place) -> Any:
 
 def _advanced(start: Any, by: Expr) -> Any:
     return Pointer(start.base, start.offset + by) if isinstance(start, Pointer) else start + by
-
-
-@contextmanager
-def _outside(lanes: Lanes, loop: int) -> Iterator[None]:
-    """Before ``loop`` or behind it."""
-    round, carried = lanes.rounds.pop(loop, None), lanes.carried
-    lanes.carried = {key: made for key, made in carried.items() if lanes.values[key[0]].node != loop}
-    try:
-        yield
-    finally:
-        lanes.carried = carried
-        if round is not None:
-            lanes.rounds[loop] = round
 
 
 @contextmanager
@@ -143,23 +131,20 @@ def _accumulated(rounds: _Rounds, phi: Value, place: Place) -> View:
     try:
         with _inside(lanes, rounds.node, rounds.at):
             after = lanes.elements(end, place)
-        others = {
-            id(made.value): (lanes.values[key[0]], key[1])
-            for key, made in lanes.carried.items()
-            if key not in kept
-            and isinstance(made, View)
-            and made is not own
-            and lanes.values[key[0]].node == rounds.node
-        }
+            open_ = {
+                id(made.value)
+                for key, made in lanes.carried.items()
+                if isinstance(made, View) and key not in kept and lanes.values[key[0]].node == rounds.node
+            }
+            for kind, op in (("sum", "add"), ("max", "maximum"), ("min", "minimum")):
+                rest = _rest(rounds, op, kind, after, own)
+                if rest is not None and not _depends(rest, open_):
+                    return _with_start(rounds, op, kind, rest, start)
+            if _depends(after, open_):
+                return after_all_rounds(lanes, phi, place, rounds.at, rounds.count)
     finally:
         lanes.carried = kept
-    for kind, op in (("sum", "add"), ("max", "maximum"), ("min", "minimum"), ("prod", "mul")):
-        rest = _rest(rounds, op, kind, after, own)
-        if rest is not None and not _depends(rest, {id(own.value), *others}):
-            return _with_start(rounds, op, kind, rest, start)
-    if not _depends(after, {id(own.value), *others}):
-        return graph.look(after, {atom: lift(rounds.count - 1) for atom in rounds.at.atoms()})
-    raise CannotGenerate("a loop that carries what is no sum, product or extreme")
+    return graph.look(after, {atom: lift(rounds.count - 1) for atom in rounds.at.atoms()})
 
 
 def _with_start(rounds: _Rounds, op: str, kind: str, rest: View, start: View) -> View:
