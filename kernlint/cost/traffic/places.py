@@ -6,28 +6,22 @@ Numbers that a tile is loaded of and that are added to a place, displacements, a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
+from kernlint.compare.columns import MOST_NUMBERS, Column, Effort, NotCompared, Pointer, Points, listed
+from kernlint.compare.kernels import Lanes, Reading
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES
 from kernlint.cost.traffic.probe import Probe
 from kernlint.records import dataclass
-from kernlint.workload import Atomic, Expr, Lane, Launch, Load, LoopIndex, ProgramId, Store, concrete
+from kernlint.workload import Atomic, Expr, Lane, Launch, Load, LoopIndex, ProgramId, Store
 from kernlint.workload.expr import Atom
 from kernlint.workload.values import Value, Values
 
-_Point = Mapping[Atom, int]
 #: Lanes that are looked at first.
 _FEW = 9
-_ARITHMETIC: Mapping[str, Callable[..., float]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b, "//": lambda a, b: int(a / b),
-    "%": math.fmod, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "&": lambda a, b: int(a) & int(b), "|": lambda a, b: int(a) | int(b),
-    "minimum": min, "maximum": max, "abs": abs, "negative": lambda a: -a, "floor": math.floor, "ceil": math.ceil,
-    "where": lambda test, a, b: a if test else b, "clamp": lambda a, low, high: min(max(a, low), high),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,14 +48,15 @@ def places(access: Load | Store | Atomic, launch: Launch, loops: Sequence[LoopIn
     ends |= {ProgramId(axis): extent for axis, extent in enumerate(probe.grid)}
     ends |= {loop: max(1, int(probe.trips[loop.loop])) for loop in loops}
     middle = {atom: end // 2 if isinstance(atom, Lane) else (end - 1) // 2 for atom, end in ends.items()}
-    reader = _Reader(values, launch)
+    reader = _Reader(values, launch, pointer)
     try:
-        here = reader.at(pointer, middle)
+        (here,) = reader.at(middle)
         offset, rest = Expr.constant(0), here
         for atom, end in ends.items():
             if end > 1:
                 back = -1 if middle[atom] else 1
-                step = int((reader.at(pointer, {**middle, atom: middle[atom] + back}) - here) * back)
+                (beside,) = reader.at({**middle, atom: middle[atom] + back})
+                step = int((beside - here) * back)
                 offset, rest = offset + Expr.atom(atom) * step, rest - step * middle[atom]
         if reader.displaced and not any(isinstance(atom, Lane) for atom in offset.atoms()):
             return None  # places that were loaded as such
@@ -70,12 +65,12 @@ def places(access: Load | Store | Atomic, launch: Launch, loops: Sequence[LoopIn
         def neighbours(lanes: int, apart: int = 1) -> list[float]:
             first = max(0, middle[Lane(dim)] - lanes * apart // 2)
             places = range(first, min(access.shape[dim], first + lanes * apart), apart)
-            return [reader.at(pointer, {**middle, Lane(dim): lane}) for lane in places]
+            return reader.at({**middle, Lane(dim): [*places]})
 
         if _even(neighbours(_FEW)):
             return Places(offset + int(rest), 0.0, 0.0, reader.displaced)
         near, dealt = neighbours(WARP_LANES), neighbours(WARP_LANES, _apart(access, launch))
-    except (_Unknown, ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
+    except (NotCompared, ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         return None
     if _even(near):
         return Places(offset + int(rest), 0.0, 0.0, reader.displaced)
@@ -104,71 +99,32 @@ def _apart(access: Load | Store | Atomic, launch: Launch) -> int:
     return max((vector_bytes(node) // node.dtype.bytes for node in alike), default=1)
 
 
-class _Unknown(Exception):
-    """A value that the program does not show."""
+class _Reader(Lanes):
+    """Where ``pointer`` goes in a launch. ``displaced``: something that a tile was loaded of was taken to be zero."""
 
-
-class _Reader:
-    """Values of one launch. ``displaced``: something that a tile was loaded of was taken to be zero."""
-
-    def __init__(self, values: Values, launch: Launch) -> None:
-        self.values, self.launch = values, launch
-        self.point: _Point = {}
-        self.known: dict[tuple[int, tuple[int, ...]], float] = {}
+    def __init__(self, values: Values, launch: Launch, pointer: Value) -> None:
+        super().__init__(launch, Reading(values), (), _not_read, Effort(MOST_NUMBERS))
+        self.pointer = pointer
         self.displaced = False
 
-    def at(self, value: Value, point: _Point) -> float:
-        """The number that ``value`` has at ``point``, of pointers the elements from the beginning. Raises :class:`_Unknown`."""
-        self.point, self.known = point, {}
-        return self.number(value, tuple(point[Lane(dim)] for dim in range(len(value.shape))))
+    def at(self, point: Mapping[Atom, Column]) -> list[float]:
+        """The elements from the beginning at ``point``, or at each of the points there. Raises :class:`NotCompared`."""
+        self.ids = tuple(point[ProgramId(axis)] for axis in range(3) if ProgramId(axis) in point)
+        self.rounds = {atom.loop: number for atom, number in point.items() if isinstance(atom, LoopIndex)}
+        self._known = {}
+        axes = [point[Lane(dim)] for dim in range(len(self.pointer.shape))]
+        count = max((len(axis) for axis in axes if type(axis) is list), default=1)
+        found = self.value(self.pointer, Points(axes, count))
+        if not isinstance(found, Pointer):
+            raise NotCompared("an address that is not known")
+        return listed(found.offset, count)
 
-    def number(self, value: Value, lanes: tuple[int, ...]) -> float:
-        """The number of the element ``lanes`` of ``value``."""
-        key = value.id, lanes
-        if key not in self.known:
-            self.known[key] = self._number(value, lanes)
-        return self.known[key]
-
-    def _number(self, value: Value, lanes: tuple[int, ...]) -> float:
-        if value.op == "constant":
-            return _plain(value.detail)
-        if value.op == "parameter":
-            given = self.launch.arguments.get(value.detail, self.launch.constexprs.get(value.detail))
-            return 0.0 if self.launch.tensor(value.detail) is not None else _plain(given)
-        operands = self.values.operands(value)
-        if value.op in ("program_id", "arange"):
-            start = _plain(operands[0].detail)
-            return self.point[ProgramId(int(start))] if value.op == "program_id" else start + lanes[0]
-        if value.op == "index":
-            turn = next(
-                (self.point[LoopIndex(r.loop)] for r in value.region.around() if LoopIndex(r.loop) in self.point), None
-            )
-            if turn is None:
-                raise _Unknown
-            return self.number(operands[0], ()) + turn * self.number(operands[2], ())
+    def value(self, value: Value, points: Points) -> Any:
         if value.op == "load" and value.shape and value.dtype is not None and value.dtype.is_float:
             self.displaced = True
             return 0.0
-        if value.op == "axes":
-            kept = tuple(lane for lane, new in zip(lanes, operands[1].detail) if new is not None)
-            return self.number(operands[0], kept)
-        if value.op in ("cast", "to"):
-            number = self.number(operands[0], lanes)
-            return math.trunc(number) if value.dtype is not None and value.dtype.is_integer else number
-        if value.op not in _ARITHMETIC:
-            raise _Unknown
-        return _ARITHMETIC[value.op](*(self.number(operand, _within(operand, lanes)) for operand in operands))
+        return super().value(value, points)
 
 
-def _within(operand: Value, lanes: tuple[int, ...]) -> tuple[int, ...]:
-    """The element of ``operand`` that is spread to ``lanes``."""
-    own = lanes[len(lanes) - len(operand.shape) :]
-    return tuple(lane if extent > 1 else 0 for lane, extent in zip(own, operand.shape))
-
-
-def _plain(number: object) -> float:
-    """A number that is known. Raises :class:`_Unknown`."""
-    value = concrete(number) if isinstance(number, Expr) else number
-    if not isinstance(value, (int, float)):
-        raise _Unknown
-    return value
+def _not_read(load: Value, base: str, offsets: list[int]) -> list[Any]:
+    raise NotCompared("what memory holds")
