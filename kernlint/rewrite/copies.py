@@ -14,7 +14,7 @@ from kernlint.records import dataclass
 from kernlint.rewrite.bindings import reached, variable
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.layouts import keep_addresses
+from kernlint.rewrite.layouts import moved_addresses
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -63,10 +63,10 @@ def read_in_place(site: Site, spans: Iterable[Span]) -> Rewriting:
     _keep_result_types(plan)
     _keep_layouts(plan)
     _forget_comments(plan)
-    edits, notes = keep_addresses(site, plan.edits)
+    notes = moved_addresses(site, plan.edits)
     if plan.in_order:
         notes = ("an argument of another layout is put in order, where its conversion kept that layout", *notes)
-    return Rewriting(tuple(edits), Effects("unsafe" if notes else "safe", memory="less", notes=notes))
+    return Rewriting(tuple(plan.edits), Effects("unsafe" if notes else "safe", memory="less", notes=notes))
 
 
 # -- the calls --------------------------------------------------------------------------------------------------------

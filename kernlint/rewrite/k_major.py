@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.layouts import keep_addresses
+from kernlint.rewrite.layouts import moved_addresses
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.proofs.counterparts import find_dot
@@ -33,7 +33,7 @@ def store_k_major(site: Site, change: KMajor) -> Rewriting:
     if loose:
         edits.append(TextEdit(start, start, "("))
     edits.append(source.insert_before(value, "# Contiguous along its first axis, as the tensor cores read it."))
-    edits, notes = keep_addresses(site, edits)
+    notes = moved_addresses(site, edits)
     return Rewriting(tuple(edits), Effects("unsafe" if notes else "safe", notes=notes))
 
 

@@ -1,4 +1,4 @@
-"""Edits after which tensors lie otherwise in memory, with what their kernels need to find every element."""
+"""Edits after which tensors lie otherwise in memory: whether their kernels find every element."""
 
 from __future__ import annotations
 
@@ -11,20 +11,14 @@ from kernlint.interpret.question import Question
 from kernlint.rewrite.addresses import moved_wrongly
 from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
-from kernlint.rewrite.strides import pass_strides
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.workload import Tensor, Workload, concrete
 
 
-def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> tuple[list[TextEdit], tuple[str, ...]]:
-    """``edits``, with those that kernels need which took the old layout for granted, and what stands in the way of a proof for other
-    calls. Raises :class:`CannotRewrite` where it is not proven that every load and store still reaches the same element."""
-    question = site.program.question
-    after = _followed(site, edits, question)
-    wrong = moved_wrongly(site.workload, after)
-    if wrong:
-        edits = [*edits, *pass_strides(site, after, wrong)]
-    left = moved_wrongly(site.workload, _followed(site, edits, question)) if wrong else []
+def moved_addresses(site: Site, edits: Sequence[TextEdit]) -> tuple[str, ...]:
+    """What stands in the way of a proof of ``edits`` for other calls. Raises :class:`CannotRewrite` where it is not proven that every load
+    and store still reaches the same element."""
+    left = moved_wrongly(site.workload, _followed(site, edits, site.program.question))
     # At other sizes too, so that extents that happen to be equal here are told apart.
     other = _other_call(site, _other_sizes(site)) if not left else None
     if other is not None:
@@ -33,10 +27,7 @@ def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> tuple[list[TextEdit
         index, name = left[0]
         kernel = site.workload.launches()[index].kernel.name
         raise CannotRewrite(f"`{kernel}` addresses `{name}` in a way that only fits its present layout")
-    notes = ["the addresses are proven at the sizes of one call"] if wrong and other is None else []
-    if not _fits_slices(site, edits):
-        notes.append("an argument that does not lie in order would be read otherwise")
-    return list(edits), tuple(notes)
+    return () if _fits_slices(site, edits) else ("an argument that does not lie in order would be read otherwise",)
 
 
 def _fits_slices(site: Site, edits: Sequence[TextEdit]) -> bool:

@@ -38,10 +38,9 @@ class PerCallCopy(Rule):
         that reads the tensor many times in an order that the original does not offer: the estimate decides.
         """
     fix_safety = """
-        Safe: kernels that assume row-major memory have their offsets rewritten with strides. Unsafe where an argument is converted whose
-        layout nothing tells (it is put in order, which costs nothing where it is), where the sizes are literals, so that the
-        addresses could not be tried at others, and where a fill goes with the copy: that every element is written is proven at the
-        sizes of one call.
+        Safe where the kernel finds every element of the original. Unsafe where it took the copy for row-major memory, so that it is written
+        anew, where an argument is converted whose layout nothing tells (it is put in order, which costs nothing where it is), and where a
+        fill goes with the copy: that every element is written is proven at the sizes of one call.
         """
     evidence = """
         H100: `w.t().contiguous()` of a 2048 x 2048 int8 matrix takes 30 us, more than the GEMM that reads it

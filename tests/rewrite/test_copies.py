@@ -46,71 +46,35 @@ def rows(offsets: str = "offs = r[:, None] * D + d[None, :]", pointer: str = "X 
     return ROWS.format(offsets=offsets, pointer=pointer, copy=copy)
 
 
-STRIDED_ROW = (
-    "x_row = (r // (x_size1 * x_size2)) * x_stride0 + (r // x_size2 % x_size1) * x_stride1 + (r % x_size2) * x_stride2"
-)
-
-
 @pytest.mark.parametrize(
-    ("source", "load"),
+    "source",
     [
-        pytest.param(rows(), "X + x_row[:, None] + d[None, :] * x_stride3", id="offsets with a name"),
-        pytest.param(
-            rows("pass", "X + r[:, None] * D + d[None, :]"), "X + x_row[:, None] + d[None, :] * x_stride3", id="inline"
-        ),
-        pytest.param(
-            rows("base = X + r[:, None] * D", "base + d[None, :]"),
-            "base + d[None, :] * x_stride3",
-            id="pointer to rows",
-        ),
-        pytest.param(
-            rows("pass", "X + (d[None, :] + D * r[:, None])"),
-            "X + (d[None, :] * x_stride3 + x_row[:, None])",
-            id="swapped",
-        ),
-        pytest.param(
-            rows(copy="t = q.transpose(1, 2)\n        x = t.contiguous()"),
-            "X + x_row[:, None] + d[None, :] * x_stride3",
-            id="a view with a name",
-        ),
+        pytest.param(rows(), id="offsets with a name"),
+        pytest.param(rows("pass", "X + r[:, None] * D + d[None, :]"), id="inline"),
+        pytest.param(rows("base = X + r[:, None] * D", "base + d[None, :]"), id="pointer to rows"),
+        pytest.param(rows(copy="t = q.transpose(1, 2)\n        x = t.contiguous()"), id="a view with a name"),
     ],
 )
-def test_a_kernel_that_takes_its_input_for_contiguous(source: str, load: str) -> None:
-    result = fixed(source, "KL301", unsafe=False)
-    assert STRIDED_ROW in result.after
-    assert f"tl.load({load}, mask" in result.after
-    assert "x_size1, x_size2, x_stride0, x_stride1, x_stride2, x_stride3, D: tl.constexpr" in result.after
-    assert "x, y, n, x.shape[1], x.shape[2], x.stride(0), x.stride(1), x.stride(2), x.stride(3), D=D" in result.after
-    assert "memory_format=torch.contiguous_format" in result.after and ".contiguous()" not in result.after
-    (applied,) = result.applied
-    assert (applied.effects.numerics, applied.effects.memory) == ("exact", "less")
+def test_a_kernel_that_takes_its_input_for_contiguous(source: str) -> None:
+    """It cannot read the original as it stands; written anew it does, where that is agreed to."""
+    assert "only fits its present layout" in refusal(source, "KL301")
+    made = fix_source(Request(source, path="k.py"), unsafe=True)
+    (applied,) = made.applied
+    assert (applied.code, applied.anew, applied.effects.applicability) == ("KL301", True, "unsafe")
+    assert ".transpose(1, 2).contiguous()" not in made.after
 
 
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        pytest.param(rows("i = r[:, None] * D + d[None, :]\n    j = i + 0 * n", "X + tl.minimum(j, i)"), "address of `X`|rows of `X`",
-                     id="an address that is no sum"),
         pytest.param(rows(copy="x = q.transpose(1, 2).contiguous()\n        assert x.is_contiguous()"), "is_contiguous", id="assert"),
         pytest.param(rows(copy="x = q.transpose(1, 2).contiguous().view(B * H, T, D)"), "view", id="view"),
-        pytest.param(rows() + "\ndef other(x, y):\n    double[(1,)](x, y, 1, D=D, ROWS=32)\n", "more places", id="other launch"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_in_place(source: str, why: str) -> None:
     import re
 
     assert re.search(why, refusal(source, "KL301"))
-
-
-def test_two_rows_of_a_tensor_have_a_name_each() -> None:
-    source = rows("s = n - 1 - r").replace("X + offs", "X + r[:, None] * D + d[None, :]")
-    source = source.replace(
-        ", other=0.0)\n",
-        ", other=0.0)\n    x += tl.load(X + s[:, None] * D + d[None, :], mask=(r < n)[:, None], other=0.0)\n",
-    )
-    after = fixed(source, "KL301", unsafe=False).after
-    assert STRIDED_ROW in after and "    x_row_2 = (s // (x_size1 * x_size2)) * x_stride0" in after
-    assert "X + x_row[:, None] + d[None, :]" in after and "X + x_row_2[:, None] + d[None, :]" in after
 
 
 @pytest.mark.parametrize("names", ["B, T, H, D", "batch, steps, heads, width"])
