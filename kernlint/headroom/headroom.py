@@ -112,9 +112,9 @@ class Headroom:
 
 
 def headroom_of(workload: Workload, now: Estimate, device: Device, library: Estimate | None) -> Headroom | None:
-    """The :class:`Headroom` of ``workload``, which takes ``now``; None where its sizes are open, or tiles are of no or of more
-    elements than there are numbers for."""
-    if now.gpu_us is None:
+    """The :class:`Headroom` of ``workload``, which takes ``now``; None where its sizes are open, nothing runs, or tiles are of no or
+    of more elements than there are numbers for."""
+    if not now.gpu_us:
         return None
     try:
         with work.uncounted():

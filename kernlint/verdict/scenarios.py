@@ -275,10 +275,12 @@ class Planner:
     def _laddered(self) -> list[Plan]:
         """Calls at plausible sizes, and with other types than the likeliest."""
         types = self.assignments()
-        found = [self._plan(rung, types[0]) for rung in (MIDDLE, *(r for r in range(len(RUNGS)) if r != MIDDLE))]
-        if found[0] is None:
+        first, *others = [
+            self._plan(rung, types[0]) for rung in (MIDDLE, *(r for r in range(len(RUNGS)) if r != MIDDLE))
+        ]
+        if first is None:
             return []
-        plans = [plan for plan in found if plan is not None]
+        plans = [first, *(plan for plan in others if plan and plan.facts != first.facts and _runs(plan.workload))]
         if not any(fact.source == "ladder" for fact in plans[0].facts):
             plans = plans[:1]  # the sizes are known: one size is like the other
         for other in types[1:]:
@@ -333,6 +335,11 @@ class Planner:
                 yield AssumedFact(name, str(dtype), "legality", f"Triton refuses {' and '.join(self.refused)} here")
             else:
                 yield AssumedFact(name, str(dtype), clue.source, clue.because)
+
+
+def _runs(workload: Workload) -> bool:
+    """Whether no grid is empty: at sizes below a tile one of whole tiles is, so that nobody calls the program with them."""
+    return all(launch.programs != 0 for launch in workload.first_call().launches())
 
 
 def _is_small(site: CallSite) -> bool:

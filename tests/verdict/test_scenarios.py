@@ -90,6 +90,19 @@ def test_the_reason_says_how_the_answer_flips():
     assert "if `a` and `b` int8" in reason and "at decode sizes" in reason
 
 
+def test_sizes_at_which_nothing_runs_or_that_change_nothing_are_no_scenario():
+    whole = UPCAST.replace("triton.cdiv(M, 64)", "M // 64")
+    names = [scenario.name for scenario in ask(whole).verdict.details.scenarios]
+    assert names[0] == "medium" and "large" in names and "decode" not in names
+    given = ask(UPCAST, "a:float16[4096,4096]").verdict.details.scenarios
+    assert [scenario.name for scenario in given[:2]] == ["medium", "large"]
+
+
+def test_a_call_that_runs_nothing_is_told_as_wrong():
+    verdict = ask(UPCAST.replace("triton.cdiv(M, 64)", "M // 64"), "a:float16[16,4096]", "b:float16[4096,4096]").verdict
+    assert not verdict.worth_optimizing and "Correct first" in verdict.reason and "KL794" in verdict.reason
+
+
 def test_a_yes_always_says_what_it_gains():
     found = ask(UPCAST)
     assert found.verdict.worth_optimizing and found.verdict.expected_speedup
