@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernlint.records import dataclass
 from kernlint.request import Request
-from kernlint.verdict.speedup import format_factor, format_us
+from kernlint.verdict.published import published
+from kernlint.verdict.speedup import format_factor, format_us, round_ratio, round_us
 
 if TYPE_CHECKING:
     from kernlint.analysis import Reading
     from kernlint.cost.estimate import Estimate
     from kernlint.lint.model import Finding
+    from kernlint.verdict.candidate import Priced
     from kernlint.verdict.judge import Judgement
     from kernlint.workload import Workload
 
@@ -58,7 +60,6 @@ def headroom(task: Request) -> Answer:
     """How far the call is from a well-written version of the same computation, and why: of several public functions, of that with
     the most to gain."""
     from kernlint.analysis import read_program
-    from kernlint.verdict.speedup import round_ratio, round_us
     from kernlint.verdict.words import headroom_report
 
     reading = read_program(task)
@@ -130,37 +131,16 @@ def check_source(task: Request, select: Sequence[str] | None, ignore: Sequence[s
 def fix_source(task: Request, rules: Sequence[str], follow_ups: bool, unsafe: bool) -> Answer:
     """The source with the change of the verdict made, or those of ``rules``."""
     from kernlint import fix
-    from kernlint.verdict.speedup import round_ratio, round_us
 
     fixed = fix.fix_source(task, rules=rules, follow_ups=follow_ups, unsafe=unsafe)
     applied, refused, lines = [], [], []
     for one in fixed.applied:
-        gain = None
-        if one.gain is not None:
-            gain = {
-                "before_us": round_us(one.gain.before_us),
-                "after_us": round_us(one.gain.after_us),
-                "middle": round_ratio(one.gain.middle),
-                "low": round_ratio(one.gain.low),
-                "high": round_ratio(one.gain.high),
-            }
-        effects = one.effects
-        applied.append({
-            "code": one.code, "name": one.name, "line": one.line, "method": one.method,
-            "applicability": effects.applicability, "numerics": effects.numerics, "memory": effects.memory,
-            "predicted": gain,
-        })  # fmt: skip
-        said = (
-            f", predicted {format_us(one.gain.before_us)} to {format_us(one.gain.after_us)} us"
-            if one.gain is not None
-            else ""
-        )
-        lines.append(f"fixed {one.code} {one.name} at line {one.line}{said} ({effects.applicability})")
+        effects = published(one.effects, ("applicability", "numerics", "memory"))
+        applied.append({**published(one, ("code", "name", "line", "method")), **effects, "predicted": _gain(one.gain)})
+        said = "" if one.gain is None else f", predicted {_from_to(one.gain)}"
+        lines.append(f"fixed {one.code} {one.name} at line {one.line}{said} ({one.effects.applicability})")
     for other in fixed.refused:
-        refused.append({
-            "code": other.code, "name": other.name, "line": other.line, "reason": other.reason, "plan": other.plan,
-            "unsafe": other.unsafe,
-        })  # fmt: skip
+        refused.append(published(other, ("code", "name", "line", "reason", "plan", "unsafe")))
         lines.append(f"cannot fix {other.title} at line {other.line}: {other.reason}")
     data = {
         "changed": fixed.after != fixed.before,
@@ -176,7 +156,7 @@ def compare(before: Request, after: Request) -> Answer:
     """Whether the second version is predicted to be faster, and what is left to gain then."""
     from kernlint.analysis import read_program
     from kernlint.cost.comparing import speedup
-    from kernlint.verdict.speedup import round_ratio, round_us
+    from kernlint.verdict.candidate import Priced
 
     scope = before.scope
     old, new = (read_program(task) for task in (before, after))
@@ -186,24 +166,17 @@ def compare(before: Request, after: Request) -> Answer:
     old_room, new_room = (one.headroom.ratio if one.headroom is not None else None for one in (old_judged, new_judged))
     errors = _new_errors(before, after)
     same = _same_outputs(old_call, new_call)
-    gain = None
     old_us, new_us = old_time.total_us(scope), new_time.total_us(scope)
+    gain = None
     if old_us is not None and new_us is not None:
-        middle, low, high = speedup(old_time, new_time, scope)
-        gain = {
-            "before_us": round_us(old_us),
-            "after_us": round_us(new_us),
-            "middle": round_ratio(middle),
-            "low": round_ratio(low),
-            "high": round_ratio(high),
-        }
+        gain = Priced(old_us, new_us, *speedup(old_time, new_time, scope))
     answer, reason = _comparison(gain, errors, same, (*old_time.missing, *new_time.missing))
     data = {
         "device": old.device.id,
         "scope": scope,
         "answer": answer,
         "reason": reason,
-        "speedup": gain,
+        "speedup": _gain(gain),
         "headroom_before": round_ratio(old_room),
         "headroom_after": round_ratio(new_room),
         "new_errors": errors,
@@ -213,8 +186,16 @@ def compare(before: Request, after: Request) -> Answer:
     return Answer(data, f"{answer}: {reason}{left}")
 
 
+def _gain(gain: Priced | None) -> dict[str, Any] | None:
+    return None if gain is None else published(gain, ("before_us", "after_us", "middle", "low", "high"))
+
+
+def _from_to(gain: Priced) -> str:
+    return f"{format_us(gain.before_us)} to {format_us(gain.after_us)} us"
+
+
 def _comparison(
-    gain: Mapping[str, Any] | None, errors: Sequence[str], same: bool | None, missing: Sequence[str]
+    gain: Priced | None, errors: Sequence[str], same: bool | None, missing: Sequence[str]
 ) -> tuple[str, str]:
     """The answer in one word, and why."""
     if errors:
@@ -224,13 +205,11 @@ def _comparison(
     if gain is None:
         open_ = ", ".join(dict.fromkeys(missing)) or "the tiles"
         return "unknown", f"no times while sizes are open: {open_}"
-    said = (
-        f"{format_us(gain['before_us'])} to {format_us(gain['after_us'])} us predicted, "
-        f"{gain['middle']}x ({gain['low']} to {gain['high']})"
-    )
-    if gain["low"] > 1:
+    middle, low, high = published(gain, ("middle", "low", "high")).values()
+    said = f"{_from_to(gain)} predicted, {middle}x ({low} to {high})"
+    if low > 1:
         return "faster", said
-    return ("slower" if gain["high"] < 1 else "unclear"), said
+    return ("slower" if high < 1 else "unclear"), said
 
 
 def _judged(reading: Reading, workload: Workload) -> Judgement:

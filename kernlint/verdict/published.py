@@ -9,7 +9,7 @@ from typing import Any
 from kernlint.verdict.speedup import round_ratio, round_us
 
 #: Fields that are a speedup or an end of its interval; microseconds are in those whose name ends so.
-_RATIOS = frozenset({"speedup", "low", "high"})
+_RATIOS = frozenset({"speedup", "middle", "low", "high"})
 
 
 class Published:
