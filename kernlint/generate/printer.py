@@ -181,6 +181,10 @@ class Printer:
             # One division for each row, and a multiplication for each element.
             over = self._reciprocal(term.operands[1], term.dtype)
             return operation("mul", [self._converted(one, term) for one in (term.operands[0], over)], term.dtype)
+        if term.op in _JOINED and len({one.op == "number" or bool(one.lanes) for one in term.operands}) == 2:
+            # Triton's interpreter takes a condition without lanes for floats where it is spread over those of another one.
+            single, tile = (self.spell(one)[0] for one in sorted(term.operands, key=lambda one: bool(one.lanes)))
+            return f"tl.where({single}, {_JOINED[term.op].format(tile)})", 9
         operands = [self._converted(one, term) for one in term.operands]
         if term.op in REPEATS and operands[0][1] < 9:
             operands[0] = self.bind(term.operands[0], operands[0][0])
@@ -276,6 +280,8 @@ def _is_zero_outside(term: Term) -> bool:
     return guarded and second.op == "number" and not isinstance(second.number, (Named, Expr)) and second.number == 0
 
 
+#: What is chosen where one of two conditions that are joined holds, and where it does not.
+_JOINED = {"logical_and": "{}, False", "logical_or": "True, {}"}
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _WISHES = {
     "load": "x",

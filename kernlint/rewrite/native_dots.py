@@ -14,7 +14,9 @@ from kernlint.rewrite.bindings import keeps_value, reached, variable
 from kernlint.rewrite.bounded_sums import bounded_sums
 from kernlint.rewrite.callers import given_elsewhere
 from kernlint.rewrite.comments import stale_comments, stale_docstring
+from kernlint.rewrite.conversions import followed_by
 from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.function import argument
 from kernlint.rewrite.hoisted_factors import hoist_factors, line_edits
 from kernlint.rewrite.other_elements import other_elements
 from kernlint.rewrite.precisions import PRECISION_KEYWORDS
@@ -22,7 +24,7 @@ from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
-from kernlint.workload import Cast, Dot, Dtype, Loop, Span
+from kernlint.workload import Cast, Dot, Dtype, Loop, Operand, Span
 
 #: What a comment says of a cast that is to go.
 _SPEAKS_OF_CASTS = re.compile(
@@ -36,22 +38,26 @@ _OPERANDS = ("input", "other")
 _MOVES = frozenset({"trans", "reshape", "view", "permute", "broadcast_to", "expand_dims", "ravel"})
 
 
-def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
-    """The dots at ``spans`` without the casts of their operands; what these are multiplied by goes behind the loop first."""
-    scaled = [span for span in sorted(spans) if any(map(_is_scaled, _found(site, span)))]
+def feed_natively(site: Site, spans: Iterable[Span], rounded: Dtype | None = None) -> Rewriting:
+    """The dots at ``spans`` without the casts of their operands; what these are multiplied by goes behind the loop first. Operands
+    that the kernel computes are ``rounded`` to the type of the others, where that is said."""
+    scaled = [span for span in sorted(spans) if rounded is None and any(map(_is_scaled, _found(site, span)))]
     if scaled:
         return _without_factors(site, spans, scaled)
     source = site.source
-    dots = {source.at(span, cst.Call): _found(site, span) for span in sorted(spans)}
+    dots = {source.at(span, cst.Call): _found(site, span, rounded) for span in sorted(spans)}
     casts = _casts(source, [dot for found in dots.values() for dot, _ in found])
-    edits = _Uncast(site, set(dots), casts).edits()
+    uncast = _Uncast(site, set(dots), casts)
+    edits = uncast.edits()
     effects, sums = Effects(), Rewriting()
     fed: dict[Span, _Fed] = {}
     for call, found in dots.items():
         precision = _without_precision(source, call)
         edits += precision
-        narrow = found[0][0].a.memory_dtype
+        narrow = rounded or found[0][0].a.memory_dtype
         fed[found[0][0].span] = _Fed(narrow, precise=bool(precision))
+        if rounded is not None:
+            edits += uncast.rounded(call, found[0][0])
         if narrow.is_integer:
             edits += accumulate_in_int32(source, call, set(dots))
             sums |= bounded_sums(site, found[0][0].span)
@@ -81,8 +87,7 @@ def _of_other_elements(site: Site, fed: Mapping[Span, _Fed]) -> Effects:
     """Unsafe where the program takes operands of other types that need the casts."""
     for other in other_elements(site.program, site.workload.entry, site.workload.bare):
         dots = [dot for launch in other.workload.launches() for dot in launch.kernel.nodes(Dot) if dot.span in fed]
-        types = [(dot.a.memory_dtype, dot.b.memory_dtype, fed[dot.span]) for dot in dots]
-        if not all(a == b and dot.serves(a) for a, b, dot in types):
+        if not all(len(types := _stored(dot)) == 1 and all(map(fed[dot.span].serves, types)) for dot in dots):
             return Effects("unsafe", notes=(f"{other.names} operands, which it takes as well, need the cast",))
     return Effects()
 
@@ -113,8 +118,8 @@ def _dots_of(source: Source) -> list[cst.Call]:
     return [call for call in source.module.of(cst.Call) if source.origin(call.func) == "triton.language.dot"]
 
 
-def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
-    """The dot at ``span`` in each launch, with the loops around it."""
+def _found(site: Site, span: Span, rounded: Dtype | None = None) -> list[tuple[Dot, tuple[Loop, ...]]]:
+    """The dot at ``span`` in each launch, with the loops around it; some of its operands may be computed where they are ``rounded``."""
     found = [
         (dot, loops)
         for launch in site.workload.launches()
@@ -125,10 +130,23 @@ def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
         raise CannotRewrite(f"the dot at line {span.line} was not followed")
     others = (w for w in site.program.workloads() if w.entry != site.workload.entry)
     elsewhere = (dot for w in others for launch in w.launches() for dot in launch.kernel.nodes(Dot) if dot.span == span)
-    fed = {operand.memory_dtype for dot, _ in found for operand in (dot.a, dot.b)}
-    if len(fed) > 1 or any(dot.a.memory_dtype != dot.b.memory_dtype for dot in elsewhere):
+    fed = {stored for dot, _ in found for stored in _stored(dot)}
+    if len(fed) > 1 or (rounded and fed != {rounded}) or any(len(_stored(dot)) > 1 for dot in elsewhere):
         raise CannotRewrite(f"the dot at line {span.line} is launched with operands of different types")
+    computed = {tuple(_plain(operand).direct for operand in (dot.a, dot.b)) for dot, _ in found}
+    if len(computed) > 1 or (rounded is None and computed != {(True, True)}):
+        raise CannotRewrite(f"an operand of the dot at line {span.line} is computed")
     return found
+
+
+def _plain(operand: Operand) -> Operand:
+    """``operand`` without the factors that can wait."""
+    return operand.unscaled or operand
+
+
+def _stored(dot: Dot) -> set[Dtype]:
+    """The types in memory of the operands of ``dot`` that come from there."""
+    return {operand.memory_dtype for operand in map(_plain, (dot.a, dot.b)) if operand.direct}
 
 
 def _effects(narrow: Dtype) -> Effects:
@@ -139,7 +157,8 @@ def _effects(narrow: Dtype) -> Effects:
 
 def _casts(source: Source, dots: Iterable[Dot]) -> dict[cst.Call, Cast]:
     """The calls that widen an operand of ``dots``."""
-    found = {cast.span: cast for dot in dots for operand in (dot.a, dot.b) for cast in operand.casts}
+    operands = (operand for dot in dots for operand in (dot.a, dot.b) if operand.direct)
+    found = {cast.span: cast for operand in operands for cast in operand.casts}
     return {source.at(span, cst.Call): cast for span, cast in sorted(found.items())}
 
 
@@ -175,6 +194,26 @@ class _Uncast:
                 described.add(id(function))
                 made += stale_docstring(source, function, _SPEAKS_OF_CASTS)
         return [*gone, *made]
+
+    def rounded(self, call: cst.Call, dot: Dot) -> list[TextEdit]:
+        """What casts the computed operand of ``call``, a ``dot``, to the type of the other one, whichever that has."""
+        operands = [argument(call, name, position) for position, name in enumerate(_OPERANDS)]
+        if None in operands:
+            raise CannotRewrite(f"the operands of the dot at line {dot.span.line} are unpacked from a list")
+        edits = []
+        for own, node, other in zip((dot.a, dot.b), operands, reversed(operands)):
+            if node is not None and other is not None and not own.direct:
+                edits += followed_by(self.source, node, f".to({self._type_of(other)})")
+        return edits
+
+    def _type_of(self, node: cst.BaseExpression) -> str:
+        """The element type of ``node``, the operand of a dot, once its casts are gone."""
+        source = self.source
+        while isinstance(node, cst.Call) and (node in self.casts or _moves(source, node)):
+            node = _inner(source, node)
+        if not isinstance(node, cst.Name):
+            raise CannotRewrite(f"the operand at line {source.module.span(node).line} has no name")
+        return f"{self.renamed.get(node, node.value)}.dtype"
 
     def _remove(self, call: cst.Call) -> None:
         source = self.source

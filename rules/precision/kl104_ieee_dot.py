@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.precision.rounding import Rounded, errors_stay, products_of_halves
+from kernlint.rules.precision.rounding import rounded_findings
 from kernlint.rules.precision.upcast import DOTS
-from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
 from kernlint.rules.proofs.source_text import bound_names, node_at
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
@@ -41,7 +40,7 @@ class IeeeDot(Rule):
     fix_safety = """
         Unsafe: tf32 keeps 10 bits of the operands' mantissa. tf32x3 keeps nearly all of it at a third of the rate. In loops over
         16-bit data what the kernel computed is rounded to the type of the data (fp16 keeps as many bits as tf32, bf16 three
-        fewer, and fp16 ends at 65,504); that change is described, not made.
+        fewer, and fp16 ends at 65,504), but for an fp16 sum that a loop carries along: there the change is described, not made.
         """
     evidence = """
         H100, M=N=K=2048, tile 64x64x32, 4 warps, the same operands: ieee 499 us, tf32 166 us
@@ -57,9 +56,12 @@ class IeeeDot(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         if context.device.peak_tf32_tensor_dense_tflops is None:
             return
+        slow = "ask for ieee precision, which no tensor core offers, so they run on the FMA units"
+        yield from rounded_findings(
+            self, context, "ieee", slow, lambda site, dot: _written_down(context, site.launch, dot)
+        )
         seen: set[Span] = set()
         for launch in context.distinct_launches():
-            yield from self._of_halves(context, launch, seen)
             plain = [
                 (dot, loops[-1].id)
                 for dot, loops in launch.kernel.walk(Dot)
@@ -89,46 +91,6 @@ class IeeeDot(Rule):
                     (Evidence(f"both operands are float32 in memory and the precision is {dot.precision}", dot.span),),
                     change,
                 )
-
-    def _of_halves(self, context: Context, launch: Launch, seen: set[Span]) -> Iterator[Finding]:
-        """The findings on loops of dots whose operands are widened 16-bit tensors and what is computed from such, all of them
-        changed at once. Where every operand is a widened tensor, nothing is rounded and KL103 says so."""
-        kernel = launch.kernel.name
-        for loop, products in products_of_halves(launch):
-            chosen = [
-                one for one in products if one.dot.precision == "ieee" and _written_down(context, launch, one.dot)
-            ]
-            spans = frozenset(one.dot.span for one in chosen)
-            if not any(one.computed for one in chosen) or spans & seen or not errors_stay(launch, loop):
-                continue
-            seen |= spans
-            narrow, rounded = chosen[0].narrow, next(one.dot for one in chosen if one.computed)
-            variant = context.variant.then(transform=Rounded(launch.span, spans, narrow))
-            expected = gain(context, variant)
-            if expected is None or expected < LEAST_GAIN:
-                continue
-            lines = ", ".join(str(span.line) for span in sorted(spans))
-            yield self.finding(
-                f"`{kernel}` runs {len(spans)} tl.dot of {narrow} data in ieee precision",
-                rounded.span,
-                kernel,
-                (
-                    Evidence(
-                        f"all that is loaded and stored is {narrow}; the casts to fp32 come before tl.dot", rounded.span
-                    ),
-                    Evidence("no iteration multiplies with a carried value that was rounded before", loop.span),
-                ),
-                Change(
-                    variant,
-                    f"{len(spans)} dots of `{kernel}` ask for ieee precision, which no tensor core offers, so they run on the FMA "
-                    f"units, although their tensors hold no more than {narrow}.",
-                    f"Feed the dots {narrow} operands: the tensors as they are loaded, what the kernel computes rounded to {narrow}; "
-                    "they accumulate in fp32 anyway.",
-                    f"In the dots at lines {lines} drop the casts to fp32 and `input_precision`, and write `x.to(tl.{narrow})` for "
-                    "operands that the kernel computed. Compare the error against the reference; "
-                    'where values exceed the type\'s range keep them in fp32 and take `input_precision="tf32"`.',
-                ),
-            )
 
 
 def _plain_fp32(operand: Operand) -> bool:

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kernlint.records import dataclass, replace
+from kernlint.operators.dot_operands import Rounded
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.proofs.launch_change import LaunchChange
 from kernlint.rules.proofs.operand_layout import operand_tensor
-from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Reduce, Span
+from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Reduce
 from kernlint.workload import dtype as dt
-from kernlint.workload.kernel import Node
 
 
 class ScoreTileInFp32(Rule):
@@ -85,7 +84,7 @@ class ScoreTileInFp32(Rule):
                     ),
                 ),
                 Change(
-                    context.variant.then(transform=Narrowed(launch.span, dot.span, narrow)),
+                    context.variant.then(transform=Rounded(launch.span, frozenset({dot.span}), narrow)),
                     f"The second product of `{kernel}` runs on fp32 operands at the {context.device.single_precision} rate, "
                     f"although `{name}` holds no more than half precision.",
                     "Cast the probabilities down to the type of the value tile and leave that as it was loaded.",
@@ -151,19 +150,3 @@ def _computed_from(dot: Dot, first: Dot) -> bool:
 
 def _fed_as_loaded(dot: Dot) -> bool:
     return all(operand.direct and not operand.known for operand in (dot.a, dot.b))
-
-
-@dataclass(frozen=True)
-class Narrowed(LaunchChange):
-    """The workload with one dot fed operands of ``dtype``."""
-
-    dot: Span
-    dtype: Dtype
-
-    def _node(self, node: Node) -> Node:
-        if not isinstance(node, Dot) or node.span != self.dot:
-            return node
-        return replace(node, a=self._narrow(node.a), b=self._narrow(node.b))
-
-    def _narrow(self, operand: Operand) -> Operand:
-        return replace(operand, dtype=self.dtype, casts=())

@@ -1,7 +1,11 @@
-"""KL104 on loops of ieee dots whose data are 16-bit tensors: what may be rounded to 16 bits, and what may not."""
+"""KL104 and KL103 on loops of dots in fp32 whose data are 16-bit tensors: what may be rounded to 16 bits, and what may not."""
+
+from pathlib import Path
 
 import pytest
-from support.findings import run_rule
+from support.findings import HEADER, run_rule
+from support.fixes import changed, fixed, refusal
+from support.rewriting import assert_same_results, needs_interpreter
 
 #: Linear attention in chunks: the state is a sum.
 CHUNKS = """
@@ -165,3 +169,98 @@ def test_fp32_tensors_keep_their_bits() -> None:
     found = run_rule("KL104", CHUNKS.replace("dtype=torch.bfloat16", "dtype=torch.float32"))
     finding = found.findings[0]
     assert finding.change is not None and "tf32" in finding.change.method
+
+
+# -- the edits --------------------------------------------------------------------------------------------------------
+
+#: A backward pass: two products of loaded tiles, and two of what is made of these and a loaded tile.
+BACKWARD = """
+@triton.jit
+def backward(q, k, v, g, dk, dv, T, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    base = tl.program_id(1) * T * D
+    d, m, n = tl.arange(0, D), tl.arange(0, M), tl.program_id(0) * N + tl.arange(0, N)
+    at = base + n[:, None] * D + d[None, :]
+    b = tl.load(k + at).to(tl.float32)
+    x = tl.load(v + at).to(tl.float32)
+    sum_k, sum_v = tl.zeros((N, D), tl.float32), tl.zeros((N, D), tl.float32)
+    for start in range(0, T, M):
+        rows = base + (start + m)[:, None] * D + d[None, :]
+        a = tl.load(q + rows).to(tl.float32)
+        up = tl.load(g + rows).to(tl.float32)
+        p = 1.0 / (1.0 + tl.exp(-0.125 * tl.dot(b, tl.trans(a))))
+        sum_v += tl.dot(p, up)
+        down = tl.dot(x, tl.trans(up)) * p * (1.0 - p)
+        sum_k = tl.dot(down * 0.125, a, sum_k)
+    tl.store(dk + at, sum_k.to(tl.float16))
+    tl.store(dv + at, sum_v.to(tl.float16))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, q, k, v, g):
+        dk, dv = torch.empty_like(k), torch.empty_like(v)
+        backward[(32, 32)](q, k, v, g, dk, dv, 2048, D=64, M=64, N=64, num_warps=4)
+        return dk, dv
+
+def get_inputs():
+    return [torch.randn(32, 2048, 64).half() * 0.3 for _ in range(4)]
+"""
+ROUNDED = {"sum_v += tl.dot(p.to(up.dtype), up)", "sum_k = tl.dot((down * 0.125).to(a.dtype), a, sum_k)"}
+
+
+@needs_interpreter
+@pytest.mark.parametrize(
+    ("rule", "source", "came", "small"),
+    [
+        pytest.param("KL103", BACKWARD, ROUNDED, {"(32, 32)": "(2, 2)", "2048": "128", "(32, ": "(2, "}, id="a backward pass"),
+        pytest.param("KL104", SCALED, {"acc = tl.dot(a.to(b.dtype), b, acc)"}, {"2048": "128", "(32, 32)": "(2, 2)", "1024": "96"},
+                     id="a scale on the way"),
+        pytest.param("KL104", ATTENTION, {"s = tl.dot(a, tl.trans(b)) * 0.125", "acc = acc * shrink[:, None] + tl.dot(p.to(x.dtype), x)"},
+                     {"(16, 32)": "(2, 2)", "1024": "128", "(32, ": "(2, "}, id="attention"),
+    ],
+)  # fmt: skip
+def test_computed_operands_take_the_type_of_the_others(
+    rule: str, source: str, came: set[str], small: dict[str, str], tmp_path: Path
+) -> None:
+    made = fixed(HEADER + source, rule)
+    (applied,) = made.applied
+    assert (applied.effects.applicability, applied.effects.numerics) == ("unsafe", "changed")
+    assert any("65,504" in note for note in applied.effects.notes)
+    gone, lines = changed(made)
+    assert came <= set(lines) and not any("float32" in line for line in lines)
+    before, after = made.before, made.after
+    for old, new in small.items():
+        before, after = before.replace(old, new), after.replace(old, new)
+    assert_same_results(tmp_path, before, after, tolerance=1e-2, header=False)
+
+
+def test_what_else_reads_a_widened_tile_keeps_it_wide() -> None:
+    made = fixed(HEADER + BACKWARD.replace("sum_v += tl.dot(p, up)", "sum_v += tl.dot(p, up) * tl.sum(a)"), "KL103")
+    assert "tl.sum(a.to(tl.float32))" in made.after
+
+
+def test_a_name_of_its_own_goes() -> None:
+    source = BACKWARD.replace("tl.load(g + rows).to(tl.float32)", "tl.load(g + rows)\n        wide = up.to(tl.float32)")
+    source = source.replace("tl.dot(p, up)", "tl.dot(p, wide)").replace("tl.trans(up)", "tl.trans(wide)")
+    made = fixed(HEADER + source, "KL103")
+    assert "tl.dot(p.to(up.dtype), up)" in made.after and "wide" not in made.after
+
+
+def test_a_bf16_state_is_rounded_and_an_fp16_one_may_overflow() -> None:
+    made = fixed(HEADER + CHUNKS, "KL104")
+    assert "tl.dot(a, state.to(a.dtype))" in made.after and "ieee" not in made.after
+    assert "65,504" in refusal(HEADER + CHUNKS.replace("bfloat16", "float16"), "KL104")
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        pytest.param(BACKWARD.replace("float16", "bfloat16").replace("half()", "bfloat16()"), True, id="bf16"),
+        pytest.param(BACKWARD, True, id="a backward pass"),
+        pytest.param(DELTA.replace(', input_precision="ieee"', ""), False, id="a delta rule"),
+        pytest.param(ATTENTION.replace(", allow_tf32=False", ""), False, id="an online softmax: KL106"),
+        pytest.param(BACKWARD.replace("sum_v.to(tl.float16)", "sum_v").replace("empty_like(v)", "empty_like(v, dtype=torch.float32)"), False,
+                     id="an fp32 gradient"),
+        pytest.param(BACKWARD.replace("64).half()", "64)"), False, id="fp32 tensors"),
+    ],
+)  # fmt: skip
+def test_dots_in_tf32(source: str, found: bool) -> None:
+    assert any("tf32 precision" in one.message for one in run_rule("KL103", source).findings) == found
