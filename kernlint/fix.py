@@ -488,7 +488,7 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
     least = LEAST_LOW_TILING if candidate.is_other else LEAST_LOW
-    if (anew or caused) and not found.pays(least):
+    if (anew or caused) and not found.written.pays(least):
         what = "kernels written anew" if anew else "the kernel changed in place"
         raise CannotRewrite(f"{what} would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found

@@ -98,6 +98,9 @@ class LoopCounts:
 #: Bytes that one SM takes from shared memory in a cycle, and the unit in which L2 traffic is counted.
 _SMEM_BYTES_PER_CYCLE = 128
 _L2_BYTES_PER_CYCLE = 64
+#: Instructions that take an element of tf32x3 apart into what tf32 holds and the rest: of 20 products of fp32 and fp16 with fp32 on an H200
+#: (tiles of 32x64 to 128x128, 2026-11-30), which took 0.88 to 4.2 times their price without it.
+_SPLITS = 8.0
 #: The least that L2 answers a request with: int8 rows of 32 bytes take the time of fp16 rows of 64 (64x64x32 tiles on a
 #: full card, 265 and 248 us).
 _L2_ANSWER_BYTES = 64
@@ -133,6 +136,11 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
     # Shared memory: an operand is written once and read by each group of warps that needs it.
     smem_bytes = _smem_bytes_a(step, elements_a, warps_n, exchanged)
     smem_bytes += _smem_bytes_b(loop, step, elements_b, warps_m, b_key != "none" and path == "wgmma", device)
+    thrice = step.precision == "tf32x3" and fed == "tf32"
+    splits = _SPLITS if thrice else 0.0
+    # What takes B from shared memory has its two parts written there, one of them read twice, and waits for that.
+    stored = thrice and path == "wgmma"
+    smem_bytes += 3 * elements_b * step.b.dtype.bytes if stored else 0.0
     return StepCounts(
         tensor_key=products.tensor_key,
         fma_key="N" if step.b.k_major is False else "K",
@@ -148,13 +156,16 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
         a_convert_cycles=elements_a / _LANES * (1 if path == "fma" else warps_n),
         b_convert_cycles=elements_b / _LANES * (warps_m if path == "mma" else 1),
         a_shuffle_cycles=elements_a / _LANES,
-        b_shuffle_cycles=elements_b / _LANES,
+        b_shuffle_cycles=elements_b / _LANES * (2 if stored else 1),
         b_shuffle_columns=float(n),
         b_shuffle_narrow=_narrowness(step.b, step.k * step.n, num_warps * device.warp_size_threads),
         smem_cycles=smem_bytes / _SMEM_BYTES_PER_CYCLE,
         exchanges=float(exchanged),
-        synchronous=float(is_synchronous(step.a, a_shuffle) or is_synchronous(step.b, b_shuffle)),
-        work_cycles=(elements_a * step.a.work * warps_n + elements_b * step.b.work * (warps_m if path == "mma" else 1))
+        synchronous=float(stored or is_synchronous(step.a, a_shuffle) or is_synchronous(step.b, b_shuffle)),
+        work_cycles=(
+            elements_a * (step.a.work + splits) * warps_n
+            + elements_b * (step.b.work + splits) * (warps_m if path == "mma" else 1)
+        )
         / _LANES,
     )
 

@@ -183,7 +183,9 @@ class FileFindings:
         from kernlint.verdict.written import gains_of_written
 
         device = find_device(self.job.settings.device)
-        return not candidate.gains or any(gain.pays(1.0) for gain in gains_of_written(candidate, device).values())
+        return not candidate.gains or any(
+            gain.written.pays(1.0) for gain in gains_of_written(candidate, device).values()
+        )
 
     def _edits(self, text: str, edits: Iterable[TextEdit]) -> tuple[Edit, ...] | None:
         """``edits`` of the module's ``text`` as edits of the file; None where they do not fit into its cells or fences."""

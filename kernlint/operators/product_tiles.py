@@ -327,7 +327,11 @@ def _best_of(
 def suits(context: Context, changed: Launch | None, launch: Launch, dot: Dot) -> bool:
     """Whether ``changed``, which is ``launch`` with another tile for ``dot``, has the shared memory it needs and computes the
     same elements."""
-    return changed is not None and not overflowing(changed, context.device) and _covers(changed, launch, dot)
+    return (
+        changed is not None
+        and not overflowing(changed, context.device, computed=True)
+        and _covers(changed, launch, dot)
+    )
 
 
 def priced_depth(

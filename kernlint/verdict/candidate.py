@@ -12,10 +12,11 @@ from kernlint.cost.device import Device
 from kernlint.cost.estimate import SCOPES, Estimate
 from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.headroom.causes import OTHER
+from kernlint.headroom.promise import promised
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
 from kernlint.operators.operator import UNNAMED
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.other_elements import other_elements
@@ -61,6 +62,12 @@ class Priced:
     def pays(self, least: float) -> bool:
         """Whether it is worth it where its lower end must be ``least``, and more than anybody would not notice."""
         return self.middle >= WORTH and self.low >= least and self.noticed
+
+    @property
+    def written(self) -> Priced:
+        """The same of kernels that are at hand: how far such fall behind their price was measured, and is less than what the prices of two
+        programs err by."""
+        return replace(self, low=max(self.low, promised(self.middle, self.middle)[1]))
 
     @property
     def noticed(self) -> bool:

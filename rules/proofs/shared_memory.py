@@ -18,20 +18,21 @@ def stages_of(launch: Launch, loop: Loop) -> int:
     return launch.num_stages if loop.num_stages is None else loop.num_stages
 
 
-def overflowing(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
-    """The loops whose tiles, one of each per stage, are more than a program of ``device`` may have."""
+def overflowing(launch: Launch, device: Device, computed: bool = False) -> list[tuple[Loop, list[Load]]]:
+    """The loops whose tiles, one of each per stage, are more than a program of ``device`` may have. What operands are ``computed`` from
+    is buffered ahead where the compiler sees it through, so that it counts where a tile has to fit for certain."""
     kept = kept_stages(device)
     if kept is None:
         return []
     limit = device.shared_memory_max_bytes_per_block
     return [
         (loop, tiles)
-        for loop, tiles in _staged(launch, device)
+        for loop, tiles in _staged(launch, device, computed)
         if stages_of(launch, loop) >= 2 and (stages_of(launch, loop) - kept) * sum(load.bytes for load in tiles) > limit
     ]
 
 
-def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
+def _staged(launch: Launch, device: Device, computed: bool) -> list[tuple[Loop, list[Load]]]:
     """Each loop with the loads of it that feed its dots through shared memory, asynchronously. Loads under a run-time ``if``
     are not buffered ahead: nobody knows yet whether they will be made."""
     found: dict[int, tuple[Loop, list[Load]]] = {}
@@ -40,13 +41,13 @@ def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
             continue
         inside = [load for load, around in launch.kernel.walk(Load) if around and around[-1].id == loops[-1].id]
         for operand in (dot.a, dot.b):
-            synchronous = wants_k_major(device, operand.memory_dtype) and operand.k_major is not True
-            load = next((one for one in inside if operand.direct and one.id == operand.load), None)
+            synchronous = operand.direct and wants_k_major(device, operand.memory_dtype) and not operand.k_major
+            own = {operand.load} if operand.direct else operand.loads if computed else ()
             tiles = found.setdefault(loops[-1].id, (loops[-1], []))[1]
-            # Of a tensor of unknown type the tile's bytes are a guess.
-            known = isinstance(load, Load) and launch.tensor(load.base) is not None
-            known = known and launch.tensor(load.base).dtype is not None  # type: ignore[union-attr]
-            known = known and any(load is node for node in loops[-1].body)
-            if isinstance(load, Load) and known and not synchronous and all(load is not other for other in tiles):
-                tiles.append(load)
+            for load in inside if not synchronous else ():
+                # Of a tensor of unknown type the tile's bytes are a guess.
+                tensor = launch.tensor(load.base)
+                known = tensor is not None and tensor.dtype is not None and any(load is node for node in loops[-1].body)
+                if load.id in own and known and all(load is not other for other in tiles):
+                    tiles.append(load)
     return [(loop, tiles) for loop, tiles in found.values() if tiles]

@@ -187,6 +187,21 @@ def test_the_fma_units_are_slower_than_the_tensor_cores(device: Device) -> None:
     assert us(gemm("tf32"), device) <= us(gemm("tf32x3"), device) < us(gemm("ieee"), device)
 
 
+@pytest.mark.parametrize(
+    ("tile", "warps", "k_major", "measured"),
+    [
+        ((128, 128, 32), 8, True, 215.6), ((64, 64, 32), 4, True, 249.9), ((128, 64, 32), 4, True, 308.9), ((32, 64, 32), 4, True, 412.9),
+        ((128, 128, 32), 8, False, 496.3), ((64, 64, 32), 4, False, 483.1), ((32, 64, 32), 4, False, 385.4),
+    ],
+)  # fmt: skip
+def test_tf32x3_takes_its_operands_apart(
+    tile: tuple[int, int, int], warps: int, k_major: bool, measured: float
+) -> None:
+    """Times of an H200, 2026-11-30: three dots of tf32 alone would be a third to four fifths of that."""
+    loop = gemm("tf32x3", tile=tile, num_warps=warps, k_major=k_major, grouped=True)
+    assert measured / 1.45 < us(loop, find_device("h200-sxm")) < 1.45 * measured
+
+
 def test_a_double_precision_dot_is_slower_still() -> None:
     loop = gemm("ieee")
     double = DotOperand(FLOAT64, FLOAT64, True)

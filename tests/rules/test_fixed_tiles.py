@@ -5,10 +5,13 @@ import textwrap
 import pytest
 from support.findings import run_rule
 
+from kernlint.cost.device import find_device
 from kernlint.operators import product_tiles
 from kernlint.request import Request
 from kernlint.rules.finding import Variant
+from kernlint.rules.proofs.shared_memory import overflowing
 from kernlint.rules.registry import find_rule
+from kernlint.workload import Load
 
 BAD = textwrap.dedent(find_rule("KL201").bad)
 GRID = '(4096 // meta["BM"], 4096 // meta["BN"])'
@@ -141,3 +144,37 @@ def test_a_place_of_many_sizes_is_searched_once(monkeypatch: pytest.MonkeyPatch)
     widths = tuple(range(512, 512 * 13, 512))
     found = run_rule("KL201", SHARED.replace("WIDTHS", repr(widths)))
     assert found.findings and len(searched) == 1
+
+
+#: A product with weights of four bits, whose packed words are what the loop loads.
+PACKED = """
+@triton.jit
+def packed(x, w, y, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        a = tl.load(x + m[:, None] * K + (start + k)[None, :])
+        words = tl.load(w + ((start + k) // 8)[:, None] * N + n[None, :])
+        b = ((words >> (k % 8 * 4)[:, None]) & 15).to(tl.float16)
+        acc = tl.dot(a, b, acc)
+    tl.store(y + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, w):
+        y = torch.empty(4096, 4096, device=x.device, dtype=torch.float16)
+        BM, BN = 32, 32
+        packed[(4096 // BM, 4096 // BN)](x, w, y, 4096, 4096, BM=BM, BN=BN, BK=32, num_warps=4)
+        return y
+
+def get_inputs():
+    return [torch.randn(4096, 4096).half(), torch.randint(0, 2**31 - 1, (512, 4096), dtype=torch.int32)]
+"""
+
+
+def test_words_that_an_operand_is_made_of_have_to_fit_too() -> None:
+    """They are buffered ahead like operands: such a tile of 256x128x64 with four stages had 247 KB."""
+    found = run_rule("KL201", PACKED, device="h200-sxm")
+    launch = found.after().launches()[0]
+    loaded = [node for node in launch.kernel.nodes(Load) if len(node.shape) == 2]
+    assert len(loaded) == 2 and launch.num_stages * sum(load.bytes for load in loaded) <= 232448
+    assert not overflowing(launch, find_device("h200-sxm"), computed=True)

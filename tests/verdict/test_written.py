@@ -6,6 +6,7 @@ import pytest
 
 from kernlint.analysis import analysis
 from kernlint.request import Request
+from kernlint.verdict.candidate import LEAST_LOW, Priced
 from kernlint.verdict.judge import Judgement
 
 #: A filter of one pole along rows of which a program walks through several at a time.
@@ -79,3 +80,18 @@ def test_kernels_that_cannot_be_written_leave_the_promise_as_it_is() -> None:
 def test_nothing_is_written_for_sizes_that_are_assumed() -> None:
     judgement = analysis(Request(FILTER, device="h200")).judgement
     assert judgement.certainty == "assumed" and not judgement.given and judgement.written is None
+
+
+@pytest.mark.parametrize(
+    ("gain", "pays"),
+    [
+        pytest.param((1.8, 0.95, 3.4), True, id="prices that err much"),
+        pytest.param((1.8, 1.4, 2.3), True, id="prices that err little"),
+        pytest.param((1.17, 0.95, 1.4), False, id="a gain that is small"),
+        pytest.param((0.9, 0.5, 1.6), False, id="a loss"),
+    ],
+)
+def test_kernels_at_hand_pay_where_such_kernels_did(gain: tuple[float, float, float], pays: bool) -> None:
+    made = Priced(100.0, 100.0 / gain[0], *gain)
+    assert made.written.pays(LEAST_LOW) == pays
+    assert made.low <= made.written.low < made.middle == made.written.middle
