@@ -129,12 +129,12 @@ def _found(site: Site, span: Span, rounded: Dtype | None = None) -> list[tuple[D
     if not found:
         raise CannotRewrite(f"the dot at line {span.line} was not followed")
     others = (w for w in site.program.workloads() if w.entry != site.workload.entry)
-    elsewhere = (dot for w in others for launch in w.launches() for dot in launch.kernel.nodes(Dot) if dot.span == span)
+    elsewhere = [dot for w in others for launch in w.launches() for dot in launch.kernel.nodes(Dot) if dot.span == span]
     fed = {stored for dot, _ in found for stored in _stored(dot)}
     if len(fed) > 1 or (rounded and fed != {rounded}) or any(len(_stored(dot)) > 1 for dot in elsewhere):
         raise CannotRewrite(f"the dot at line {span.line} is launched with operands of different types")
-    computed = {tuple(_plain(operand).direct for operand in (dot.a, dot.b)) for dot, _ in found}
-    if len(computed) > 1 or (rounded is None and computed != {(True, True)}):
+    loaded = {(_plain(dot.a).direct, _plain(dot.b).direct) for dot in (*(dot for dot, _ in found), *elsewhere)}
+    if len(loaded) > 1 or (rounded is None and loaded != {(True, True)}):
         raise CannotRewrite(f"an operand of the dot at line {span.line} is computed")
     return found
 

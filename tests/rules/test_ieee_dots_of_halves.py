@@ -203,6 +203,9 @@ class ModelNew(torch.nn.Module):
 def get_inputs():
     return [torch.randn(32, 2048, 64).half() * 0.3 for _ in range(4)]
 """
+FP32_GRADIENT = BACKWARD.replace("sum_v.to(tl.float16)", "sum_v").replace(
+    "empty_like(v)", "empty_like(v, dtype=torch.float32)"
+)
 ROUNDED = {"sum_v += tl.dot(p.to(up.dtype), up)", "sum_k = tl.dot((down * 0.125).to(a.dtype), a, sum_k)"}
 
 
@@ -224,7 +227,7 @@ def test_computed_operands_take_the_type_of_the_others(
     (applied,) = made.applied
     assert (applied.effects.applicability, applied.effects.numerics) == ("unsafe", "changed")
     assert any("65,504" in note for note in applied.effects.notes)
-    gone, lines = changed(made)
+    _, lines = changed(made)
     assert came <= set(lines) and not any("float32" in line for line in lines)
     before, after = made.before, made.after
     for old, new in small.items():
@@ -257,8 +260,7 @@ def test_a_bf16_state_is_rounded_and_an_fp16_one_may_overflow() -> None:
         pytest.param(BACKWARD, True, id="a backward pass"),
         pytest.param(DELTA.replace(', input_precision="ieee"', ""), False, id="a delta rule"),
         pytest.param(ATTENTION.replace(", allow_tf32=False", ""), False, id="an online softmax: KL106"),
-        pytest.param(BACKWARD.replace("sum_v.to(tl.float16)", "sum_v").replace("empty_like(v)", "empty_like(v, dtype=torch.float32)"), False,
-                     id="an fp32 gradient"),
+        pytest.param(FP32_GRADIENT, False, id="an fp32 gradient"),
         pytest.param(BACKWARD.replace("64).half()", "64)"), False, id="fp32 tensors"),
     ],
 )  # fmt: skip
