@@ -10,9 +10,6 @@ from kernlint.rewrite.function import LaunchSource, parameters
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import MAX_LINE, CannotRewrite, TextEdit
 
-#: Keywords of a launch that are no kernel parameters, which stand last.
-LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
-
 
 def insert_parameters(source: Source, node: cst.FunctionDef, after: int, texts: Sequence[str]) -> list[TextEdit]:
     """Edits that put ``texts`` behind the parameter number ``after`` (-1: in front of all)."""
@@ -95,16 +92,6 @@ def change_parameters(
     stars = [arg for arg in args if arg.star == "**"]
     kept = [i for i, arg in enumerate(args) if all(arg is not one for one in (*gone, *stars))]
     return edits + insert_arguments(source, place.call, kept[-1], [f"{name}={text}" for name, text in added])
-
-
-def add_constexpr(source: Source, place: LaunchSource, name: str, value: str) -> list[TextEdit]:
-    """Edits that give a kernel a ``tl.constexpr`` parameter and its launch the value, by name."""
-    params = parameters(place.kernel.node)
-    edits = insert_parameters(source, place.kernel.node, len(params) - 1, [f"{name}: {place.tl}.constexpr"])
-    args = place.call.args
-    before_star = next((i for i, arg in enumerate(args) if arg.star == "**"), len(args)) - 1
-    options = [i for i, arg in enumerate(args) if arg.keyword is not None and arg.keyword.value in LAUNCH_OPTIONS]
-    return edits + insert_arguments(source, place.call, min([*options, before_star + 1]) - 1, [f"{name}={value}"])
 
 
 def drop_parameters(source: Source, node: cst.FunctionDef, names: Collection[str]) -> list[TextEdit]:
