@@ -42,7 +42,7 @@ _MODEL = """
                 return {made}
 
         def get_inputs():
-            return [{rule.inputs}]
+            return [{inputs}]
         """
 
 #: The kernel of examples about products, unless there is something about how that is written.
@@ -105,7 +105,7 @@ class Rule(ABC):
     best value depends on everything else in the kernel (a tile), so that it is made last. The texts are Markdown without
     headings, indented as source or not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does
     not; both run as tests. The imports of torch, triton and tl that they begin with need not be written, nor a model that
-    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch`` (``good_makes`` and ``good_launch``
+    ``takes`` tensors (``inputs``) and ``makes`` another one, filled by a ``launch`` (``good_inputs``, ``good_makes`` and ``good_launch``
     in ``good``, whose kernels are those of ``bad`` unless it has its own).
     """
 
@@ -157,6 +157,7 @@ class Rule(ABC):
     makes: ClassVar[str] = "y = torch.empty_like(x)"
     good_makes: ClassVar[str] = ""
     inputs: ClassVar[str] = "torch.randn(64, 64)"
+    good_inputs: ClassVar[str] = ""
     #: The device that ``bad`` is bad on.
     example_device: ClassVar[str] = "h100-sxm"
     #: The lines of ``bad`` and ``good`` that documentation shows; the whole program where empty.
@@ -168,12 +169,13 @@ class Rule(ABC):
         if not abstract:
             if cls.operator == "generate" and not hasattr(cls, "fix_safety"):
                 cls.fix_safety = WRITTEN_ANEW
-            if cls.good_launch or cls.good_makes:
+            if cls.good_launch or cls.good_makes or cls.good_inputs:
                 cls.good = vars(cls).get("good", cls.bad)
             _validate(cls)
             cls.category = CATEGORIES[int(cls.code[2]) - 1]
-            cls.bad = _whole(cls, cls.bad, cls.launch, cls.makes)
-            cls.good = _whole(cls, cls.good, cls.good_launch or cls.launch, cls.good_makes or cls.makes)
+            cls.bad = _whole(cls, cls.bad, cls.launch, cls.makes, cls.inputs)
+            launch, makes = cls.good_launch or cls.launch, cls.good_makes or cls.makes
+            cls.good = _whole(cls, cls.good, launch, makes, cls.good_inputs or cls.inputs)
 
     @property
     def gains_by(self) -> str:
@@ -230,12 +232,12 @@ def calls_for(workload: Workload, rules: Iterable[Rule]) -> Iterator[tuple[Workl
             yield call, [rule for rule in rules if first is workload or rule.first_call == (call is first)]
 
 
-def _whole(rule: type[Rule], program: str, launch: str, makes: str) -> str:
+def _whole(rule: type[Rule], program: str, launch: str, makes: str, inputs: str) -> str:
     """``program``, indented or not, behind the imports of torch and Triton, unless it has its own or needs none, with the model of
     ``rule`` that does the ``launch``, if there is one."""
     if launch:
         program = program.rstrip(" ") + _MODEL.format(
-            rule=rule, launch=launch, makes=makes, made=makes.partition(" ")[0]
+            rule=rule, launch=launch, makes=makes, inputs=inputs, made=makes.partition(" ")[0]
         )
     if _IMPORTING.search(program) or not _IMPORTED.search(program):
         return program

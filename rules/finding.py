@@ -127,8 +127,9 @@ class Context:
     options: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
     autotune: bool = field(default=False, kw_only=True)
     device_named: bool = field(default=True, kw_only=True)
-    #: The contexts of calls that the project makes of this code; None where it is no part of one.
+    #: The contexts of calls that the project makes of this code, or the file where it is ``alone``; None where nobody looked for any.
     calls: Callable[[], Iterable[Context]] | None = field(default=None, kw_only=True)
+    alone: bool = field(default=False, kw_only=True)
     #: What torch's own kernels take for the reference, where that is known.
     library: Estimate | None = field(default=None, kw_only=True)
     #: What rules have found out about versions of the program, by what they asked.

@@ -10,6 +10,8 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator
 
+import libcst as cst
+
 from kernlint.interpret.jit_source import awaits_generator
 from kernlint.interpret.project import is_helper, is_left, is_tried_alone
 from kernlint.records import replace
@@ -21,9 +23,11 @@ from kernlint.rules.proofs.compiled import (
     interpreter_of,
     is_rewritten,
     never_compiled,
+    never_reached,
     run_otherwise,
 )
 from kernlint.rules.proofs.jit_functions import jit_functions
+from kernlint.rules.proofs.liveness import is_unread
 from kernlint.syntax.testing import is_test_file
 from kernlint.workload import Launch, Tensor, concrete
 
@@ -77,27 +81,43 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"`{decorator}` may hand the launch to an interpreter, which takes it")
     if rule.compiler_only and (runner := interpreter_of(context.program.kernel, finding.span)):
         yield Doubt(f"the file has its kernels run as Python, which takes it (`{runner}`)")
-    launches = _launches_of(finding.kernel, context) if rule.refused or rule.category in NOT_ABOUT_SPEED else []
+    launches = _launches_of(finding.kernel, context)
+    yield from _of_launches(finding, launches, context)
+    if bare and not rule.lexical and rule.category in NOT_ABOUT_SPEED:
+        yield from _of_bare_kernel(finding, context)
+    of_sizes = rule.category in NOT_ABOUT_SPEED and not (rule.refused or rule.at_any_size)
+    if of_sizes and not all(map(_is_known, launches)) and not _is_called(finding, context):
+        yield Doubt("whether it happens is for the sizes to say, and no call in the project is known to have such")
+
+
+def _of_launches(finding: Finding, launches: list[Launch], context: Context) -> Iterator[Doubt]:
+    """What the ``launches`` of its kernel say against ``finding``."""
+    rule, module = finding.rule, context.program.kernel
     meant = [one for one in launches if one.span.contains(finding.span)] or launches
-    if meant and all(called_before_defined_again(context.program.kernel, one.kernel.name, one.span) for one in meant):
+    if meant and all(called_before_defined_again(module, one.kernel.name, one.span) for one in meant):
         yield Doubt(f"`{finding.kernel}` is defined again below, and the calls above that launch the first one")
+    if meant and rule.category not in NOT_ABOUT_SPEED and all(_is_for_show(one, context) for one in meant):
+        yield Doubt(
+            "nothing reads what the launch writes, and the compiled kernel is kept: it is there to be looked at"
+        )
     if rule.refused and _is_given_otherwise(finding, launches, context):
         yield Doubt("a call in the project gives a tensor where an annotation says a number, and is not refused for it")
     if rule.refused and launches and all(launch.tried for launch in launches):
         yield Doubt("the program catches what a launch raises, and carries on without it", "warning")
-    if bare and not rule.lexical and rule.category in NOT_ABOUT_SPEED:
-        fails = "; it fails wherever it is launched" if rule.refused else ""
-        if is_left(context.program.kernel, context.workload.entry):
-            yield Doubt(f"the project never mentions `{finding.kernel}`{fails}")
-        elif rule.refused and is_helper(context.program.kernel, context.workload.entry):
-            yield Doubt(
-                f"other files call `{finding.kernel}` in kernels of their own, with arguments that are not known here"
-            )
-        elif rule.refused:
-            yield Doubt(f"no launch is followed here of `{finding.kernel}`{fails}", "warning")
-    of_sizes = rule.category in NOT_ABOUT_SPEED and not (rule.refused or rule.at_any_size)
-    if of_sizes and not all(map(_is_known, launches)) and not _is_called(finding, context):
-        yield Doubt("whether it happens is for the sizes to say, and no call in the project is known to have such")
+
+
+def _of_bare_kernel(finding: Finding, context: Context) -> Iterator[Doubt]:
+    """What speaks against ``finding`` in a kernel whose launches are not followed."""
+    kernel, module, refused = finding.kernel, context.program.kernel, finding.rule.refused
+    fails = "; it fails wherever it is launched" if refused else ""
+    if is_left(module, context.workload.entry):
+        yield Doubt(f"nothing in view launches or mentions `{kernel}`{fails}")
+    elif test := never_reached(context, kernel):
+        yield Doubt(f"its launches stand under `{test}`, which no size fulfils")
+    elif refused and is_helper(module, context.workload.entry):
+        yield Doubt(f"other files call `{kernel}` in kernels of their own, with arguments that are not known here")
+    elif refused:
+        yield Doubt(f"no launch is followed here of `{kernel}`{fails}", "warning")
 
 
 def _refusal(kernel: str, context: Context) -> str:
@@ -136,6 +156,13 @@ def _launches_of(kernel: str, context: Context) -> list[Launch]:
     return [launch for launch in context.launches() if launch.kernel.name == kernel]
 
 
+def _is_for_show(launch: Launch, context: Context) -> bool:
+    """Whether nobody reads the results of ``launch``, and what it gives back, the compiled kernel, is kept."""
+    module = context.program.kernel
+    assigned = (module.span(one.value) for one in module.of(cst.Assign))
+    return launch.span in assigned and is_unread(launch, context.workload, module)
+
+
 def _other_compiler(context: Context) -> str:
     """Why another compiler than that of a release of Triton that is known is meant; empty where nothing says so."""
     target = context.program.question.target
@@ -150,11 +177,14 @@ def _is_known(launch: Launch) -> bool:
 
 
 def _is_called(finding: Finding, context: Context) -> bool:
-    """Whether a call in the project shows ``finding``, or there is no project to ask. Where any size but those that fit shows it, a call
-    that nobody follows is enough."""
+    """Whether a call in the project shows ``finding``, or there is none to ask in a file alone. Where any size but those that fit shows
+    it, a call that nobody follows is enough."""
     if context.calls is None:
+        return True
+    calls = [*context.calls()] if context.alone else []
+    if context.alone and not calls:
         return True
     if finding.at_any_size:
         entry = context.workload.entry
         return not (entry.isidentifier() and is_tried_alone(context.program.kernel, entry))
-    return any(one.span == finding.span for calls in context.calls() for one in finding.rule.check(calls))
+    return any(one.span == finding.span for call in calls or context.calls() for one in finding.rule.check(call))

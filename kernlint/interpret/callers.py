@@ -20,7 +20,7 @@ from kernlint.interpret.host.autograd import backward_pass
 from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.host.objects import layer_of
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import module_of, origin
+from kernlint.interpret.project import is_alone, is_uncalled, module_of, origin
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.entries import Reading
@@ -49,13 +49,14 @@ _MOST_ITEMS = 64
 class CallSite:
     """A call of a function: what each parameter gets, as far as it can be followed, with what the object was made with where it is a
     method. ``tried`` where that shows or tests the
-    function and nobody measures it, so that its sizes may be any."""
+    function and nobody measures it, so that its sizes may be any; not ``made`` where nothing in view calls what makes it."""
 
     function: str
     path: str
     line: int
     arguments: Mapping[str, Any]
     tried: bool = False
+    made: bool = True
 
     @property
     def owner(self) -> str:
@@ -329,7 +330,10 @@ def _calls_in(
         for statement in starting:
             watching.tries = only_tries(statement, module, own)
             watching.trying = statement.name.value if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) else ""
+            known = len(sites)
             _try(reading, statement)
+            if own and is_alone(module) and is_uncalled(module, watching.trying):
+                sites[known:] = (replace(site, made=False) for site in sites[known:])
         return sites, budget - watching.budget
     finally:
         program.close(of_module=not own)

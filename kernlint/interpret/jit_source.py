@@ -11,6 +11,7 @@ import libcst as cst
 
 from kernlint.interpret.values import Function
 from kernlint.syntax.names import dotted_name
+from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
 
@@ -95,8 +96,9 @@ def assignment(body: Any, name: str) -> cst.CSTNode | None:
 
 
 def _given_at_top(module: Module, name: str) -> Iterator[cst.BaseExpression]:
-    """What statements of ``module`` itself assign to ``name``."""
-    for statement in module.tree.body:
+    """What statements of ``module`` itself assign to ``name``, those that run where it is a script included."""
+    scripts = [one.body.body for one in module.tree.body if isinstance(one, cst.If) and is_guarded_main(one)]
+    for statement in (*module.tree.body, *(line for body in scripts for line in body)):
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
             if isinstance(part, (cst.Assign, cst.AnnAssign)) and part.value is not None and _assigns(part, name):
                 yield part.value
@@ -106,6 +108,12 @@ def plain_global(module: Module, name: str) -> bool:
     """Whether every assignment of ``name`` at module level makes a plain value, not a ``tl.constexpr``."""
     given = [*_given_at_top(module, name)]
     return bool(given) and not any(map(may_be_constexpr, given))
+
+
+def plain_number(module: Module, name: str) -> bool:
+    """Whether every assignment of ``name`` at module level gives it a literal number."""
+    given = [*_given_at_top(module, name)]
+    return bool(given) and all(isinstance(value, (cst.Integer, cst.Float)) for value in given)
 
 
 def may_be_constexpr(value: cst.BaseExpression) -> bool:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+import libcst as cst
+
 from kernlint.asked_once import AskedOnce
 from kernlint.interpret.dependencies import Dependencies
 from kernlint.interpret.earlier import Earlier, Readings
@@ -57,6 +59,8 @@ class Program(AskedOnce):
         self._earlier = None if earlier is None else Readings(earlier, self.question.overrides)
         #: The functions that apply private autograd functions, by the entry that is the backward pass of these.
         self._callers: dict[str, str] = {}
+        #: What each comparison of sizes on the host came to wherever it was met (``HostState.outcomes``).
+        self.outcomes: dict[cst.CSTNode, set[bool | None]] = {}
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}

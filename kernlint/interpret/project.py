@@ -24,6 +24,7 @@ from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source
 from kernlint.syntax.testing import is_guarded_main, is_test_file
 from kernlint.syntax.tree import Module, parse_module
+from kernlint.syntax.walk import parameters
 
 #: Files that show where a project begins, and those that stay in a copy of one without its history.
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "kernlint.toml")
@@ -57,6 +58,15 @@ def project_root(path: str) -> Path | None:
             root = here
         here = here.parent
     return root
+
+
+def is_alone(module: Module) -> bool:
+    """Whether nothing shows a project that ``module`` is part of."""
+    return module.once(_is_alone)
+
+
+def _is_alone(module: Module) -> bool:
+    return project_root(module.path) is None
 
 
 def files_below(root: Path, suffixes: tuple[str, ...] = (".py",)) -> Iterator[Path]:
@@ -114,6 +124,8 @@ def _asked_once(ask: Callable[..., bool]) -> Callable[..., bool]:
     """``ask``, a question about a module or a function of it, whose answers are kept."""
 
     def answer(module: Module, *function: str) -> bool:
+        if is_alone(module):
+            return ask(module, *function)
         known, asked = module.once(answers), (ask.__name__, *function)
         if asked not in known:
             known[asked] = ask(module, *function)
@@ -124,21 +136,36 @@ def _asked_once(ask: Callable[..., bool]) -> Callable[..., bool]:
 
 @_asked_once
 def is_left(module: Module, function: str) -> bool:
-    """Whether nothing of the project that ``module`` is part of mentions its ``function``; false where no project is in view."""
-    if project_root(module.path) is None:
+    """Whether nothing of the project that ``module`` is part of mentions its ``function``; of a file alone that launches kernels itself,
+    whether the file does not."""
+    if _is_mentioned(module, function):
         return False
-    defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
-    mentions = sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"')
+    if is_alone(module):
+        return any(isinstance(call.func, cst.Subscript) for call in module.of(cst.Call))
     own = re.compile(rf"^\s*def {function}\b", re.MULTILINE)  # a file that has one of that name means its own
-    others = (file.read_text("utf-8", "replace") for file in mentioning({module.path: [function]}))
-    return mentions <= defined and all(own.search(text) for text in others)
+    return all(own.search(file.read_text("utf-8", "replace")) for file in mentioning({module.path: [function]}))
+
+
+def _is_mentioned(module: Module, function: str) -> bool:
+    """Whether ``module`` names its ``function`` where it does not define it."""
+    defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
+    return sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"') > defined
+
+
+def is_uncalled(module: Module, function: str) -> bool:
+    """Whether ``function`` of ``module`` takes no argument that it needs, so that it could be run as it is, and nothing in view does."""
+    found = [node for node in module.tree.body if isinstance(node, cst.FunctionDef) and node.name.value == function]
+    ready = [node for node in found if not node.decorators and all(p.default is not None for p in parameters(node))]
+    tried = function.startswith("test") or _is_mentioned(module, function)
+    return bool(ready) and not tried and is_left(module, function)
 
 
 @_asked_once
 def is_tried_alone(module: Module, function: str) -> bool:
     """Whether notebooks of the project mention ``function`` of ``module``, and nothing else does."""
     word = re.compile(rb"\b%s\b" % function.encode())
-    for file in files_below(project_root(module.path) or Path(), (".ipynb",)) if is_left(module, function) else ():
+    asked = not is_alone(module) and is_left(module, function)
+    for file in files_below(project_root(module.path) or Path(), (".ipynb",)) if asked else ():
         with suppress(OSError, ValueError):
             if word.search(read_regular(str(file), 8 * LONGEST)):
                 return True
@@ -162,9 +189,14 @@ def is_imported(module: Module) -> bool:
 def is_shelved(module: Module) -> bool:
     """Whether ``module`` is part of a project but of no package, runs nothing itself, as scripts, tests and notebooks do, and no other file
     imports it: a copy that is kept as it was, perhaps."""
-    path, in_project = Path(module.path), project_root(module.path) is not None
-    used = path.suffix == ".ipynb" or is_test_file(module.path) or (path.parent / "__init__.py").is_file()
-    return in_project and not used and not any(map(_runs, module.tree.body)) and not is_imported(module)
+    return is_unused(module) and not (Path(module.path).parent / "__init__.py").is_file()
+
+
+def is_unused(module: Module) -> bool:
+    """Whether ``module`` is part of a project in which no other file imports it, and runs nothing itself, as scripts, tests and notebooks
+    do."""
+    asks = module.path.endswith(".ipynb") or is_test_file(module.path) or any(map(_runs, module.tree.body))
+    return not (is_alone(module) or asks or is_imported(module))
 
 
 def _runs(statement: cst.CSTNode) -> bool:

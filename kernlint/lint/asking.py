@@ -175,8 +175,11 @@ class Asking(FileFindings):
         for candidate in self._of_workload(typed, call, device, concerned) if call is not None else ():
             yield replace(candidate, assumed=assumed)
 
-    def _called(self, program: Program, workload: Workload, device: Device, project: bool) -> Iterator[Plan]:
-        """The calls of the entry of ``workload`` that the file makes itself, or its ``project``, the largest first."""
+    def _called(
+        self, program: Program, workload: Workload, device: Device, project: bool, made: bool = False
+    ) -> Iterator[Plan]:
+        """The calls of the entry of ``workload`` that the file makes itself, or its ``project``, the largest first; with ``made`` without
+        those that stand where no run gets to."""
         from kernlint.interpret.callers import of_entry, sites_in
         from kernlint.interpret.question import target_for
         from kernlint.verdict.scenarios import Planner
@@ -184,15 +187,15 @@ class Asking(FileFindings):
         if project not in self.sites:
             self.sites[project] = sites_in(program, program.workloads(), project)
             self.repeatable = self.repeatable and not project  # other files may change
-        sites = of_entry(self.sites[project], workload.entry, program)
+        sites = [one for one in of_entry(self.sites[project], workload.entry, program) if one.made or not made]
         return Planner(program, workload, target_for(None, device), sites).called() if sites else iter(())
 
     def _calls(self, context: Context) -> list[Context]:
-        """``context`` of each call that the project makes of its entry."""
+        """``context`` of each call that the project, or a file alone, makes of its entry."""
         work.check_haste()
         asked = "calls in the project"
         if asked not in context.answers:
-            plans = self._called(context.program, context.workload, context.device, True)
+            plans = self._called(context.program, context.workload, context.device, not context.alone, made=True)
             context.answers[asked] = [self._context(p.program, p.workload.first_call(), context.device) for p in plans]
         calls: list[Context] = context.answers[asked]
         return calls
@@ -272,9 +275,11 @@ class Asking(FileFindings):
         """What rules are asked about ``workload`` in: one for both times that they are."""
         if id(workload) in self.contexts:
             return self.contexts[id(workload)]
+        from kernlint.interpret.project import is_alone
+
         context = self._context(program, workload, device)
-        if program.kernel.once(_is_of_a_project):
-            context.calls = lambda: self._guarded("calls", lambda: self._calls(context), [])
+        context.alone = is_alone(program.kernel)
+        context.calls = lambda: self._guarded("calls", lambda: self._calls(context), [])
         if self.haste is not None:
             self.contexts[id(workload)] = context
         return context
@@ -288,12 +293,6 @@ class Asking(FileFindings):
         if form is None or not is_apart(program.kernel, workload):
             return set()
         return self.nothing.setdefault((program, form), set())
-
-
-def _is_of_a_project(module: Module) -> bool:
-    from kernlint.interpret.project import project_root
-
-    return project_root(module.path) is not None
 
 
 def _assumed(facts: Iterable[tuple[str, object, str]]) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ class Check(Asking):
         """Each finding with the source that it stands on."""
         from kernlint.lint.suppress import read_suppressions
         from kernlint.syntax.source import decode_source
-        from kernlint.syntax.task import is_page
+        from kernlint.syntax.task import is_page, is_prose
 
         if not self.job.data.strip(b" \t\r\n\f\xef\xbb\xbf"):
             return
@@ -108,6 +108,8 @@ class Check(Asking):
         except SourceError as error:
             message = str(error)
             known = SYNTAX_ERROR if "syntax error: " in message else ANALYSIS_FAILED
+            if severity is None and is_prose(text):
+                message, severity = f"{message} (a page of text that shows code, not a program)", "info"
             yield self._failure(known, message.replace("syntax error: ", "", 1), severity), ""
             return
         if self.broken is not None:

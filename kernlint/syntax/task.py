@@ -16,6 +16,9 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*$")
 _RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$|[ \t]*(?:\*[ \t]*){3,}$")
 _FENCE = re.compile(r"(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`]*)$")
 
+#: How code begins that nobody would take for prose.
+_STATEMENT = re.compile(r"@\w|(import|from|def|class) \w|\w+ = ")
+
 
 @dataclass(frozen=True)
 class Task:
@@ -83,6 +86,14 @@ def is_markdown(source: SourceText) -> bool:
     except SourceError:
         return True
     return False
+
+
+def is_prose(text: str) -> bool:
+    """Whether ``text`` is a page whatever its file is called: it shows code in several fences, and has none outside of them."""
+    fences = [fence for section in _sections(text) for fence in section.fences]
+    inside = {number for fence in fences for number in range(fence.first, fence.first + len(fence.lines))}
+    outside = [line for number, line in enumerate(split_lines(text), 1) if number not in inside]
+    return len(fences) > 1 and not any(map(_STATEMENT.match, outside))
 
 
 def _read_markdown(source: SourceText, layout: bool) -> Task:

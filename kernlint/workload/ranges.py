@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from kernlint.records import dataclass
-from kernlint.workload.expr import Atom, Expr, Opaque
+from kernlint.workload.expr import Atom, Expr, Opaque, floordiv, lift
 
 #: The smallest and largest number something can be.
 Range = tuple[int, int]
@@ -82,3 +82,26 @@ def _of_opaque(atom: Atom, known: dict[Atom, Range]) -> Range:
     if least == most and low // least == high // least:
         return low % least, high % least
     return 0, most - 1
+
+
+def never_negative(expr: Expr, steps: int = 4) -> bool:
+    """Whether up to ``steps`` of the terms can be replaced by what is never larger until a number is left that is not negative:
+    ``min(m, n)`` is at most ``n``, the next power of two at least ``n``, ``n // b * b`` at most ``n``, whatever they are."""
+    if expr.value is not None:
+        return expr.value >= 0
+    return steps > 0 and any(never_negative(less, steps - 1) for less in _lowered(expr))
+
+
+def _lowered(expr: Expr) -> Iterator[Expr]:
+    """``expr`` with one of its terms as something that is never larger."""
+    for monomial, coefficient in expr.terms.items():
+        for place, atom in enumerate(monomial):
+            if not isinstance(atom, Opaque):
+                continue
+            factor = Expr({monomial[:place] + monomial[place + 1 :]: coefficient})
+            others, first, last = expr - Expr({monomial: coefficient}), atom.args[0], atom.args[-1]
+            whole = lift(floordiv(factor, last)) if atom.op == "floordiv" and last.is_natural else factor
+            if atom.op == "floordiv" and whole * last == factor and (-whole).is_natural:
+                yield others + first * whole
+            elif (atom.op in ("max", "pow2") and factor.is_natural) or (atom.op == "min" and (-factor).is_natural):
+                yield from (others + factor * arg for arg in atom.args)

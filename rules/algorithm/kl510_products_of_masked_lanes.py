@@ -44,23 +44,13 @@ class ProductsOfMaskedLanes(Rule):
             tl.store(y + o[:, None] * BN + n[None, :], acc.to(tl.float16), mask=(o < OL)[:, None])
 
         """
-    good = """
-        @triton.jit
-        def transposed(x, w, y, L, OL, C, S, TAPS, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
-            phase = tl.program_id(1)
-            q = tl.program_id(0) * BM + tl.arange(0, BM)
-            n, c = tl.arange(0, BN), tl.arange(0, BC)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for tap in range(phase, TAPS, S):
-                i = q - tap // S
-                live = (i >= 0) & (i < L)
-                a = tl.load(x + i[:, None] * C + c[None, :], mask=live[:, None], other=0.0)
-                b = tl.load(w + tap * C * BN + c[:, None] * BN + n[None, :])
-                acc = tl.dot(a, b, acc)
-            o = q * S + phase
-            tl.store(y + o[:, None] * BN + n[None, :], acc.to(tl.float16), mask=(o < OL)[:, None])
-
-        """
+    good = (
+        bad.replace("o = tl.program_id(0) * BM", "phase = tl.program_id(1)\n            q = tl.program_id(0) * BM")
+        .replace("range(0, TAPS)", "range(phase, TAPS, S)")
+        .replace("t = o - tap\n                i = t // S\n", "i = q - tap // S\n")
+        .replace("(t >= 0) & (t % S == 0)", "(i >= 0)")
+        .replace("            tl.store", "            o = q * S + phase\n            tl.store")
+    )
     launch = """length = 2 * (x.shape[0] - 1) + w.shape[0]
                 transposed[(triton.cdiv(length, 64),)](x, w, y, x.shape[0], length, 64, 2, w.shape[0], BM=64, BN=64, BC=64)"""
     good_launch = """length = 2 * (x.shape[0] - 1) + w.shape[0]

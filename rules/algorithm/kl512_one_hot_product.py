@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.one_hot import OneHotProduct, one_hot_products
-from kernlint.rules.base import WRITTEN_ANEW, Rule
+from kernlint.rules.base import MATMUL, WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.wording import listed
@@ -39,18 +39,7 @@ class OneHotProductRule(Rule):
         their number; 1,024 rows of 512 classes: 12 us and 1.3 us (`evals/2026-11-28-sixth/vq-onehot-lookup`).
         """
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n, k = tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                acc += tl.dot(x, tl.load(b + (start + k)[:, None] * N + n[None, :]))
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        """
+    bad = MATMUL
     good = """
         @triton.jit
         def look_up(ids, b, c, N: tl.constexpr, BM: tl.constexpr):
@@ -62,7 +51,7 @@ class OneHotProductRule(Rule):
     launch = """classes, width = table.shape
                 rows = torch.nn.functional.one_hot(ids, classes).to(table.dtype)
                 grid = (ids.shape[0] // 128, width // 128)
-                matmul[grid](rows, table, c, ids.shape[0], width, classes, BM=128, BN=128, BK=64, num_warps=8)"""
+                matmul[grid](rows, table, c, width, classes, BM=128, BN=128, BK=64, num_warps=8)"""
     good_launch = "look_up[(ids.shape[0] // 16,)](ids, table, c, N=table.shape[1], BM=16)"
     takes = "ids, table"
     makes = "c = torch.empty(ids.shape[0], width, device=ids.device, dtype=table.dtype)"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.proofs.jit_functions import jit_functions
@@ -45,15 +46,7 @@ class PlainGlobalInKernel(RefusalRule):
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-047.
         """
 
-    bad = """
-        SCALE: tl.constexpr = 2.0
-
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v * SCALE, mask=i < n)
-        """
+    bad = "\n        SCALE: tl.constexpr = 2.0\n" + mapped("v * SCALE")
     good = bad.replace("SCALE: tl.constexpr = 2.0", "SCALE = tl.constexpr(2.0)")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "SCALE = 2.0"

@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 
 
@@ -24,13 +25,7 @@ class CallDoesNotBind(RefusalRule):
         The parameters of each release are read from its sources by `tools/triton_api.py`.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + tl.program_id(0), tl.sum(v, dim=0))
-        """
+    bad = mapped("v").replace("y + i, v, mask=i < n", "y + tl.program_id(0), tl.sum(v, dim=0)")
     good = bad.replace(" dim", " axis")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.sum(v, dim=0)"

@@ -31,19 +31,11 @@ class GridAxisOverLimit(Rule):
             bh = tl.program_id(1)
             c = tl.arange(0, D)
             tl.store(o + bh * D + c, tl.load(x + bh * D + c))
-
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                o = torch.empty_like(x)
-                k[(1, x.shape[0])](x, o, D=64)
-                return o
-
-
-        def get_inputs():
-            return [torch.randn(100000, 64)]
         """
-    good = bad.replace("tl.program_id(1", "tl.program_id(0").replace("1, x.shape[0]", "x.shape[0],")
+    good = bad.replace("tl.program_id(1", "tl.program_id(0")
+    launch, good_launch = "k[(1, x.shape[0])](x, o, D=64)", "k[(x.shape[0],)](x, o, D=64)"
+    makes = "o = torch.empty_like(x)"
+    inputs = "torch.randn(100000, 64)"
 
     def check(self, context: Context) -> Iterable[Finding]:
         if context.device.vendor != "nvidia":

@@ -40,16 +40,11 @@ class UnbucketedAutotuneKey(Rule):
         def run(x):
             k[lambda M: (triton.cdiv(x.shape[0], M["B"]),)](x, x.shape[0])
         """
-    good = """
-        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["TB"])
-        @triton.jit
-        def k(x, T, TB, B: tl.constexpr):
-            a = tl.program_id(0) * B + tl.arange(0, B)
-            tl.store(x + a, 1.0, mask=a < T)
-        def run(x):
-            T = x.shape[0]
-            k[lambda M: (triton.cdiv(T, M["B"]),)](x, T, triton.next_power_of_2(T))
-        """
+    good = (
+        bad.replace('"T"]', '"TB"]')
+        .replace("k(x, T,", "k(x, T, TB,")
+        .replace("x, x.shape[0])", "x, x.shape[0], triton.next_power_of_2(x.shape[0]))")
+    )
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch, tuning, name, value in sizes_in_keys(context):

@@ -34,19 +34,12 @@ class ResultOfAnotherForm(Rule):
         @triton.jit
         def total(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            m = i < n
-            tl.atomic_add(y, tl.sum(tl.load(x + i, mask=m, other=0.0), axis=0))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.zeros(1, device=x.device)
-                total[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1000, 1000)]
+            tl.atomic_add(y, tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0))
         """
-    good = bad.replace("return y", "return y[0]")
+    launch = "total[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    good_launch = f"{launch}\n                y = y[0]"
+    makes = "y = torch.zeros(1, device=x.device)"
+    inputs = "torch.randn(1000, 1000)"
     example = "return y  # float32[1], where x.sum() is float32[]"
     use_instead = "return y[0]"
 

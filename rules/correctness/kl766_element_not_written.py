@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.correctness.against_reference import HOW_COMPARED, HOW_MEASURED, WHEN_UNSURE, Difference, of_kind
 from kernlint.rules.finding import Context, Finding
 
@@ -30,14 +30,7 @@ class ElementNotWritten(Rule):
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.relu(x)
-
-        @triton.jit
-        def relu(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            m = i < n
-            v = tl.load(x + i, mask=m)
-            tl.store(y + i, tl.maximum(v, 0.0), mask=m)
-        """
+        """ + elementwise("relu", "tl.maximum({}, 0.0)")
     launch = "relu[(x.numel() // 1024,)](x, y, x.numel(), BLOCK=1024)"
     good_launch = "relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     inputs = "torch.randn(1000, 1000)"

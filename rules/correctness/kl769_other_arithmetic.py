@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isclose
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, mapped
 from kernlint.rules.correctness.against_reference import (
     HOW_COMPARED,
     HOW_MEASURED,
@@ -39,16 +39,9 @@ class OtherArithmetic(Rule):
         class Model(torch.nn.Module):
             def forward(self, x):
                 return torch.nn.functional.leaky_relu(x, 0.2)
-
-        @triton.jit
-        def leaky(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            m = i < n
-            v = tl.load(x + i, mask=m)
-            tl.store(y + i, tl.where(v > 0, v, 0.01 * v), mask=m)
-        """
+        """ + mapped("tl.where(v > 0, v, 0.01 * v)")
     good = bad.replace("0.01", "0.2")
-    launch = "leaky[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
+    launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     inputs = "torch.randn(1000, 1000)"
     example = "tl.where(v > 0, v, 0.01 * v)  # of leaky_relu(x, 0.2)"
     use_instead = "tl.where(v > 0, v, 0.2 * v)"

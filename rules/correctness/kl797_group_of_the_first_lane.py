@@ -49,21 +49,12 @@ class GroupOfTheFirstLane(Rule):
                 scale = tl.load(s + (k0 // GROUP) * N + n)
                 acc = tl.dot(x, w * scale[None, :], acc)
             tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, a, b, s):
-                c = torch.empty(1024, 1024, device=a.device, dtype=torch.float16)
-                matmul[(16, 16)](a, b, s, c, 1024, 4096, GROUP=32, BM=64, BN=64, BK=128)
-                return c
-
-        def get_inputs():
-            return [
-                torch.randn(1024, 4096, dtype=torch.float16),
-                torch.randn(4096, 1024, dtype=torch.float16),
-                torch.randn(128, 1024, dtype=torch.float16),
-            ]
         """
-    good = bad.replace("BK=128", "BK=32")
+    launch = "matmul[(16, 16)](a, b, s, c, 1024, 4096, GROUP=32, BM=64, BN=64, BK=128)"
+    good_launch = "matmul[(16, 16)](a, b, s, c, 1024, 4096, GROUP=32, BM=64, BN=64, BK=32)"
+    takes = "a, b, s"
+    makes = "c = torch.empty(1024, 1024, device=a.device, dtype=torch.float16)"
+    inputs = "*(torch.randn(*size, dtype=torch.float16) for size in ((1024, 4096), (4096, 1024), (128, 1024)))"
     example = "scale = tl.load(s + (k0 // GROUP) * N + n)  # GROUP=32, BK=128"
     use_instead = "scale = tl.load(s + (k0 // GROUP) * N + n)  # GROUP=32, BK=32"
 

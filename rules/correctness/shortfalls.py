@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.bounds import Shortfall, shortfalls
+from kernlint.rules.proofs.liveness import is_unread
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Span
 
@@ -28,7 +29,7 @@ class ShortfallRule(Rule, abstract=True):
     any_size: ClassVar[bool] = False
 
     def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
+        seen, module = set(), context.program.kernel
         for short in shortfalls(context.workload):
             launch = short.launch
             if not self.is_ours(short) or (launch.kernel.name, launch.span) in seen:
@@ -57,6 +58,7 @@ class ShortfallRule(Rule, abstract=True):
                 )
                 if short.from_programs
                 else None,
+                doubts=doubted(is_unread(launch, context.workload, module), "nothing reads what the launch writes"),
                 at_any_size=proven,
                 kernel=launch.kernel.name,
                 severity=self.severity if proven else "warning",

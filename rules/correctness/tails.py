@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
+from kernlint.interpret.project import is_uncalled
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
@@ -40,7 +41,7 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
     """Findings of ``rule`` on accesses of ``kind``: errors with a witness at the sizes in view, where sizes are open and
     tiles are counted rounded up warnings or remarks. One at a place."""
     noun, verb = ("load", "reads") if kind is Load else ("store", "writes")
-    seen = set()
+    seen, entry = set(), context.workload.entry
     for over in overruns(context.workload, kind):
         access, kernel = over.site.access, over.launch.kernel.name
         if access.mask is not None or over.sizes or over.launch.premises or (kernel, access.span) in seen:
@@ -52,6 +53,9 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
             kernel,
             witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
             masking(context, over.launch, access.span, f"the {noun} has no mask"),
+            doubts=doubted(
+                is_uncalled(context.program.kernel, entry), f"nothing in view calls `{entry}`, which has such sizes"
+            ),
             at_any_size=True,
             severity="error",
         )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule, elementwise
+from kernlint.rules.base import Rule, elementwise, mapped
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding
@@ -38,13 +38,8 @@ class UnfusedElementwiseChain(Rule):
 
     bad = (
         elementwise("double", "{} * 2.0")
+        + mapped("v * v").replace("kernel", "square")
         + """
-        @triton.jit
-        def square(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, v * v, mask=i < n)
-
         class ModelNew(torch.nn.Module):
             def forward(self, x):
                 h = torch.empty_like(x)

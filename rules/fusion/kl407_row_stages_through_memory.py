@@ -47,20 +47,14 @@ class RowStagesThroughMemory(Rule):
             b = tl.load(x + at + half, mask=i < pairs)
             tl.store(x + at, a + b, mask=i < pairs)
             tl.store(x + at + half, a - b, mask=i < pairs)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = x.clone()
-                pairs, half = y.numel() // 2, 1
+        """
+    launch = """pairs, half = y.numel() // 2, 1
                 while half < y.shape[1]:
                     butterfly[(triton.cdiv(pairs, 1024),)](y, pairs, half, BLOCK=1024)
-                    half *= 2
-                return y
-
-        def get_inputs():
-            return [torch.randn(16384, 512)]
-        """
-    good = bad.replace("y.shape[1]:", "2:")
+                    half *= 2"""
+    good_launch = launch.replace("y.shape[1]:", "2:")
+    makes = "y = x.clone()"
+    inputs = "torch.randn(16384, 512)"
     example = "while half < D:\n    butterfly[grid](y, pairs, half, BLOCK=1024)  # reads what the last one wrote\n    half *= 2"
     use_instead = "all_stages[(rows,)](x, y, D=D)  # a program holds its row and exchanges elements on chip"
 

@@ -57,13 +57,6 @@ class JitCreatedPerCall(Rule):
             y = torch.empty_like(x)
             kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
             return y
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                return double(x)
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
         """
     good = (
         elementwise("kernel", "{} * 2.0")
@@ -72,13 +65,6 @@ class JitCreatedPerCall(Rule):
             y = torch.empty_like(x)
             kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
             return y
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                return double(x)
-
-        def get_inputs():
-            return [torch.randn(1024, 1024)]
         """
     )
     example = "def run(x):\n    @triton.jit\n    def kernel(...): ..."

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor, wants_k_major
 
@@ -30,25 +30,18 @@ class OperandNotKMajor(Rule):
         (`calibration/facts/h100-gemm.csv`). Pattern row PERF-047.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(a, b, c, N, K, sbk, sbn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.int32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
-                y = tl.load(b + (start + k)[:, None] * sbk + n[None, :] * sbn)
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc)
-
+    bad = (
+        MATMUL.replace("N, K, BM", "N, K, sbk, sbn, BM")
+        .replace("* N + n[None, :])\n", "* sbk + n[None, :] * sbn)\n")
+        .replace("float32", "int32")
+        .replace(".to(tl.float16)", "")
+        + """
         def launch(a, w):
             assert a.dtype == torch.int8 and w.dtype == torch.int8
             (M, K), N = a.shape, w.shape[0]
             b = w.t().contiguous()
             c = torch.empty(M, N, device=a.device, dtype=torch.int32)
-            kernel[(M // 64, N // 64)](a, b, c, N, K, b.stride(0), b.stride(1), BM=64, BN=64, BK=64)
+            matmul[(M // 64, N // 64)](a, b, c, N, K, b.stride(0), b.stride(1), BM=64, BN=64, BK=64)
             return c
 
         class ModelNew(torch.nn.Module):
@@ -62,6 +55,7 @@ class OperandNotKMajor(Rule):
         def get_inputs():
             return [torch.zeros(1024, 1024, dtype=torch.int8)]
         """
+    )
     good = bad.replace(".contiguous()", "")
     example = "b = w.t().contiguous()  # [K, N], contiguous along N"
     use_instead = "b = w.t()  # a [K, N] view, contiguous along K"

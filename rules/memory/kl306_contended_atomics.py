@@ -78,23 +78,13 @@ class ContendedAtomics(Rule):
         def total(x, y, n, BLOCK: tl.constexpr):
             i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
             tl.atomic_add(y, tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.zeros(1, device=x.device, dtype=torch.float32)
-                total[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1 << 26)]
         """
-    good = (
-        bad.replace("tl.atomic_add(y,", "tl.store(y + tl.program_id(0),")
-        .replace("torch.zeros(1,", "torch.empty(triton.cdiv(x.numel(), 16384),")
-        .replace("(x.numel(), 128)", "(x.numel(), 16384)")
-        .replace("BLOCK=128", "BLOCK=16384")
-        .replace("return y", "return y.sum()")
-    )
+    good = bad.replace("tl.atomic_add(y,", "tl.store(y + tl.program_id(0),")
+    launch = "total[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)"
+    good_launch = f"{launch.replace('128', '16384')}\n                y = y.sum()"
+    makes = "y = torch.zeros(1, device=x.device, dtype=torch.float32)"
+    good_makes = makes.replace("zeros(1,", "empty(triton.cdiv(x.numel(), 16384),")
+    inputs = "torch.randn(1 << 26)"
     example = "tl.atomic_add(y, tl.sum(x, axis=0))"
     use_instead = "tl.store(partial + tl.program_id(0), tl.sum(x, axis=0))  # then partial.sum()"
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from kernlint.interpret.api import Target
 from kernlint.interpret.project import is_shelved
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context, Doubt
 from kernlint.workload import Fault
@@ -59,13 +60,7 @@ class ApiNotInTarget(RefusalRule):
         "https://github.com/triton-lang/triton/issues/4938",
     )
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store(y + i, tl.math.tanh(v), mask=i < n)
-        """
+    bad = mapped("tl.math.tanh(v)")
     good = "\n        from triton.language.extra import libdevice\n" + bad.replace("tl.math.tanh", "libdevice.tanh")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.math.tanh(v)"

@@ -1,3 +1,4 @@
+from kernlint.rules.base import mapped
 from kernlint.rules.faults import FaultRule
 
 
@@ -36,13 +37,7 @@ class DeprecatedApi(FaultRule):
         of each. Pattern row BUG-073.
         """
 
-    bad = """
-        @triton.jit
-        def kernel(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            v = tl.load(x + i, mask=i < n)
-            tl.store((y + i)[None, :], tl.view(v, [1, BLOCK]))
-        """
+    bad = mapped("v").replace("y + i, v, mask=i < n", "(y + i)[None, :], tl.view(v, [1, BLOCK])")
     good = bad.replace("tl.view", "tl.reshape")
     launch = "kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)"
     example = "tl.view(v, [1, BLOCK])"

@@ -6,9 +6,9 @@ from pathlib import Path
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.project import is_optional
+from kernlint.interpret.project import is_optional, is_shelved, is_unused
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Doubt, Evidence, Finding
+from kernlint.rules.finding import Context, Doubt, Evidence, Finding, doubted
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 
@@ -74,7 +74,9 @@ class RemovedModule(Rule):
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
             caught = (Doubt("each file of the project that imports this one catches it", "warning"),)
-            doubts = caught if is_optional(module) else ()
+            left = is_unused(module) and not is_shelved(module)
+            doubts = doubted(left, "nothing in the project imports this file of a package, and it runs nothing itself")
+            doubts += caught if is_optional(module) else ()
             yield self.finding(text, module.span(node), "<module>", evidence, kernel="", doubts=doubts)
 
 

@@ -41,6 +41,27 @@ def never_compiled(context: Context, kernel: str, span: Span) -> str:
     return ""
 
 
+def never_reached(context: Context, kernel: str) -> str:
+    """The condition that keeps the last launch of ``kernel`` in the module from being reached, where no size gets to any of them;
+    else empty."""
+    module = context.program.kernel
+    calls = [call for call in module.of(cst.Call) if isinstance(call.func, cst.Subscript)]
+    tests = [_closed(module, call, context) for call in calls if dotted_name(call.func.value) == kernel]  # type: ignore[attr-defined]
+    return tests[-1] if all(tests) and tests else ""
+
+
+def _closed(module: Module, place: cst.CSTNode, context: Context) -> str:
+    """The condition of an ``if`` around ``place`` that goes the other way at all sizes; empty where there is none."""
+    span = module.span(place)
+    for node in (one for one in module.of(cst.If) if isinstance(one.test, cst.Comparison)):
+        outcomes = context.program.outcomes.get(node.test, set())
+        if outcomes == {False} and _covers(module, node.body, span):
+            return module.code(node.test)
+        if outcomes == {True} and node.orelse is not None and _covers(module, node.orelse, span):
+            return f"not {module.code(node.test)}"
+    return ""
+
+
 def _choices(module: Module, function: Decorated, span: Span) -> Iterator[Choice]:
     """The branches of compile-time conditions in ``function`` that ``span`` stands in."""
     constants = _constants(module, function)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from kernlint.rules.proofs.dataflow import tensors_of
+import libcst as cst
+
+from kernlint.rules.proofs.dataflow import read_tensors, storages, tensors_of, written_tensors
 from kernlint.rules.proofs.indices import addresses, always_run
+from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
+
+#: What a tensor is asked that says nothing of what it holds.
+_ASKED = frozenset("data_ptr device dim dtype element_size is_contiguous ndim numel shape size stride".split())
 
 
 def touches(step: Step, storage: int) -> bool:
@@ -33,6 +39,29 @@ def next_user(workload: Workload, step: Step, storage: int) -> Step | None:
     if position + 1 >= len(users) or users[position][1] != users[position + 1][1]:
         return None
     return users[position + 1][0]
+
+
+def is_unread(launch: Launch, workload: Workload, module: Module) -> bool:
+    """Whether nothing reads what ``launch`` writes: tensors that the function around it makes and hands to launches alone, none but this
+    one of which reads them. It is there to be compiled, looked at or measured."""
+    written = written_tensors(launch)
+    others = [step for step in workload.first_call().all_steps if step.span != launch.span]
+    read = {storage for step in others for storage in storages(read_tensors(step))}
+    return bool(written) and all(tensor.storage.id not in read and _is_handed_on(tensor, module) for tensor in written)
+
+
+def _is_handed_on(tensor: Tensor, module: Module) -> bool:
+    """Whether the source names ``tensor`` where a function makes it, and else only in launches and in questions about its form."""
+    made = tensor.storage.span
+    around = [one for one in module.of(cst.FunctionDef) if made is not None and module.span(one).contains(made)]
+    assigned = [one for one in module.of(cst.Assign) if module.span(one.value) == made] if around else []
+    if len(assigned) != 1 or not isinstance(assigned[0].targets[0].target, cst.Name):
+        return False
+    name, function = assigned[0].targets[0].target, around[-1]
+    launches = [call for call in module.within(function, cst.Call) if isinstance(call.func, cst.Subscript)]
+    questions = [one for one in module.within(function, cst.Attribute) if one.attr.value in _ASKED]
+    silent = {name, *(used for one in (*launches, *questions) for used in module.within(one, cst.Name))}
+    return all(used in silent for used in module.within(function, cst.Name) if used.value == name.value)
 
 
 def overwrites(launch: Launch, tensor: Tensor) -> bool:

@@ -5,7 +5,7 @@ from math import inf
 
 from kernlint.cost.comparing import speedup
 from kernlint.records import dataclass, replace
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.dot_tiles import main_dot
 from kernlint.rules.proofs.pricing import LEAST_GAIN
@@ -65,36 +65,17 @@ class UnderfilledGrid(Rule):
         PERF-025.
         """
 
-    bad = """
-        @triton.jit
-        def skinny(x, w, y, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.arange(0, BM)
-            n = tl.program_id(0) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                a = tl.load(x + m[:, None] * K + (start + k)[None, :])
-                b = tl.load(w + n[None, :] * K + (start + k)[:, None])
-                acc = tl.dot(a, b, acc)
-            tl.store(y + m[:, None] * N + n[None, :], acc.to(tl.float16))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x, w):
-                y = torch.empty(16, 1024, device=x.device, dtype=torch.float16)
-                skinny[(8,)](x, w, y, 1024, 16384, BM=16, BN=128, BK=64)
-                return y
-
-        def get_inputs():
-            return [torch.randn(16, 16384, dtype=torch.float16), torch.randn(1024, 16384, dtype=torch.float16)]
-        """
-    good = (
-        bad.replace("(16, 16384", "(4096, 1024")
-        .replace("(1024, 16384", "(4096, 1024")
-        .replace("1024, 16384, BM=16", "4096, 1024, BM=128")
-        .replace("[(8,)]", "[(32, 32)]")
-        .replace("m = tl.arange(0, BM)", "m = tl.program_id(1) * BM + tl.arange(0, BM)")
-        .replace("empty(16, 1024", "empty(4096, 4096")
+    good = MATMUL.replace("matmul", "skinny").replace(
+        "b + (start + k)[:, None] * N + n", "b + (start + k)[:, None] + K * n"
     )
+    bad = good.replace("m = tl.program_id(0) * BM + tl", "m = tl").replace("program_id(1)", "program_id(0)")
+    launch = "skinny[(8,)](x, w, y, 1024, 16384, BM=16, BN=128, BK=64)"
+    good_launch = "skinny[(32, 32)](x, w, y, 4096, 1024, BM=128, BN=128, BK=64)"
+    takes = "x, w"
+    makes = "y = torch.empty(16, 1024, device=x.device, dtype=torch.float16)"
+    good_makes = makes.replace("16, 1024", "4096, 4096", 1)
+    inputs = "torch.randn(16, 16384, dtype=torch.float16), torch.randn(1024, 16384, dtype=torch.float16)"
+    good_inputs = "torch.randn(4096, 1024, dtype=torch.float16), torch.randn(4096, 1024, dtype=torch.float16)"
     example = "skinny[(N // 128,)](...)  # 8 programs, K = 16384"
     use_instead = "skinny[(N // 128, SPLIT_K)](...)  # partial sums, added by a second kernel"
 

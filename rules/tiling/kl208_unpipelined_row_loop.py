@@ -53,17 +53,10 @@ class UnpipelinedRowLoop(Rule):
             for start in range(0, columns, BLOCK):
                 acc += tl.load(x + row * columns + start + lanes)
             tl.store(y + row, tl.sum(acc, axis=0))
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(x.shape[0], device=x.device, dtype=torch.float32)
-                row_sum[(x.shape[0],)](x, y, x.shape[1], BLOCK=4096, num_warps=8)
-                return y
-
-        def get_inputs():
-            return [torch.randn(8, 1 << 20)]
         """
-    good = bad.replace("(8, 1 << 20)", "(4096, 4096)")
+    launch = "row_sum[(x.shape[0],)](x, y, x.shape[1], BLOCK=4096, num_warps=8)"
+    makes = "y = torch.empty(x.shape[0], device=x.device, dtype=torch.float32)"
+    inputs, good_inputs = "torch.randn(8, 1 << 20)", "torch.randn(4096, 4096)"
     example = "for start in range(0, columns, BLOCK):\n    acc += tl.load(...)"
     use_instead = "for start in tl.range(0, columns, BLOCK, num_stages=3):\n    acc += tl.load(...)"
 

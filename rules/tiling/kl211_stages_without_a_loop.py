@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.kernel_source import kernels_once
 from kernlint.workload import Dot, Kernel, Loop
@@ -31,13 +31,7 @@ class StagesWithoutALoop(Rule):
 
     bad = """
         CONFIGS = [triton.Config({"BLOCK": b}, num_stages=s) for b in (512, 1024) for s in (1, 2, 3, 4)]
-
-        @triton.autotune(CONFIGS, key=["n"])
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-        """
+        """ + elementwise("double", "{} * 2.0").replace("@", '@triton.autotune(CONFIGS, key=["n"])\n        @')
     good = bad.replace(", num_stages=s)", ")").replace(" for s in (1, 2, 3, 4)", "")
     launch = 'double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'
     inputs = "torch.randn(1024, 1024)"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Option, Rule
+from kernlint.rules.base import Option, Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.kernel_source import kernels_once
 
@@ -38,13 +38,7 @@ class LargeTuningSpace(Rule):
             for b in (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
             for w in (1, 2, 4, 8)
         ]
-
-        @triton.autotune(CONFIGS, key=["n"])
-        @triton.jit
-        def double(x, y, n, BLOCK: tl.constexpr):
-            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
-        """
+        """ + elementwise("double", "{} * 2.0").replace("@", '@triton.autotune(CONFIGS, key=["n"])\n        @')
     good = bad.replace('key=["n"])', 'key=["n"], cache_results=True)')
     launch = 'double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'
     inputs = "torch.randn(1024, 1024)"

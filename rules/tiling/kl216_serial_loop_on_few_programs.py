@@ -51,17 +51,10 @@ class SerialLoopOnFewPrograms(Rule):
             for start in range(0, N, BN):
                 acc += tl.sum(tl.load(x + m[:, None] * N + start + n[None, :]), axis=1)
             tl.store(y + m, acc)
-
-        class ModelNew(torch.nn.Module):
-            def forward(self, x):
-                y = torch.empty(x.shape[0], device=x.device)
-                row_sums[(x.shape[0] // 128,)](x, y, x.shape[1], BM=128, BN=256)
-                return y
-
-        def get_inputs():
-            return [torch.randn(1024, 262144)]
         """
-    good = bad.replace("(1024, 262144)", "(65536, 4096)")
+    launch = "row_sums[(x.shape[0] // 128,)](x, y, x.shape[1], BM=128, BN=256)"
+    makes = "y = torch.empty(x.shape[0], device=x.device)"
+    inputs, good_inputs = "torch.randn(1024, 262144)", "torch.randn(65536, 4096)"
     example = "kernel[(M // 128,)](...)  # 8 programs, each a loop over 262,144 columns"
     use_instead = "kernel[(M // 128, 32)](...)  # each a part of the columns; the parts are added afterwards"
 

@@ -10,7 +10,7 @@ from kernlint.operators.operator import WhyNot
 from kernlint.operators.product_tiles import TileChoice, TileNames, named
 from kernlint.operators.retile import stages_for
 from kernlint.records import replace
-from kernlint.rules.base import Rule
+from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.dot_tiles import current_tile, main_dot
 from kernlint.rules.proofs.kernel_copies import Form, known_of, whole_form
@@ -65,19 +65,15 @@ class FixedTileForOpenSizes(Rule):
         128x128x64 takes 31 us (`calibration/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
         """
 
-    bad = """
-        @triton.jit
-        def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-            m = tl.program_id(0) * BM + tl.arange(0, BM)
-            n = tl.program_id(1) * BN + tl.arange(0, BN)
-            k = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for start in range(0, K, BK):
-                x = tl.load(a + m[:, None] * K + (start + k)[None, :], mask=(m < M)[:, None] & (start + k < K)[None, :], other=0.0)
-                y = tl.load(b + (start + k)[:, None] * N + n[None, :], mask=(n < N)[None, :] & (start + k < K)[:, None], other=0.0)
-                acc = tl.dot(x, y, acc)
-            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16), mask=(m < M)[:, None] & (n < N)[None, :])
-
+    bad = (
+        MATMUL.replace("c, N, K", "c, M, N, K")
+        .replace(
+            "(start + k)[None, :])",
+            "(start + k)[None, :], mask=(m < M)[:, None] & (start + k < K)[None, :], other=0.0)",
+        )
+        .replace("N + n[None, :])", "N + n[None, :], mask=(n < N)[None, :] & (start + k < K)[:, None], other=0.0)")
+        .replace("(tl.float16))", "(tl.float16), mask=(m < M)[:, None] & (n < N)[None, :])")
+        + """
         def linear(a, b):
             assert a.dtype == torch.float16 and b.dtype == torch.float16
             assert a.is_contiguous() and b.is_contiguous()
@@ -89,6 +85,7 @@ class FixedTileForOpenSizes(Rule):
             matmul[grid](a, b, c, M, N, K, BM, BN, BK=32)
             return c
         """
+    )
     good = (
         bad.replace(
             "@triton.jit",

@@ -160,7 +160,7 @@ def test_a_module_of_the_package_that_is_called_like_triton(tmp_path: Path, pack
 def test_what_is_no_kernels_is_not_asked_who_launches_it(tmp_path: Path) -> None:
     source = "import triton.ops\n" + textwrap.dedent(REFUSED)
     assert alone("KL803", source) == ["error"]
-    assert levels(tmp_path, source, "KL803") == ["error"]
+    assert levels(tmp_path, source, "KL803", user="import p.kernels\n") == ["error"]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_what_is_no_kernels_is_not_asked_who_launches_it(tmp_path: Path) -> None
         pytest.param("try:\n    import p.kernels\nexcept ValueError:\n    0\n", "error", id="another failure"),
         pytest.param("try:\n    0\nexcept ImportError:\n    import p.kernels\n", "error", id="in the handler"),
         pytest.param("from p import kernels\n", "error", id="as it is"),
-        pytest.param("x = 1\n", "error", id="by nobody"),
+        pytest.param("x = 1\n", "info", id="by nobody"),
     ],
 )
 def test_a_module_that_its_importers_can_do_without(tmp_path: Path, importer: str, expected: str) -> None:

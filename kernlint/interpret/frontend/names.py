@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.frontend.language.functions import constant
-from kernlint.interpret.jit_source import assignment, plain_global, torch_dtype
+from kernlint.interpret.jit_source import assignment, plain_global, plain_number, torch_dtype
 from kernlint.interpret.values import Function, Namespace, Reexported, Scope, Unknown
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
@@ -47,6 +47,9 @@ def name_value(f: FrontEnd, node: cst.Name, scope: Scope) -> Any:
         return Namespace("builtins." + name)
     if name in _PYTHON_BUILTINS and assignment(function.module.tree.body, name) is None:
         return f.fault("host-function", node, f"Python's `{name}` does not exist in a kernel", name)
+    if plain_number(function.module, name):
+        text = f"`{name}` is a plain global of the part that runs as a script; a kernel reads only globals made by tl.constexpr(...)"
+        f.fault("plain-global", node, text, name)
     return Unknown(name)
 
 

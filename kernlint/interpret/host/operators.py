@@ -109,7 +109,10 @@ class HostOperators(HostState):
             return self._operator(name, [a, b], node, dt.BOOL)
         if name in ("is", "is not") and (isinstance(a, Tensor) or isinstance(b, Tensor)):
             return (a is b) == (name == "is") if a is None or b is None else Unknown("identity")
-        return python_compare(name, function, a, b)
+        found = python_compare(name, function, a, b)
+        at_any_size = isinstance(found, bool) and (isinstance(a, Expr) or isinstance(b, Expr))
+        self.outcomes.setdefault(node, set()).add(found if at_any_size else None)
+        return found
 
     def merge(self, a: Any, b: Any, test: Any, node: cst.CSTNode) -> Any:
         if same(a, b):

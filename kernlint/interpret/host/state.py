@@ -119,6 +119,8 @@ class HostState(Contents):
         self.zeros: list[Expr] = []
         #: Those of the bounds that hold only on the way that a condition nobody can decide is taken to go.
         self.ways: list[tuple[Expr, Expr]] = []
+        #: What each comparison came to wherever it was met: true or false whatever the open sizes are, None where they decide.
+        self.outcomes: dict[cst.CSTNode, set[bool | None]] = {}
         #: Arguments of unknown type that turn out to be integers, with the ``owner`` that they are of.
         self.integers: set[tuple[str, str]] = set()
         #: Arguments that must be tensors although their default is None: (function, parameter).

@@ -205,6 +205,8 @@ class Environment:
             return Builtin(
                 name, lambda a, k, n: value.bit_length()
             )  # `1 << (n - 1).bit_length()` is the next power of two
+        if type(value) is bool and not hasattr(value, name):
+            raise Raised  # the shape of a flag that stands in the place of a tensor
         return Unknown(f"attribute {name}")
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:

@@ -26,6 +26,7 @@ from kernlint.interpret.values import (
 from kernlint.workload import Dtype, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Expr
+from kernlint.workload.ranges import never_negative
 
 #: Bits of the largest integer and length of the longest symbolic one that are computed with. Programs stay below; a float
 #: still holds such a number, and neither its text nor the next product costs time.
@@ -168,7 +169,7 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
             return function(difference, 0)
         if name == "==" and isinstance(difference, Expr):
             return Condition("symbolic comparison", (difference,))
-        return Comparison("symbolic comparison", name, a, b) if name in _ORDERS else Unknown("symbolic comparison")
+        return _ordered(name, a, b) if name in _ORDERS else Unknown("symbolic comparison")
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return Unknown("comparison")
     if name in ("is", "is not") and (a is None or b is None):
@@ -192,6 +193,19 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         return bool(function(a, b))
     except Exception:
         return Unknown("comparison")
+
+
+def _ordered(name: str, a: ex.Size, b: ex.Size) -> Any:
+    """``a name b``, an order of two open sizes: whether it holds, where that is one answer at all sizes."""
+    less, more = (a, b) if name in ("<", "<=") else (b, a)
+    holds, fails = ex.lift(more) - less, ex.lift(less) - more
+    if name in ("<", ">"):
+        holds -= 1
+    else:
+        fails -= 1
+    if never_negative(holds) or never_negative(fails):
+        return never_negative(holds)
+    return Comparison("symbolic comparison", name, a, b)
 
 
 #: Items of a set that are compared with one another.

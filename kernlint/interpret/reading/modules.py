@@ -53,7 +53,7 @@ class ModuleReading:
         self.host.unrolled = question.unrolled
         self.host.reads_kernels, self.host.follows_tuners = question.kernels, question.tuners
         self.host.readings = program._earlier
-        self.host.resolved_of = program.resolved_of
+        self.host.resolved_of, self.host.outcomes = program.resolved_of, program.outcomes
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls

@@ -38,7 +38,7 @@ def _cast(f: FrontEnd, node: cst.CSTNode, given: Any, target: Any, rounding: Any
         if bits[0] != bits[1]:
             text = f"{short(value.dtype)} has {bits[0]} bits and {short(dtype)} {bits[1]}: no bitcast between them"
             return f.fault("operand-type", node, text)
-    result = Typed(dtype, value.shape, False if dtype is not None else value.pointer)
+    result = Typed(dtype, value.shape, False if dtype is not None else None)
     return result if wrapped is None or wrapped.fault is None else replace(result, wrapped=wrapped)
 
 

@@ -66,7 +66,7 @@ def _target(f: FrontEnd, pointer: Any, what: str, node: cst.CSTNode) -> Typed | 
         return None
     if not isinstance(pointer, Typed):
         return None
-    if pointer.pointer is False and pointer.dtype is not None:
+    if pointer.pointer is False and not pointer.is_open_argument:
         f.fault("not-a-pointer", node, f"`{what}` needs a pointer; this is {pointer}")
         return None
     return pointer
