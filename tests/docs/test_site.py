@@ -179,7 +179,7 @@ def test_pages_show_what_commands_print(page, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "page", "batch check editor explain fix headroom mcp performance-data report verdict verify".split()
+    "page", "batch check editor explain fix headroom mcp performance-data report safety trace verdict verify".split()
 )
 def test_guides_show_what_comes_out_on_the_first_screen(files, page):
     first = "".join(files[f"{page}.md"].splitlines(keepends=True)[:25])
