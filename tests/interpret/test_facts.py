@@ -490,6 +490,7 @@ def test_flags_and_scales_reach_the_launch():
         (["x:int8[16,64]", "w:int8[32,8]"], "`assert w.shape\\[0\\] == K` fails"),
         (["x:int8[4,16,64]"], "takes x to have 2 dimensions, not 3"),
         (["x.numel=5"], "no argument or size"),
+        (["other.x:int8[16,64]"], "other.x: the analysed code has no argument"),
         (["x:int8[16,64]", "x:fp16[16,64]"], "x: given twice, as x:int8\\[16,64\\] and as x:fp16"),
         (["x:int8[16,64]", "K=32"], "K: it is 64 by the code and the other facts"),
     ],

@@ -181,7 +181,8 @@ class ArgumentReading(ModuleReading):
             open_ones = sorted(name for name in self.host.asked if not name.startswith("tensor."))[:8]
             known = [*dict.fromkeys(self.parameters), *open_ones]
             hint = f" (there are: {', '.join(known[:16])})" if known else ""
-            raise UsageError(f"--assume {fact.name}: the analysed code has no argument or size of that name{hint}")
+            said = f"{fact.function}.{fact.name}".removeprefix(".")
+            raise UsageError(f"--assume {said}: the analysed code has no argument or size of that name{hint}")
         if self.question.facts and self.host.contradictions:
             raise UsageError(f"--assume: {self.host.contradictions[0]}")
 
