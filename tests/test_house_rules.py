@@ -56,7 +56,6 @@ BOUND_TO_A_RULE = frozenset(
         "more_configurations",
         "pipelined_loop",
         "precise_sums",
-        "split_k",
         "triton_names",
         "tuners",
         "wide_indices",

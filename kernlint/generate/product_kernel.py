@@ -81,16 +81,18 @@ class ProductWriter(Contraction):
         ]
         lines += [f"row_mask = rows < {m}", f"col_mask = cols < {n}"]
         lines.append(f"acc = tl.zeros((BM, BN), dtype=tl.{'int32' if self.fed.is_integer else 'float32'})")
-        first, last = "0", k
+        first, last, bound = "0", k, k
         if self.work.chunks:
             lines += [
                 f"length = tl.cdiv({k}, {GRAIN} * CHUNKS) * {GRAIN}",
                 f"last = tl.minimum((chunk + 1) * length, {k})",
             ]
             first, last = "chunk * length", "last"
+            # Where parts end with a step, nothing but the axis has an end: loads are wide where a mask is no minimum.
+            bound = k if GRAIN % self.tile.k == 0 else last
         lines.append(f"for start in range({first}, {last}, BK):")
         inner = printer.scope()
-        inner.lines += [f"ks = start + tl.arange(0, BK){self.wide}", f"k_mask = ks < {last}"]
+        inner.lines += [f"ks = start + tl.arange(0, BK){self.wide}", f"k_mask = ks < {bound}"]
         texts = [self._load(inner, number) for number in (0, 1)]
         inner.lines.append(f"acc = tl.dot({texts[0]}, {texts[1]}, acc{self.option})")
         lines += [f"    {line}" for line in inner.lines]

@@ -237,11 +237,6 @@ class LaunchSource:
         written = self.written_grid()
         return self.source.whole(written[0])[0], self.source.whole(written[-1])[1]
 
-    def check_one_launch(self) -> None:
-        """Raise where the place launches kernels of several sizes, of which only one was looked at."""
-        if len(self.launches) > 1:
-            raise CannotRewrite("the same line launches the kernel several times")
-
     def argument(self, parameter: str) -> cst.Arg | None:
         """What the call passes for ``parameter``; None where it does not say."""
         names = [param.name.value for param in parameters(self.kernel.node)]

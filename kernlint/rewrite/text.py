@@ -128,17 +128,6 @@ def located(text: str, edits: Iterable[TextEdit]) -> list[tuple[tuple[int, int, 
     return [((*place(edit.start), *place(edit.end)), edit.text.replace("\n", newline)) for edit in edits]
 
 
-def outside_brackets(text: str) -> str:
-    """``text`` without what stands in brackets."""
-    depth, kept = 0, []
-    for character in text:
-        depth += character in "([{"
-        if depth == 0:
-            kept.append(character)
-        depth -= character in ")]}"
-    return "".join(kept)
-
-
 def wrapped(head: str, items: Sequence[str], tail: str, indent: str) -> list[str]:
     """``head items tail`` on one line, or with the items on lines of their own."""
     line = f"{head}{', '.join(items)}{tail}"
@@ -151,14 +140,3 @@ def wrapped(head: str, items: Sequence[str], tail: str, indent: str) -> list[str
             rows.append(indent)
         rows[-1] += f"{item}, "
     return [head, *(row.rstrip() for row in rows), tail]
-
-
-def single_blanks(lines: Sequence[str], keep: int) -> list[str]:
-    """``lines`` with no two blank ones in a row behind the first ``keep``, and none at the end."""
-    kept = list(lines[:keep])
-    for line in lines[keep:]:
-        if line or kept[-1]:
-            kept.append(line)
-    while kept and not kept[-1]:
-        kept.pop()
-    return kept

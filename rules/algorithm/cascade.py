@@ -14,10 +14,12 @@ from kernlint.workload.values import Value
 @dataclass(frozen=True)
 class Cascade:
     """``kinds`` of the carried variables (sum, product, linear, extremum), those first that others need. ``each`` are those
-    whose value is needed in each iteration, by another variable or by a store; the others are needed at the end."""
+    whose value is needed in each iteration, by another variable or by a store; the others are needed at the end.
+    ``coupled`` says that a variable needs another one."""
 
     kinds: Mapping[str, str]
     each: frozenset[str]
+    coupled: bool = False
 
 
 def cascade(kernel: Kernel, loop: Loop) -> Cascade | None:
@@ -46,7 +48,8 @@ def cascade(kernel: Kernel, loop: Loop) -> Cascade | None:
     stores = [value for value in steps.values if value.op.startswith(("store", "atomic_")) and steps.holds(value)]
     stored = {id for store in stores for one in steps.values.operands(store) for id in dependence.of(one)}
     each = frozenset(carried[id].name for id in stored.union(*needs.values()) & set(left))
-    return Cascade({carried[id].name: kinds[id] for id in left}, each) if left else None
+    coupled = any(needs[id] & set(left) for id in left)
+    return Cascade({carried[id].name: kinds[id] for id in left}, each, coupled) if left else None
 
 
 def _addresses(steps: Iteration, phi: Value) -> bool:

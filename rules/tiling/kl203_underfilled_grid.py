@@ -40,6 +40,7 @@ _PER_SM = (1, 2, 4, 8)
 class UnderfilledGrid(Rule):
     code = "KL203"
     name = "underfilled-grid"
+    operator = "generate"
     tuning = True
     summary = "a long-K matmul has fewer tiles, or a persistent kernel fewer programs, than the device has SMs"
     what_it_does = """
@@ -56,10 +57,6 @@ class UnderfilledGrid(Rule):
         "Grids that fill the device. Short K loops. Results that must be bitwise reproducible, if split with atomics. "
         "Persistent kernels whose programs wait for each other, or do something that depends on which program they are."
     )
-    fix_safety = """
-        Safe up to the order of the sums, which is the same on every run: a second kernel adds the parts one after the other.
-        Needs scratch memory of split x M x N fp32 values. More persistent programs change no result.
-        """
     evidence = """
         H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`calibration/facts`). Pattern rows PERF-024,
         PERF-025.
