@@ -83,7 +83,7 @@ def _recurrence(graph: Graph, found: list[_Carried], at: Expr, count: int) -> di
     places: dict[Atom, Expr] = {Lane(dim): lane(number) for number, dim in enumerate(space)}
 
     def seen(view: View) -> View:
-        return View(view.value, tuple(place.substitute(places) for place in view.index))  # type: ignore[arg-type]
+        return View(view.value, tuple(place.substitute(places) for place in view.index))
 
     befores = [carried(shape, one.before.value.dtype) for one in found]
     open_ = {id(one.before.value): (one.before, View(before, index)) for one, before in zip(found, befores)}
