@@ -39,10 +39,6 @@ FACTS = "h100-arithmetic.csv"
 TARGET = ROOT / "kernlint" / "cost" / "data" / "arithmetic.json"
 H100 = find_device("h100-sxm")
 
-#: What is not hidden of the lesser work beside the special function unit. Chains do not tell; of 0, 1/4, 1/2, 3/4 and 1 it makes
-#: the ``formula`` rows in fp32 right on average, with no more error than any other.
-SHARE = 0.5
-
 #: A price: the type's name and the operation.
 Key = tuple[str, str]
 Table = dict[Key, Price]
@@ -62,20 +58,20 @@ class Row:
     moved: Traffic
     us: float
 
-    def us_at(self, table: Table, share: float = SHARE) -> float:
+    def us_at(self, table: Table) -> float:
         if self.term == "convert" and table:
             table = {**table, **AROUND}
-        return program_time(self.launch, H100, moved=self.moved, operations=nested(table, share)).us
+        return program_time(self.launch, H100, moved=self.moved, operations=nested(table)).us
 
-    def error(self, table: Table, share: float = SHARE) -> float:
-        return math.log(self.us_at(table, share) / self.us)
+    def error(self, table: Table) -> float:
+        return math.log(self.us_at(table) / self.us)
 
 
-def nested(table: Table, share: float = SHARE) -> Operations:
+def nested(table: Table) -> Operations:
     found: dict[str, dict[str, Price]] = defaultdict(dict)
     for (dtype, op), value in table.items():
         found[dtype][op] = value
-    return Operations(found, share)
+    return Operations(found)
 
 
 def read() -> list[Row]:
@@ -231,7 +227,6 @@ def main() -> None:
         "unseen_before": summary(unseen, {}),
         "fitted": summary([row for row in rows if row not in unseen], table),
         "fitted_before": summary([row for row in rows if row not in unseen], {}),
-        "share": SHARE,
         "prices": rounded(table),
     }
     print(json.dumps({name: value for name, value in report.items() if name != "prices"}, indent=1))

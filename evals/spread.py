@@ -30,6 +30,9 @@ SETS = (
     *(HERE / f"2026-11-28-{name}" for name in "first third fourth fifth sixth one two three four five six".split()),
     *(HERE / f"2026-11-29-{name}" for name in "seven eight nine ten eleven twelve thirteen fourteen fifteen".split()),
     *(HERE / f"2026-11-29-{name}" for name in "sixteen seventeen eighteen nineteen twenty twentyone twentytwo".split()),
+    *(HERE / f"2026-11-30-twenty{name}" for name in "three four five six seven eight nine".split()),
+    *(HERE / f"2026-11-30-thirty{name}" for name in " one two three four five six seven eight nine".split(" ")),
+    *(HERE / f"2026-11-30-{name}" for name in "forty fortyone fortytwo".split()),
 )
 _WORTH, _Z = 1.2, 1.2816
 #: A measured gain this close to an end of the interval counts as inside: the clock's own spread.
@@ -122,7 +125,7 @@ def main() -> None:
     parser.add_argument("--cases", action="store_true", help="each case with its error")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor() as pool:
         found = [one for one in pool.map(asked, list(measured(options.set)), chunksize=4) if one is not None]
     law = fit(found)
     print(f"{law}\nall: {described(law, found)}")

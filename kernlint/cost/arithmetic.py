@@ -28,6 +28,8 @@ _FREE = frozenset({"bitcast"})
 _MODIFIERS = frozenset({"negative", "abs", "fabs"})
 #: What the special function unit of an SM does, beside which its other lanes work on.
 _SPECIAL_UNIT = frozenset({"exp", "exp2", "/", "sqrt", "rsqrt", "sigmoid", "floor"})
+#: Instructions of such a function in all, where it is more than one.
+_BESIDE: Mapping[str, float] = {"exp": 5.0, "/": 7.0, "sigmoid": 11.0}
 #: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``). Of 64 bits all do.
 BRANCHING = frozenset({"sin", "cos", "tanh", "pow"})
 #: The row of a type that stands for its functions that were not measured.
@@ -44,11 +46,9 @@ class Price:
 
 @dataclass(frozen=True)
 class Operations:
-    """``prices`` by the name of the element type and the operation, and what ``share`` of the lesser work is not hidden
-    behind the greater where the special function unit and the other lanes both have some."""
+    """``prices`` by the name of the element type and the operation."""
 
     prices: Mapping[str, Mapping[str, Price]]
-    share: float = 1.0
 
     def price(self, node: Compute) -> Price | None:
         """What ``node`` costs; None where nothing like it was measured."""
@@ -68,17 +68,12 @@ class Operations:
         own, other = self.price(node), self.prices.get("float32", {}).get(op)
         return own.slots / other.slots if own is not None and other is not None else 1.0
 
-    def together(self, slots: float, special_slots: float) -> float:
-        """Slots that ``slots`` of most lanes and ``special_slots`` of the special function unit take beside each other."""
-        return max(slots, special_slots) + self.share * min(slots, special_slots)
-
 
 @lru_cache(maxsize=1)
 def operations() -> Operations:
     """The fitted prices."""
-    data = fitted("arithmetic")
-    table = {dtype: {op: Price(*price) for op, price in row.items()} for dtype, row in data["prices"].items()}
-    return Operations(table, data["share"])
+    prices = fitted("arithmetic")["prices"]
+    return Operations({dtype: {op: Price(*price) for op, price in row.items()} for dtype, row in prices.items()})
 
 
 def slots_of(op: str, dtype: Dtype) -> float:
@@ -103,6 +98,12 @@ def on_special_unit(node: Compute) -> bool:
     if node.dtype.is_integer and node.op == "*":
         return True  # multiplied where floats are, beside the lanes that shift, add and compare
     return _SAME.get(node.op, node.op) in _SPECIAL_UNIT
+
+
+def beside(node: Compute) -> float:
+    """Instructions of the other lanes around those of the special function unit: of ``exp`` the product with log2(e) and those that keep
+    small results exact (SASS of sm_90)."""
+    return _BESIDE.get(_SAME.get(node.op, node.op), 1.0) if node.kind != "cast" and node.dtype.is_float else 0.0
 
 
 def _alike(dtype: str) -> Iterator[str]:

@@ -143,7 +143,7 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
     smem_bytes += 3 * elements_b * step.b.dtype.bytes if stored else 0.0
     return StepCounts(
         tensor_key=products.tensor_key,
-        fma_key="N" if step.b.k_major is False else "K",
+        fma_key="K" if step.b.k_major or step.b.along_k else "N",
         step_key=path if overlaps(loop, device) else f"{path}.unpipelined",
         a_convert_key=a_key,
         b_convert_key=b_key,

@@ -21,7 +21,7 @@ from kernlint.cost.dot_lowering import fed_class
 from kernlint.cost.dots import dot_time, is_chained
 from kernlint.cost.evaluate import Columns, origin
 from kernlint.cost.gathers import gather_us, gathered_cycles
-from kernlint.cost.layout import vector_bytes
+from kernlint.cost.layout import neighbours, vector_bytes
 from kernlint.cost.programs.constants import constants as program_constants
 from kernlint.cost.programs.price import SEGMENT_SIGMA, program_time
 from kernlint.cost.programs.scale import widen
@@ -340,43 +340,48 @@ def _is_result(operand: Operand, dots: Sequence[Dot], loads: Collection[int]) ->
 def _step(dot: Dot, loads: Mapping[int, Load], work: Mapping[int, float], dots: Sequence[Dot]) -> DotStep:
     m, n, k = (max(1, extent) for extent in (dot.m, dot.n, dot.k))
     a, b = (
-        _operand(operand, loads, elements, work, _is_result(operand, dots, loads))
-        for operand, elements in ((dot.a, m * k), (dot.b, k * n))
+        _operand(operand, loads, (other, k), work, _is_result(operand, dots, loads))
+        for operand, other in ((dot.a, m), (dot.b, n))
     )
     return DotStep(m=m * max(1, dot.batch), n=n, k=k, a=a, b=b, precision=dot.precision, out=dot.out)
 
 
 def _once_each(dots: Sequence[Dot], steps: Sequence[DotStep]) -> tuple[DotStep, ...]:
-    """``steps``, those of ``dots``, with the operands marked that an earlier dot has loaded and cast already."""
-    seen: set[tuple[int | None, tuple[Span, ...]]] = set()
+    """``steps``, those of ``dots``, with the operands marked that an earlier dot has loaded and cast already, along either axis."""
+    seen: dict[tuple[int | None, tuple[Span, ...]], set[bool | None]] = {}
     marked = []
     for dot, step in zip(dots, steps):
         pair = []
         for source, operand in ((dot.a, step.a), (dot.b, step.b)):
             tile = (source.load, tuple(cast.span for cast in source.casts))
             again = source.direct and source.load is not None and operand.reload and tile in seen
-            seen.add(tile)
-            pair.append(replace(operand, again=again))
+            orders = seen.setdefault(tile, set())
+            pair.append(replace(operand, again=again, turned=again and operand.k_major not in orders))
+            orders.add(operand.k_major)
         marked.append(replace(step, a=pair[0], b=pair[1]))
     return tuple(marked)
 
 
 def _operand(
-    operand: Operand, loop_loads: Mapping[int, Load], elements: int, work: Mapping[int, float], result: bool
+    operand: Operand, loop_loads: Mapping[int, Load], extents: tuple[int, int], work: Mapping[int, float], result: bool
 ) -> DotOperand:
-    """``loop_loads`` are the loads of the loop by id: an operand from one of them is loaded anew each iteration, but for the ``result`` of
-    a dot. ``work`` as of :func:`_work_on_operands`."""
+    """An operand of the ``extents`` across and along k. ``loop_loads`` are the loads of the loop by id: an operand from one of them is
+    loaded anew each iteration, but for the ``result`` of a dot. ``work`` as of :func:`_work_on_operands`."""
     if result:
         return DotOperand(operand.dtype, operand.dtype, None, reload=False)
-    own = [loop_loads[id] for id in operand.loads if id in loop_loads]
+    own, elements = [loop_loads[id] for id in operand.loads if id in loop_loads], math.prod(extents)
     reload = bool(own)
     vector = min((vector_bytes(load) for load in own), default=16)
     made = 0.0 if operand.direct else work.get(elements, 0.0)
     if operand.unscaled is not None and reload:
         operand = operand.unscaled
     if not operand.direct:
-        memory = next((load.dtype for load in own if load.elements == elements), operand.dtype)
-        return DotOperand(memory, operand.dtype, None, reload, vector, work=made)
+        tile = next((load for load in own if load.elements == elements), None)
+        memory = operand.dtype if tile is None else tile.dtype
+        along_k = (
+            tile is not None and (lies := neighbours(tile)) is not None and tile.shape[lies] == extents[1] != extents[0]
+        )
+        return DotOperand(memory, operand.dtype, None, reload, vector, along_k=along_k, work=made)
     k_major = operand.k_major
     if k_major is None:
         # Neither stride is known to be one: strided along both axes, else taken as the better layout.

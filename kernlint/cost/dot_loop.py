@@ -16,7 +16,9 @@ class DotOperand:
     instruction may load: 16, or less where the compiler cannot prove that rows start at multiples of 16 elements (a
     stride that is no multiple of 16 leaves single elements, ``K // 4`` a quarter of K's own divisor, 16). ``scattered``
     says that neighbours along both axes lie in different sectors. ``again`` says that an earlier dot of the iteration takes
-    the same tile, so that it is loaded, cast and kept once. ``work`` are the fp32 instructions that make an element of an operand
+    the same tile, so that it is loaded, cast and kept once; ``turned`` that it took it along the other axis, so that a unit which reads
+    along k alone needs a copy of its own. ``along_k`` says of a computed B that it lies along k in shared memory, as what it is
+    made from does in memory. ``work`` are the fp32 instructions that make an element of an operand
     that is computed from what the iteration loads: each warp that needs the element makes it.
     """
 
@@ -27,6 +29,8 @@ class DotOperand:
     vector_bytes: int = 16
     scattered: bool = False
     again: bool = False
+    turned: bool = False
+    along_k: bool = False
     work: float = 0.0
 
 

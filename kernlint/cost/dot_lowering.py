@@ -84,20 +84,20 @@ def native_fp8(path: str, device: Device) -> bool:
 MEASURED_CASTS = ("int8->float32", "int8->float16", "float16->float32", "fp8->float16", "float32->float16")
 
 
-def _needs_k_major(fed: str, path: str) -> bool:
+def needs_k_major(fed: str, path: str) -> bool:
     """Hopper's wgmma reads operands of 8 and 32 bits from shared memory only where k is contiguous."""
     return path == "wgmma" and fed in ("tf32", "int8", "fp8")
 
 
 def shuffle_key(operand: DotOperand, fed: str, path: str) -> str:
     """How an operand that is not K-major reaches the tensor core: ``none`` where the hardware transposes."""
-    if operand.k_major or not operand.reload or operand.again:
+    if operand.k_major or not operand.reload or (operand.again and not operand.turned):
         return "none"
     # mma.sync gathers 8-bit fragments byte by byte where ldmatrix, which transposes pairs of bytes, cannot.
     as_it_lies = operand.dtype == operand.memory_dtype or operand.memory_dtype.is_fp8
     if path == "mma" and operand.memory_dtype.bits == 8 and as_it_lies:
         return "mma.8"
-    if operand.k_major is False and _needs_k_major(fed, path):
+    if operand.k_major is False and needs_k_major(fed, path):
         return f"wgmma.{memory_class(operand.memory_dtype)}->{fed}"
     return "none"
 

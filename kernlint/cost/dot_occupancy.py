@@ -13,6 +13,7 @@ from kernlint.cost.dot_lowering import (
     instruction,
     is_exchanged,
     is_synchronous,
+    needs_k_major,
     overlaps,
     shuffle_key,
 )
@@ -48,11 +49,12 @@ def shared_bytes(loop: DotLoop, device: Device) -> float:
         scratch.append(min(step.m * step.n * step.out.bytes, loop.epilogue_bytes / max(1, loop.programs)))
         operands = ((step.a, step.m * step.k, False), (step.b, step.k * step.n, path == "wgmma"))
         for operand, elements, stored in operands:
+            written = elements * operand.dtype.bytes
             if operand.again:
+                tiles += written if operand.turned and needs_k_major(fed, path) else 0.0
                 continue
             transposed = shuffle_key(operand, fed, path)
             cast = convert_key(operand, path, device) != "none"
-            written = elements * operand.dtype.bytes
             if operand.k_major is None and not stored:
                 kept += written if is_exchanged(loop, step, device) else 0.0
             elif not operand.reload:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dot_occupancy import resident_programs
-from kernlint.cost.programs.price import programs_on_an_sm
+from kernlint.cost.programs.price import price_of
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.records import dataclass
 from kernlint.workload import Launch
@@ -29,7 +29,7 @@ def occupancy_of(launch: Launch, device: Device) -> Occupancy | None:
     if not programs or launch.num_warps < 1:
         return None
     loop = dot_loop(launch, traffic(launch)) if launch.kernel.dots() else None
-    resident = programs_on_an_sm(launch, device) if loop is None else resident_programs(loop, device)
+    resident = price_of(launch, device).resident if loop is None else resident_programs(loop, device)
     most = max(1, device.max_warps_per_sm // launch.num_warps)
     resident = min(resident, most)
     filled = min(float(resident), programs / device.sm_count)

@@ -17,7 +17,7 @@ from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
 from kernlint.cost.programs.constants import constants, launch_floor_us
-from kernlint.cost.programs.price import program_time, working_share
+from kernlint.cost.programs.price import price_of, program_time
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic.accesses import shifted, traffic
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic
@@ -113,7 +113,7 @@ class Counterfactuals:
                 terms[name] = terms.get(name, 0.0) * scale
         if MANY in removed:
             fewer, idle = _grown(launch, moved)
-            terms["launch"] = terms.get("launch", 0.0) / fewer * working_share(launch, device)
+            terms["launch"] = terms.get("launch", 0.0) / fewer * price_of(launch, device).working
             terms["latency"] = terms.get("latency", 0.0) / fewer
             for name in ("issue", "shared"):
                 terms[name] = terms.get(name, 0.0) / idle
@@ -433,7 +433,7 @@ def evidence(launch: Launch, facet: str, tried: Counterfactuals) -> str:
         count = sum(a.executions * a.active_elements * moved.programs for a in moved.accesses if a.kind == "atomic")
         return f"{count:.3g} atomic updates"
     if facet in (FEW, MANY):
-        share = working_share(launch, device) if facet == MANY else 1.0
+        share = price_of(launch, device).working if facet == MANY else 1.0
         idle = f", {1 - share:.0%} of which return at once" if share < 1.0 else ""
         return f"{moved.programs:,} programs on {device.sm_count} SMs{idle}"
     if facet in (SERIAL, LATENCY):

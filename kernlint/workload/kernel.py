@@ -205,7 +205,7 @@ class Kernel(AskedOnce):
     no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order. ``random`` are the 32-bit offsets
     of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave``: a return stands behind nested conditions, so
     that some programs may not get to what follows. ``counts_programs``: it asks how many programs there are. ``coarse`` are the
-    divisions that leave quotients out, ``divisors`` the numbers, known when it is compiled, that tiles are divided by.
+    divisions that leave quotients out.
     ``perhaps_pointers`` are parameters of which only code speaks that is left out, or which another pointer may stand for.
     """
 
@@ -224,7 +224,6 @@ class Kernel(AskedOnce):
     likely: tuple[tuple[Atom, Expr], ...] = ()
     counts_programs: bool = False
     coarse: tuple[Coarse, ...] = ()
-    divisors: frozenset[int] = frozenset()
     perhaps_pointers: frozenset[str] = frozenset()
     read: Callable[[], Values | None] | None = field(default=None, compare=False)
     tell_arbitrary: Callable[[], tuple[str, ...]] | None = field(default=None, compare=False)

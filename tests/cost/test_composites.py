@@ -9,7 +9,7 @@ from bench_launches import bench_module, measured, read
 
 from kernlint.cost.device import find_device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
-from kernlint.cost.programs.price import programs_on_an_sm
+from kernlint.cost.programs.price import price_of
 from kernlint.workload import Compute, Launch, Loop
 
 H200 = find_device("h200-sxm")
@@ -72,7 +72,7 @@ def test_a_loop_says_how_many_words_it_carries() -> None:
 
 
 def test_a_state_and_the_tile_that_its_loop_uses_fill_the_registers() -> None:
-    assert programs_on_an_sm(recurrent(), H200) <= 3, "224 registers of four warps: two programs"
+    assert price_of(recurrent(), H200).resident <= 3, "224 registers of four warps: two programs"
     assert us(recurrent("float64", programs=264)) > 3 * us(recurrent(programs=264))
 
 

@@ -11,6 +11,7 @@ from support.findings import run_rule
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_loop import DotLoop
+from kernlint.cost.dot_lowering import shuffle_key
 from kernlint.cost.dot_occupancy import registers_per_thread, shared_bytes
 from kernlint.cost.dots import dot_time
 from kernlint.cost.programs.price import program_time
@@ -198,6 +199,53 @@ def test_the_dot_adds_its_product_to_the_accumulator(update: str, adds: int) -> 
     made = dot_loop(launch)
     assert made is not None
     assert made.extra_alu_elements_per_iteration == adds * 64 * 64
+
+
+def loop_of(update: str, load: str, deep: int) -> DotLoop:
+    """The loop of ``SUM`` with another ``update`` of the accumulator, another ``load`` of the second operand and tiles so ``deep``."""
+    source = SUM.replace("acc += tl.dot(x, y)", update).replace("BK=64", f"BK={deep}")
+    source = source.replace("tl.load(b + (start + k)[:, None] * BN + n[None, :])", load)
+    (context,) = run_rule("KL104", source).contexts
+    (launch,) = context.workload.launches()
+    made = dot_loop(launch)
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize(
+    ("load", "along_k"),
+    [
+        pytest.param("tl.abs(tl.load(b + (start + k)[:, None] * BN + n[None, :]))", False, id="along n"),
+        pytest.param("tl.abs(tl.load(b + n[None, :] * K + (start + k)[:, None]))", True, id="along k"),
+        pytest.param("tl.trans(tl.abs(tl.load(b + n[:, None] * K + (start + k)[None, :])))", True, id="turned"),
+        pytest.param("tl.zeros((BK, BN), tl.float32) + start", False, id="not loaded"),
+    ],
+)
+def test_a_computed_operand_lies_in_shared_memory_as_what_it_is_made_from(load: str, along_k: bool) -> None:
+    """Of dequantised weights, which lie along n, the FMA units read four at a time (SASS of triton 3.6: the layout of the store
+    follows that of the load)."""
+    update = 'acc = tl.dot(x.to(tl.float32), y.to(tl.float32), acc, input_precision="ieee")'
+    made = loop_of(update, load, deep=32)
+    (step,) = made.steps
+    assert (step.b.k_major, step.b.along_k) == (None, along_k)
+    other = replace(made, steps=(replace(step, b=replace(step.b, along_k=not along_k)),))
+    slow, fast = (made, other) if along_k else (other, made)
+    assert dot_time(slow, H100).us > 1.5 * dot_time(fast, H100).us
+
+
+def test_a_tile_that_dots_take_along_both_axes_is_turned_for_one_of_them() -> None:
+    """Hopper's units read tf32 along k alone: ``q`` of a backward pass is written to shared memory twice."""
+    update = "q = y.to(tl.float32)\n        s = tl.dot(x.to(tl.float32), tl.trans(q))\n        acc += tl.dot(s, q)"
+    made = loop_of(update, "tl.load(b + (start + tl.arange(0, 64))[:, None] * BN + n[None, :])", deep=64)
+    first, second = (step.b for step in made.steps)
+    assert (first.again, first.turned, second.again, second.turned) == (False, False, True, True)
+    assert (
+        shuffle_key(second, "tf32", "wgmma") == "wgmma.float16->tf32"
+        and shuffle_key(second, "float16", "wgmma") == "none"
+    )
+    once = replace(made, steps=(made.steps[0], replace(made.steps[1], b=replace(second, turned=False))))
+    assert shared_bytes(made, H100) - shared_bytes(once, H100) == 64 * 64 * 4
+    assert dot_time(made, H100).us > dot_time(once, H100).us
 
 
 def test_what_is_remembered_of_a_kernel_is_of_the_launch_and_the_device_asked_about():

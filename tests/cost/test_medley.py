@@ -1,5 +1,5 @@
 """Whole programs as strangers write them, against ``h200-medley.csv`` and ``h200-medley-later.csv``, and the terms that they showed to be
-missing: hashes, members of structures, places that are counted, divisors that the compiler knows, numbers that all lanes load."""
+missing: hashes, members of structures, places that are counted, numbers that all lanes load."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from bench_launches import bench_module, read
 from kernlint.cost.device import find_device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.programs.constants import constants
-from kernlint.cost.programs.paths import _values
 from kernlint.cost.traffic.accesses import traffic
-from kernlint.workload import Compute, Expr, Launch, Loop, Store
-from kernlint.workload.expr import Lane, LoopIndex, ProgramId, floordiv, mod
+from kernlint.workload import Compute, Launch
 
 H200 = find_device("h200")
 
@@ -69,30 +67,6 @@ def test_what_is_counted_lies_beside_what_was_counted_before() -> None:
 def test_a_scatter_through_what_was_read_stays_one() -> None:
     moved = traffic(launch("add_rows"))
     assert [access.gather for access in moved.accesses if access.kind == "atomic"] == [True]
-
-
-def test_divisors_that_the_compiler_knows() -> None:
-    assert {2, 64} <= launch("unpack_groups").kernel.divisors
-    assert 96 not in launch("requantise").kernel.divisors  # an argument
-
-
-def test_a_negative_shift_or_divisor_is_none() -> None:
-    found = {divisor for name in ("heat", "life", "mirrored", "bilateral") for divisor in launch(name).kernel.divisors}
-    assert all(divisor > 0 for divisor in found)
-
-
-def laid_out(trip: int | Expr) -> Loop:
-    (store,) = launch("heat").kernel.nodes(Store)
-    return Loop(7, "tl.static_range", trip, (store,), store.span)
-
-
-def test_turns_that_agree_in_a_bound_work_it_out_once() -> None:
-    index, row = Expr.atom(LoopIndex(7)), Expr.atom(Lane(0)) + 4 * Expr.atom(ProgramId(0))
-    assert _values(row + floordiv(index, 11), laid_out(121)) == 11
-    assert _values(row + mod(index, 11), laid_out(121)) == 11
-    assert _values(row + index, laid_out(121)) == 121
-    assert _values(row + index, laid_out(100_000)) == 100_000
-    assert _values(row + index, laid_out(Expr.atom(ProgramId(0)))) == 1
 
 
 def test_a_number_that_all_lanes_load_is_not_spread_through_shared_memory() -> None:

@@ -25,7 +25,7 @@ class Caches(Resources):
         sm_live = self._on_an_sm(on_an_sm)
         l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
         # What twins share is read by a warp right after each other, what the next turn comes back to only after others had theirs.
-        window = sum(
+        passing = sum(
             min((on_an_sm if _walks(access) or access.gather else 1.0) * access.window_bytes, access.footprint_bytes)
             * access.line_share
             for access in self.moved.accesses
@@ -72,6 +72,7 @@ class Caches(Resources):
                 near = min(moved, access.near_bytes * self.programs) if access.base not in self._rewritten else moved
                 # What all programs read they come back to so much sooner.
                 sooner = min(1.0, access.footprint_bytes / max(1.0, on_an_sm * access.window_bytes))
+                window = self._between_twins(access, on_an_sm, passing)
                 moved = near + ramp(window * sooner, c.l1_keeps * l1, c.l1_drops * l1) * (moved - near)
             first = 0.0 if again else min(moved, access.program_bytes * self.programs)
             if access.base in self._rewritten:
@@ -85,9 +86,6 @@ class Caches(Resources):
                 kept = 1.0 - ramp(period * sm_live, c.l1_keeps * l1, c.l1_drops * l1)
                 once = min(first, access.footprint_bytes * self.device.sm_count)
                 first = kept * once + (1.0 - kept) * first
-                if 0 in access.shared_axes and access.executions > 1:
-                    # Neighbours on an SM walk the same memory at about the same time (``stairs``).
-                    first *= max(c.lockstep, 1 / max(1.0, on_an_sm)) if kept < 1.0 else 1.0
             reach_l2 = first + later
             if access.kind == "atomic" or access.base in self._rewritten:
                 reach_l2 = moved
@@ -107,7 +105,6 @@ class Caches(Resources):
             back = (
                 max(0.0, reach_l2 - access.program_bytes * self.programs) if _walks(access) or access.scattered else 0.0
             )
-            dram += self._shared_miss(access, cold) * max(0.0, shared - back) * (0.0 if again else 1.0)
             # Sectors that stand alone are fetched, or filled and written, once for each part of them.
             parts = (
                 2.0 * (c.scattered_dram if access.kind == "load" else c.scattered_store) if access.scattered else 1.0
@@ -116,6 +113,11 @@ class Caches(Resources):
             self.dram_bytes += dram
             self.l2_bytes[id(access.access)] = reach_l2
             self._set_shares(access, reach_l2, dram)
+
+    def _between_twins(self, access: AccessTraffic, on_an_sm: float, passing: float) -> float:
+        """What passes between two visits of ``access`` to a line: of twins their own bytes alone, as the compiler asks for all of them at
+        once, else those that are ``passing``."""
+        return passing if access.twins == 1 or _walks(access) else on_an_sm * access.window_bytes * access.twins
 
     @cached_property
     def _rewritten(self) -> frozenset[str]:
@@ -143,9 +145,16 @@ class Caches(Resources):
         if access is None:
             return 0.0
         count = together * access.twins * access.phases
-        to_dram = min(1.0, self.dram_share.get(id(load), 0.0) * count)
-        to_l2 = min(1.0, self.l2_share.get(id(load), 0.0) * count)
-        return c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * max(0.0, to_l2 - to_dram) + c.dram_latency_ns * to_dram
+        to_dram = min(1.0, self.dram_share.get(id(load), 0.0) * count * self._sharers(access))
+        to_l2 = max(to_dram, min(1.0, self.l2_share.get(id(load), 0.0) * count))
+        return c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * (to_l2 - to_dram) + c.dram_latency_ns * to_dram
+
+    def _sharers(self, access: AccessTraffic) -> float:
+        """Programs at work that ask for the same bytes: they are at about the same place, and wait for one answer of memory together."""
+        if not access.known or access.gather or not access.footprint_bytes or access.executions <= 1:
+            return 1.0
+        asked = access.program_bytes * self.active_programs
+        return max(1.0, asked / min(asked, access.footprint_bytes))
 
     def _gathered(self, access: AccessTraffic, table: float) -> None:
         """Levels of a load, store or atomic through loaded indices into ``table`` bytes: each row is a new address.
@@ -162,10 +171,9 @@ class Caches(Resources):
             asked = min(moved, access.near_bytes * self.programs)
         reach_l2 = min(asked, past_l1 * asked + min(asked, table * self.device.sm_count))
         isolated = access.contiguous_bytes < 64
-        held = self._lines_met(access, table)
         kept = c.table_keeps * cache
         crowded = ramp(self.footprint, c.l2_keeps * cache, c.l2_drops * cache)
-        miss = min(1.0 - kept / held, crowded) if held > kept else 0.0
+        miss = min(1.0 - kept / table, crowded) if table > kept else 0.0
         miss = max(miss, self._gone(access.base) * access.footprint_bytes / max(1.0, asked))
         granule = 1.0
         if isolated:
@@ -181,25 +189,11 @@ class Caches(Resources):
         cache = self.scale.cache_bytes
         return ramp(others, self.c.l2_keeps * cache, self.c.l2_drops * cache)
 
-    def _lines_met(self, access: AccessTraffic, table: float) -> float:
-        """Bytes of the lines that random rows of a table touch: those of ``table`` bytes, what stands alone holding a line."""
-        whole = self.launch.tensor(access.base)
-        size = float(whole.nbytes) if whole is not None and whole.nbytes else math.inf
-        return min(size, table * access.line_share) if math.isfinite(size) else table
-
     def _programs_between(self, access: AccessTraffic) -> float:
         """Programs from one to the next that reads the same as ``access``, itself included: neighbours along the first axis follow each
         other."""
         extents = self.launch.grid[: min(access.shared_axes)]
         return float(math.prod(max(1, extent) if isinstance(extent, int) else 1 for extent in extents))
-
-    def _shared_miss(self, access: AccessTraffic, cold: float) -> float:
-        """Share of re-reads by other programs that miss L2: those that come back after a sweep larger than L2."""
-        if not cold or not access.shared_axes or not access.known:
-            return 0.0 if access.known else cold
-        between = self.program_footprint * self._programs_between(access)
-        cache = self.scale.cache_bytes
-        return min(cold, ramp(between, self.c.l2_keeps * cache, self.c.l2_drops * cache))
 
 
 def _walks(access: AccessTraffic) -> bool:

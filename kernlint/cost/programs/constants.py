@@ -53,16 +53,10 @@ class Constants:
     pipelined_iteration_ns: float = 100.0
     loop_iteration_ns: float = 4.0
     loop_slots: float = 0.9
-    stored_most: float = 1.1
     strided_step: float = 0.65
-    condition_slots: float = 2.0
-    division_slots: float = 12.0
     sort_slots: float = 6.0
-    lockstep: float = 0.4
     shuffle_ns: float = 30.0
-    shuffle_serial: float = 0.5
     barrier_ns: float = 40.0
-    scan_step_ns: float = 30.0
     store_ns: float = 60.0
     loop_store_ns: float = 20.0
     atomic_ns: float = 190.0

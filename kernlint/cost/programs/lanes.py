@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 
-from kernlint.cost.arithmetic import BRANCHING, on_special_unit
+from kernlint.cost.arithmetic import BRANCHING, beside, on_special_unit
 from kernlint.cost.layout import Layout
 from kernlint.cost.programs.caches import Caches
 from kernlint.cost.programs.resources import BANKS, most_in_a_bank, spread
@@ -70,7 +70,7 @@ class Lanes(Caches):
         work = 2 * self._arithmetic_ns("arith", node.tensors * elements, None, executions)
         # Each run of neighbours in a thread is carried on by itself.
         runs = math.prod(layout.values) / layout.vector[node.axis] * node.tensors
-        cost = self._shuffle_ns(lanes, runs, executions) + self.c.scan_step_ns * math.log2(lanes * warps)
+        cost = self._shuffle_ns(lanes, runs, executions)
         if warps > 1 and extent > lanes * values:
             cost += self._barrier_ns(warps) + self._pass_ns(runs * self.warps * (1 + warps) / 2, executions)
         return work + cost
@@ -97,7 +97,7 @@ class Lanes(Caches):
         """Time to bring together so many ``values`` of a thread across ``lanes``; adds the issue slots."""
         steps = math.log2(max(1, lanes))
         self.instructions += self.c.shuffle_slots * steps * values * self.warps * executions
-        return self.c.shuffle_ns * steps / 5 * max(1.0, values) ** self.c.shuffle_serial / self.scale.clock
+        return self.c.shuffle_ns * steps / 5 / self.scale.clock
 
     def _barrier_ns(self, warps: int) -> float:
         return self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) / self.scale.clock
@@ -134,6 +134,7 @@ class Lanes(Caches):
         issued = self._issued(measured.slots * share, node.elements, executions)
         if on_special_unit(node):
             self.special_unit += issued
+            self.instructions += self._issued(beside(node), node.elements, executions)
         else:
             self.instructions += issued
             if node.dtype.is_float and node.op not in _INTEGER_INSIDE:

@@ -34,7 +34,7 @@ class Loops(Paths):
         streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
         latency = max(self.latency_ns(load) for load in loads)
         serial = sum(self._serial_ns(load) for load in loads)
-        lookups = sum(self._lookups_ns(load) for load in loads)
+        requests = sum(self._requests_ns(load) for load in loads)
         if streaming and self._ahead(loop):
             for load in loads:
                 self._count_access(load, 2 * runs)
@@ -85,11 +85,11 @@ class Loops(Paths):
                 share = max(share, c.strided_step)
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
-                share = min(max(share, c.stored_step), c.stored_most)
+                share = max(share, c.stored_step)
                 together = 1.0
             # What is unrolled is waited for together, for as long as the slowest takes.
             step = share * max(self.latency_ns(load, max(1.0, together)) for load in loads)
-            each = max(step, serial) + lookups + rest + c.loop_iteration_ns
+            each = max(step, serial) + requests + rest + c.loop_iteration_ns
             return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
         if exposed and self._used_later(loads, others):
             exchange += trip * latency

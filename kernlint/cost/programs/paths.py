@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import math
-
-from kernlint.cost.arithmetic import slots_of
 from kernlint.cost.programs.lanes import Lanes
 from kernlint.workload import (
     Atomic,
     Branch,
     Compute,
     Dot,
-    Expr,
-    Lane,
     Load,
     Loop,
-    LoopIndex,
     Node,
     Opaque,
     Reduce,
     Scan,
     Store,
 )
-from kernlint.workload.dtype import INT32
 
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
-#: Turns of a loop of known length that the compiler lays out one after the other.
-_UNROLLED = 16
-#: Turns of a laid-out loop that are gone through one by one.
-_LAID_OUT = 256
 
 
 class Paths(Lanes):
@@ -67,7 +56,7 @@ class Paths(Lanes):
     def _arrival_ns(self, loads: list[Load]) -> float:
         """From the issue of ``loads`` to the arrival of the last."""
         latency = max((self.latency_ns(load) for load in loads), default=0.0)
-        return latency + sum(self._serial_ns(load) + self._lookups_ns(load) for load in loads) if latency else 0.0
+        return latency + sum(self._serial_ns(load) + self._requests_ns(load) for load in loads) if latency else 0.0
 
     def _serial_ns(self, node: Load | Store | Atomic) -> float:
         """Time of the data of one access through the port of its SM; what L1 holds comes at three times the rate."""
@@ -82,7 +71,9 @@ class Paths(Lanes):
                 # One after the other, where they order what stands around them.
                 each = c.atomic_ns * (1.0 if node.sem == "relaxed" else c.ordered)
                 return each * max(1.0, self._requests(node) / self.warps) / self.scale.clock
-            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node) + self._lookups_ns(node)
+            return (
+                (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node) + self._requests_ns(node)
+            )
         if isinstance(node, Reduce):
             return self._reduce_ns(node, executions)
         if isinstance(node, Scan):
@@ -108,10 +99,9 @@ class Paths(Lanes):
         raise NotImplementedError
 
     def _count_access(self, node: Load | Store | Atomic, executions: float) -> None:
-        per_thread = max(1.0, node.elements / self.threads)
-        cost = self.c.instructions_per_access * self._vectors(node) + self.c.instructions_per_element * per_thread
-        self.instructions += cost * self.warps * executions
-        self.asking[id(node)] = self.asking.get(id(node), 0.0) + cost * self.warps * executions
+        issued = self._asking_slots(node) * self.warps * executions
+        self.instructions += issued
+        self.asking[id(node)] = self.asking.get(id(node), 0.0) + issued
 
     def _broadcast(self, node: Node) -> bool:
         """Whether ``node`` works on a block that smaller tiles are spread over, which come to their lanes through shared memory: a number
@@ -125,69 +115,6 @@ class Paths(Lanes):
         slots = (self.c.product_slots / 2 - self.c.arithmetic_cost) * len(loads)
         self.instructions += self._issued(slots, block, executions)
         return self._issue_ns(slots, block)
-
-    def _count_indices(self) -> None:
-        """Adds the instructions that work out masks and divided indices, element by element where a load is not vectorised. What
-        does not change in a loop is worked out before it, and the same bound or quotient once for all accesses."""
-        c, seen = self.c, set[object]()
-        for node, loops in self.launch.kernel.walk((Load, Store, Atomic)):
-            assert isinstance(node, (Load, Store, Atomic))
-            if node.elements <= 1 or self._vector(node) > node.dtype.bytes:
-                continue
-            bounds = [left - right for left, right in node.mask or () if _on_lanes(left) or _on_lanes(right)]
-            for bound in bounds[1:]:
-                if (bound, node.shape) not in seen:
-                    seen.add((bound, node.shape))
-                    self.instructions += c.condition_slots * self._over(node, bound) * self._runs_of(bound, loops)
-            for expr in (node.offset, *bounds):
-                for atom in expr.atoms() if expr is not None else ():
-                    if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod") and _on_lanes(*atom.args):
-                        key = (atom.args, node.shape)
-                        if key not in seen:
-                            seen.add(key)
-                            slots = self._division_slots(atom.args[1].value)
-                            self.instructions += (
-                                slots * self._over(node, *atom.args) * self._runs_of(atom.args[0], loops)
-                            )
-
-    def _division_slots(self, divisor: int | None) -> float:
-        """Slots of a division of indices: by a number that is known to the compiler a shift or a multiplication."""
-        if divisor is None or divisor not in self.launch.kernel.divisors:
-            return self.c.division_slots
-        return slots_of(">>" if divisor.bit_count() == 1 else "// constant", INT32)
-
-    def _over(self, node: Load | Store | Atomic, *exprs: Expr) -> float:
-        """Instructions of all warps to work out ``exprs`` for the tile of ``node``: along the axes on which they depend."""
-        axes = {atom.dim for expr in exprs for atom in expr.atoms() if isinstance(atom, Lane)}
-        layout = self.layout(node.shape)
-        return self.warps * math.prod(layout.values[axis] for axis in axes if axis < len(layout.values))
-
-    def _runs_of(self, expr: Expr, loops: tuple[Loop, ...]) -> float:
-        """How often a program works out ``expr``: once for each turn of the loops outside the innermost that it changes in. Short
-        loops of a known length are unrolled, so that what changes in them alone is worked out before the loops around them."""
-        atoms = expr.atoms()
-        changing = [place for place, loop in enumerate(loops) if LoopIndex(loop.id) in atoms]
-        if not changing:
-            return self.working
-        if len(changing) == 1 and loops[changing[0]].kind == "tl.static_range":
-            return _values(expr, loops[changing[0]]) * self.working
-        unrolled = all(isinstance(loops[place].trip, int) and loops[place].trip <= _UNROLLED for place in changing)  # type: ignore[operator]
-        around = [loops[place] for place in changing] if unrolled else loops[: changing[-1] + 1]
-        return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in around) * self.working
-
-
-def _values(expr: Expr, loop: Loop) -> int:
-    """How many values ``expr`` takes over the turns of a loop that is laid out one after the other: each is worked out once."""
-    turns = loop.trip if isinstance(loop.trip, int) else 1
-    if turns > _LAID_OUT:
-        return turns
-    index = LoopIndex(loop.id)
-    return len({expr.substitute({index: Expr.constant(turn)}) for turn in range(turns)})
-
-
-def _on_lanes(*exprs: Expr) -> bool:
-    """Lanes have different values of one of these."""
-    return any(isinstance(atom, Lane) for expr in exprs for atom in expr.atoms())
 
 
 def levels(loads: list[Load]) -> list[list[Load]]:

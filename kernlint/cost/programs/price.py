@@ -90,20 +90,15 @@ def program_time(
         constants = fitted_data()[0]
     moved = traffic(launch) if moved is None else moved
     operations = measured_operations() if operations is None else operations
-    return _Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
+    return Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
 
 
-def programs_on_an_sm(launch: Launch, device: Device) -> int:
-    """How many programs of a launch without ``tl.dot`` fit on an SM at a time."""
-    return _Price(launch, traffic(launch), device, fitted_data()[0], {}, measured_operations()).resident
+def price_of(launch: Launch, device: Device) -> Price:
+    """The terms of a launch without ``tl.dot`` that is replayed alone."""
+    return Price(launch, traffic(launch), device, fitted_data()[0], {}, measured_operations())
 
 
-def working_share(launch: Launch, device: Device) -> float:
-    """The part of the programs of a launch without ``tl.dot`` that do not return at once."""
-    return _Price(launch, traffic(launch), device, fitted_data()[0], {}, measured_operations()).working
-
-
-class _Price(Atomics):
+class Price(Atomics):
     """The terms of one launch on one device."""
 
     def time(self) -> KernelTime:
@@ -123,7 +118,6 @@ class _Price(Atomics):
         # The first program starts with the kernel (floor); each later one on the same slot starts anew.
         path = self.path_ns(self.launch.kernel.body, 1.0)
         path += self._code_ns()
-        self._count_indices()
         rounds = self._waves() - 1
         terms = {
             "launch": self.programs * c.program_interval_ns / self.scale.clock / 1000,
@@ -144,7 +138,7 @@ class _Price(Atomics):
         longest = path
         for trips in self.moved.uneven:
             moved = replace(self.moved, trips={**self.moved.trips, **trips}, uneven=())
-            one = _Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations)
+            one = Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations)
             longest = max(longest, one.path_ns(self.launch.kernel.body, 1.0) + one._code_ns())
         return longest
 
@@ -192,7 +186,7 @@ class _Price(Atomics):
         if accesses == self.moved.accesses:
             return 0.0
         moved = replace(self.moved, accesses=accesses, by_node={id(access.access): access for access in accesses})
-        local, _ = _Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations).spent()
+        local, _ = Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations).spent()
         return _ORDER * math.log(max(1.0, us / local)) / INTERVAL_80
 
 

@@ -204,13 +204,18 @@ class Resources(TileSizes):
         requests, lines, words = self._requests_of(access)
         return requests * max(lines / self.c.lines_per_cycle, words / self.c.words_of_a_bank_per_cycle)
 
-    def _lookups_ns(self, node: Load | Store) -> float:
-        """Time that a warp's own request takes L1 beyond that of its bytes, where its lanes lie apart: other warps go on meanwhile."""
+    def _requests_ns(self, node: Load | Store) -> float:
+        """Time that a warp takes for its own requests: to issue what they are made from, and in L1 beyond that of its bytes, where its
+        lanes lie apart; other warps go on meanwhile."""
+        issued = self._asking_slots(node) * max(1.0, self.warps / 4)
         access = self.moved.by_node.get(id(node))
-        if access is None:
-            return 0.0
-        cycles = self._line_cycles(access) - access.asked_bytes / LINE_BYTES - self.warps
-        return max(0.0, cycles) / self.warps / self.scale.clock_ghz
+        cycles = 0.0 if access is None else self._line_cycles(access) - access.asked_bytes / LINE_BYTES - self.warps
+        return (issued + max(0.0, cycles) / self.warps) / self.scale.clock_ghz
+
+    def _asking_slots(self, node: Load | Store | Atomic) -> float:
+        """Instructions of a warp for one execution: the requests, and what works out addresses and masks."""
+        per_thread = max(1.0, node.elements / self.threads)
+        return self.c.instructions_per_access * self._vectors(node) + self.c.instructions_per_element * per_thread
 
     def _requests_of(self, access: AccessTraffic) -> tuple[float, float, float]:
         """Requests of warps for one execution, the 128-byte lines that one touches, and the words of it that lie in one bank of L1.

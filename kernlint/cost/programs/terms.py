@@ -87,8 +87,9 @@ class Terms(Loops):
         return self.fetched * ramp(self.code, *_CODE_BYTES) / _CODE_PER_NS / self.scale.clock
 
     def _issue_us(self) -> float:
-        """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""
+        """Four issue slots an SM and cycle, beside which the special function unit works; with half the fp32 lanes an fp32 instruction
+        takes two of them."""
         slots = 4 * self.scale.clock_ghz * self.c.issue_efficiency
         lanes = self.instructions - self.arithmetic + self.c.warp_start_instructions * self.warps
         lanes += self.arithmetic / self.scale.lanes
-        return self.operations.together(lanes, self.special_unit) * self._on_busiest() / slots / 1000
+        return max(lanes, self.special_unit) * self._on_busiest() / slots / 1000

@@ -87,8 +87,6 @@ class KernelArithmetic(KernelRecording):
             expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
         if name == "//" and a.expr is not None and b.expr is not None and not shape:
             self._note_coarse(a.expr, b.expr.value, span)
-        if shape and b.constant is not None and b.expr is not None:
-            self._note_divisor(name, b.expr.value or 0)
         if a.base or b.base:
             pointer, offset = (a, b) if a.base else (b, a)
             index = widths.index_of(offset)
@@ -139,13 +137,6 @@ class KernelArithmetic(KernelRecording):
         op = op or name
         self.compute("special" if op in ("/", "**") else "arith", op, result, node, accumulates)
         return invariant_scale.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
-
-    def _note_divisor(self, name: str, number: int) -> None:
-        """Remember what a tile is divided by, where that is known when the kernel is compiled."""
-        if name == ">>" and 0 < number < 64:
-            self.divisors.add(1 << number)
-        elif name in ("//", "%") and number > 0:
-            self.divisors.add(number)
 
     def _note_coarse(self, index: Expr, divisor: int | None, span: Span) -> None:
         """Remember a division of a loop's index that steps by several of what it is divided by."""

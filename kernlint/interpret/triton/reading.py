@@ -101,7 +101,6 @@ def read_kernel(
         read=evaluator.recorder.values,
         tell_arbitrary=arbitrary if needed else None,
         coarse=tuple(evaluator.coarse.values()),
-        divisors=frozenset(evaluator.divisors),
         perhaps_pointers=_unmet(function.node, evaluator.met) | evaluator.chosen,
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )

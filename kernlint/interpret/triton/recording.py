@@ -58,7 +58,6 @@ class KernelRecording(Evaluator):
         self.barriers = 0
         self.random: list[Narrow] = []
         self.coarse: dict[Span, Coarse] = {}
-        self.divisors: set[int] = set()
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
         self.occupied: set[frozenset[int]] = set()
 
