@@ -97,16 +97,12 @@ def uncounted() -> Iterator[None]:
         _count.spent = before
 
 
-class limited:
+@contextmanager
+def limited(units: float) -> Iterator[None]:
     """Let what is asked inside take ``units`` of work, or what an outer limit leaves of them."""
-
-    def __init__(self, units: float) -> None:
-        self._units = units
-
-    def __enter__(self) -> None:
-        self._before = _count.limit
-        _count.limit = min(self._before, _count.spent + self._units)
-
-    def __exit__(self, *_: object) -> bool | None:
-        _count.limit = self._before
-        return None
+    before = _count.limit
+    _count.limit = min(before, _count.spent + units)
+    try:
+        yield
+    finally:
+        _count.limit = before

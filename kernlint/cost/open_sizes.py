@@ -11,14 +11,12 @@ def open_symbols(workload: Workload, closed: dict[int, Step] | None = None) -> t
     """Names of the sizes that the time depends on and the source does not fix, in order of appearance. Steps in ``closed`` have
     none; others that turn out to have none are added, by their identity."""
     closed = {} if closed is None else closed
-    steps = workload.all_steps
     names: dict[str, None] = {}
-    for step in steps if {*map(id, steps)} - closed.keys() else ():
-        if id(step) not in closed:
-            found = [n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size)]
-            names.update(dict.fromkeys(found))
-            if not found:
-                closed[id(step)] = step
+    for step in [one for one in workload.all_steps if id(one) not in closed]:
+        found = [n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size)]
+        names.update(dict.fromkeys(found))
+        if not found:
+            closed[id(step)] = step
     return tuple(names)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kernlint.generate.calls.reader import Reader
+from kernlint.generate.calls.reader import Reader, refuse_many
 from kernlint.generate.calls.shares import attended, gated, narrowed
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, shown, with_known_arguments
@@ -18,7 +18,7 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.records import replace
 from kernlint.rules.proofs.dataflow import storages, written_tensors
-from kernlint.workload import Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
+from kernlint.workload import Expr, Launch, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 
@@ -80,6 +80,9 @@ class Computation:
         for word in ("autocast", "set_default_dtype"):
             if re.search(rf"\b{word}\b", module.text):
                 raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
+        if itself and (known := program.workload(entry, NO_EDITS)) is not None:
+            # The steps are no fewer where torch calls are among them.
+            refuse_many({step.span for step in known.steps if isinstance(step, Launch)})
         overrides: dict[str, Any] = dict(program.question.overrides)
         if not itself:
             overrides |= {name: Named(value, name) for name, value in constants.items() if isinstance(value, float)}

@@ -70,8 +70,7 @@ class Substitution(AskedOnce):
             self._exchange(n, nodes, before.entry, edits, exchanged) for n in nodes.values() if n
         ):
             return None
-        first = before.first_steps
-        steps = _with(before.steps, exchanged)
+        steps, first = _with(before.steps, exchanged), before.first_steps
         first = _with(first, exchanged) if first is not None else None
         changed = replace(before, steps=steps, first_steps=first, reference=None)
         if before.symbols or any(_is_open(launch) for launch in exchanged.values()):
@@ -305,17 +304,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def _is_same(now: Launch, then: Launch) -> bool:
     """Whether two launches are the same but for what was refused of them."""
-    return (
-        _replaces(then, now)
-        and (now.kernel.body is then.kernel.body or now.kernel.body == then.kernel.body)
-        and now.grid == then.grid
-        and dict(now.constexprs) == dict(then.constexprs)
-        and (now.num_warps, now.num_stages) == (then.num_warps, then.num_stages)
-        and dict(now.literals) == dict(then.literals)
-        and dict(now.numbers) == dict(then.numbers)
-        and now.arguments == then.arguments
-        and all(map(_is_same, now.alternatives, then.alternatives))
-    )
+    return _kind(now, {}) == _kind(then, {}) and now.arguments == then.arguments
 
 
 def _alike_but_for_launches(now: Iterable[Recorded], after: Iterable[Recorded]) -> bool:

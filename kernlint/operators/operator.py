@@ -8,6 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
+from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.finding import Context, Variant
 from kernlint.workload import Span
 
@@ -39,9 +40,11 @@ P = TypeVar("P")
 
 
 class Operator(ABC, Generic[S, P]):
-    """One transformation. ``name`` is its verb; ``causes`` are those of the headroom that it removes, by name."""
+    """One transformation. ``name`` is its verb; ``causes`` are those of the headroom that it removes, by name; ``no_gain`` says why
+    nothing is changed where it is applied to no avail."""
 
     name: ClassVar[str]
+    no_gain: ClassVar[str] = NO_REWRITE
     causes: ClassVar[frozenset[str]]
 
     @abstractmethod
@@ -58,8 +61,10 @@ class Operator(ABC, Generic[S, P]):
 
     def emit(self, context: Context, proofs: Sequence[P]) -> Attempt:
         """The same as edits of the source, or why no edits can be made."""
-        workload = context.workload
-        return attempt(context.program, workload.entry, self.apply(context, proofs), workload.bare)
+        workload, variant = context.workload, self.apply(context, proofs)
+        if variant is None:
+            return Attempt(None, self.no_gain)
+        return attempt(context.program, workload.entry, variant, workload.bare)
 
     def proven(self, context: Context) -> Iterator[P]:
         """The proofs of all places where it may be applied."""

@@ -13,7 +13,6 @@ from kernlint.headroom import kernels
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.operators.product_tiles import STAGES, TileChoice, TileNames, named
 from kernlint.records import dataclass, replace
-from kernlint.rewrite.edits import Attempt
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.proofs.counterparts import counterpart
 from kernlint.rules.proofs.dot_tiles import editable, main_dot, setting
@@ -57,6 +56,7 @@ class Streamed:
 
 class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
     name: ClassVar[str] = "retile"
+    no_gain: ClassVar[str] = "no other tile that fits is predicted to be faster"
     causes: ClassVar[frozenset[str]] = frozenset(
         {kernels.TILE, kernels.FEW, kernels.MANY, kernels.LATENCY, kernels.IDLE, kernels.SPILLS}
     )
@@ -94,11 +94,6 @@ class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
                 variant = variant.then(choice.edits(best.tile))
         before, after = context.gpu_us(context.variant), context.gpu_us(variant)
         return variant if before is not None and after is not None and after < before else None
-
-    def emit(self, context: Context, proofs: Sequence[Tiled | Streamed]) -> Attempt:
-        if self.apply(context, proofs) is None:
-            return Attempt(None, "no other tile that fits is predicted to be faster")
-        return super().emit(context, proofs)
 
 
 RETILE = _Retile()

@@ -12,7 +12,6 @@ from kernlint.headroom import kernels
 from kernlint.headroom.causes import OTHER
 from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.records import dataclass
-from kernlint.rewrite.edits import Attempt
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.proofs.dot_tiles import setting
 from kernlint.workload import Launch
@@ -30,6 +29,7 @@ class Shared(Place):
 
 class _Warps(Operator[Shared, Shared]):
     name: ClassVar[str] = "warps"
+    no_gain: ClassVar[str] = "no other number of warps is predicted to be faster"
     causes: ClassVar[frozenset[str]] = frozenset(
         {kernels.TILE, kernels.FEW, kernels.MANY, kernels.EXCHANGE, kernels.LATENCY, kernels.IDLE, kernels.SPILLS}
         | {OTHER}
@@ -56,11 +56,6 @@ class _Warps(Operator[Shared, Shared]):
             known = [(us, one) for us, one in priced if us is not None]
             variant = min(known, key=lambda one: one[0])[1] if known else variant
         return variant if variant != context.variant else None
-
-    def emit(self, context: Context, proofs: Sequence[Shared]) -> Attempt:
-        if self.apply(context, proofs) is None:
-            return Attempt(None, "no other number of warps is predicted to be faster")
-        return super().emit(context, proofs)
 
 
 SHARE = _Warps()

@@ -13,6 +13,7 @@ from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.readers import read_elsewhere, watched
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.proofs.kernel_copies import once_of_copies
 from kernlint.rules.proofs.other_calls import other_calls
 from kernlint.rules.proofs.tile_independence import difference
 from kernlint.syntax.names import dotted_name
@@ -50,7 +51,7 @@ def same_work(site: Site, edits: Edits) -> Effects:
     tiles = Edits(literals=edits.literals, options=frozenset(one for one in edits.options if one[1] not in _OPTIONS))
     if not tiles:
         return Effects()
-    found = difference(site.workload, site.after(tiles), tiles)
+    found = difference(site.workload, site.after(edits), edits)  # which has been asked for its price
     if found is not None and found.certain:
         raise CannotRewrite(found.what)
     note = found.what if found is not None else _elsewhere(site, tiles) or _watched(site, tiles)
@@ -68,8 +69,9 @@ def _watched(site: Site, tiles: Edits) -> str:
 def _elsewhere(site: Site, tiles: Edits) -> str:
     """What ``tiles`` change at sizes that the present tiles divide and they may not; empty where nothing."""
     for call in other_calls(site.program, site.workload, _step(site, tiles)):
-        after = call.program.workload(site.workload.entry, tiles, site.workload.bare)
-        found = difference(call.workload, after, tiles)
+        some = once_of_copies(call.program.kernel, call.workload, tiles)
+        after = call.program.workload(site.workload.entry, some, site.workload.bare)
+        found = difference(call.workload, after, some)
         if found is not None:
             return f"{found.what} where {call.sizes}" if call.sizes else found.what
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import TypeVar
 
@@ -172,45 +172,34 @@ class Allowance:
     """The work that what-ifs may take in all, handed out rule by rule: each gets two thirds of what is left, so that one which
     asks a lot leaves something for the others. ``short`` are the codes of rules that had too little."""
 
-    def __init__(self, units: int) -> None:
+    def __init__(self, units: int = 0) -> None:
         self._end = work.spent() + units
         self.short: dict[str, None] = {}
 
-    def share(self, code: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def share(self, code: str) -> Iterator[None]:
         """Let the block have its share, and end it where that is spent."""
-        return _Share(self, code, max(0, (self._end - work.spent()) * 2 // 3))
+        try:
+            with work.limited(self._units()):
+                yield
+        except OutOfWork:
+            self.short[code] = None
+
+    def _units(self) -> float:
+        return max(0, (self._end - work.spent()) * 2 // 3)
 
     def ask(self, code: str, question: Callable[[], _T]) -> _T | None:
         """The answer to ``question``, None where its share was spent before."""
-        answers: list[_T] = []
         with self.share(code):
-            answers.append(question())
-        return answers[0] if answers else None
+            return question()
+        return None
 
 
 class Haste(Allowance):
     """No work at all: each rule whose answer takes a price or a version of the program is ``short``."""
 
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def share(self, code: str) -> AbstractContextManager[None]:
-        return _Share(self, code, work.NO_WORK)
-
-
-class _Share(work.limited):
-    """What :meth:`Allowance.share` gives: a class of its own, as there are thousands for a file."""
-
-    def __init__(self, allowance: Allowance, code: str, units: float) -> None:
-        super().__init__(units)
-        self._allowance, self._code = allowance, code
-
-    def __exit__(self, *raised: object) -> bool:
-        super().__exit__()
-        short = isinstance(raised[1], OutOfWork)
-        if short:
-            self._allowance.short[self._code] = None
-        return short
+    def _units(self) -> float:
+        return work.NO_WORK
 
 
 def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None = None) -> list[Candidate]:

@@ -13,6 +13,7 @@ import libcst as cst
 
 from kernlint.cost.estimate import Estimator
 from kernlint.interpret.call_forms import call_form
+from kernlint.interpret.edits import Edits
 from kernlint.interpret.host.journal import alike
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass, replace
@@ -62,7 +63,7 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     kernel = module.once(top_functions).get(launch.kernel.name)
     if kernel is None or launch.alternatives or variant.transforms or not _is_plain(context):
         return None
-    home = _in_one_call(context, launch) or _in_one_function(module, launch)
+    home = _in_one_call(module, context.workload, launch) or _in_one_function(module, launch)
     if home is None or kernel.name != launch.kernel.name_span:
         return None
     edits = variant.edits
@@ -70,6 +71,12 @@ def form_of(context: Context, launch: Launch) -> Form | None:
     touched += [span for span, _ in edits.precisions]
     if any(lines.contains(span) for lines in (kernel.lines, home.lines) for span in touched):
         return None
+    likeness = _likeness(home, launch)
+    return None if likeness is None else Form(Key((likeness, context.autotune, id(context.device))), home.integers)
+
+
+def _likeness(home: _Home, launch: Launch) -> Key | None:
+    """What ``launch``, made at ``home``, has in common with its copies; None where it is told more than is seen there."""
     numbers = {span: i for i, span in enumerate(home.integers)}
     places = [span for found in launch.literals.values() for span in found]
     if not home.alone or not numbers.keys() >= {*places}:
@@ -84,13 +91,36 @@ def form_of(context: Context, launch: Launch) -> Form | None:
         tuple((name, tuple(numbers[span] for span in found)) for name, found in launch.literals.items()),
         tuple((i, launch.numbers[span]) for span, i in numbers.items() if span in launch.numbers),
         launch.explicit, launch.grid_follows, tuple(launch.open_constexprs.items()), tuple(launch.premises.items()),
-        bool(launch.faults), bool(launch.kernel.faults), launch.kernel.complete, context.autotune, id(context.device),
+        bool(launch.faults), bool(launch.kernel.faults), launch.kernel.complete,
     ))  # fmt: skip
     try:
         hash(key)
     except TypeError:  # a constexpr that is a list, say
         return None
-    return Form(key, home.integers)
+    return key
+
+
+def once_of_copies(module: Module, workload: Workload, edits: Edits) -> Edits:
+    """``edits`` without the literals in expressions that launch copies of what another one launches, which is edited alike: what they
+    change is told by that one, as nothing else sees numbers in there."""
+    whole = workload.once(launches_by_place)
+    inside: dict[Span, dict[Span, int]] = {}
+    for span, value in edits.literals:
+        for place in whole.around(span)[-1:]:
+            inside.setdefault(place, {})[span] = value
+    told: set[object] = set()
+    left_out: set[Span] = set()
+    for place in sorted(inside.keys() - edits.new_options.keys()):
+        kinds: set[object] = set()
+        for launch in workload.launches_at(place):
+            home = None if launch.alternatives else _in_one_call(module, workload, launch)
+            likeness = _likeness(home, launch) if home is not None else None
+            kinds.add(likeness and (likeness, tuple(map(inside[place].get, home.integers))))  # type: ignore[union-attr]
+        if (kind := frozenset(kinds)) in told:
+            left_out.update(inside[place])
+        elif None not in kinds:
+            told.add(kind)
+    return replace(edits, literals=frozenset(edit for edit in edits.literals if edit[0] not in left_out))
 
 
 def _in_one_function(module: Module, launch: Launch) -> _Home | None:
@@ -104,13 +134,12 @@ def _in_one_function(module: Module, launch: Launch) -> _Home | None:
     return None if text is None else _Home(says, host.lines, integers, launch.numbers.keys() <= {*integers})
 
 
-def _in_one_call(context: Context, launch: Launch) -> _Home | None:
+def _in_one_call(module: Module, workload: Workload, launch: Launch) -> _Home | None:
     """The expression that makes ``launch``, where it looks up nothing but what it passes and what is known all over the module, and no
     number around it may have to do with its blocks."""
-    module = context.program.kernel
     call = module.at(launch.span, cst.Call)
     blocks = {value for value in launch.constexprs.values() if isinstance(value, int)}
-    around = context.workload.once(_numbers_around).get(launch.function, frozenset())
+    around = workload.once(_numbers_around).get(launch.function, frozenset())
     if call is None or takes_programs_apart(launch) or not blocks.isdisjoint(around):
         return None
     passed = dict.fromkeys(name for arg in call.args if (name := dotted_name(arg.value)) is not None)

@@ -10,9 +10,12 @@ import pytest
 from support.lint import KERNEL
 
 from kernlint import analysis, work
+from kernlint.generate.calls import reader
 from kernlint.headroom import headroom
 from kernlint.interpret import moved, project
+from kernlint.interpret.edits import Edits
 from kernlint.interpret.host import kernels
+from kernlint.interpret.program import Program
 from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.substituted import Substitution
 from kernlint.lint import asking, file_findings
@@ -20,8 +23,10 @@ from kernlint.lint.check_file import check_file
 from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 from kernlint.operators import product_tiles
+from kernlint.operators.retile import RETILE
 from kernlint.request import Request
 from kernlint.rules.fusion import chains
+from kernlint.rules.proofs.kernel_copies import once_of_copies
 from kernlint.rules.registry import all_rules, find_rule
 from kernlint.syntax.copies import top_functions, without
 from kernlint.syntax.source import SourceText
@@ -125,7 +130,19 @@ def test_a_verdict_searches_launches_that_do_the_same_work_once(monkeypatch, pro
 def test_a_verdict_follows_each_launch_again_a_few_times(monkeypatch, program):
     """However many others there are."""
     few, many = (counted(monkeypatch, Substitution, "_again", growth.PROGRAMS[program](n)) for n in (8, 24))
-    assert few < many < few + 10 * (24 - 8)
+    assert few < many < few + 3 * (24 - 8)
+
+
+def test_the_tiles_of_all_launches_are_chosen_once(monkeypatch):
+    assert counted(monkeypatch, type(RETILE), "apply", growth.written_out(8)) == 1
+
+
+def test_a_program_of_more_launches_than_are_written_anew_is_not_followed_for_that(monkeypatch):
+    """Its launches alone are too many."""
+    source = growth.copies(24)
+    asked = counted(monkeypatch, Program, "_follow", source)
+    monkeypatch.setattr(reader, "_MOST_STEPS", 9)
+    assert counted(monkeypatch, Program, "_follow", source) == asked - 1
 
 
 @pytest.mark.parametrize("ask", [judged, checked])
@@ -240,6 +257,28 @@ def test_launches_that_look_up_more_than_they_pass_are_searched_for_themselves(m
     unpassed = unpassed.replace("forward(self, x):", "forward(self, x):\n        rows = x.shape[0]")
     assert advised(checked(unpassed)[0]) == advised(findings)
     assert len(looked) == 8
+
+
+def kept_of_copies(source, other=()):
+    """The lines of the products of ``source`` whose tile, were it twice as deep in all, would be asked about, with ``other`` depths at
+    some places."""
+    module = read_task(SourceText(source, "k.py")).kernel
+    (workload,) = Program(module).workloads()
+    places = [one.literals["BK"][0] for one in workload.launches() if "BK" in one.literals]
+    edits = Edits(literals=frozenset((span, dict(other).get(i, 64)) for i, span in enumerate(places)))
+    kept = once_of_copies(module, workload, edits)
+    assert kept.literals <= edits.literals
+    return [i for i, span in enumerate(places) if span in kept.new_literals]
+
+
+def test_of_copies_one_is_asked_about_at_other_sizes():
+    source = growth.written_out(10)
+    assert kept_of_copies(source) == [0, 1, 2, 3, 4]  # the first is given what the call is given
+    assert kept_of_copies(source, {7: 128}) == [0, 1, 2, 3, 4, 7]
+    warps = source.replace("h7, x.shape[0], 1024, 2048, BM", "h7, x.shape[0], 1024, 2048, num_warps=8, BM")
+    assert warps != source and kept_of_copies(warps) == [0, 1, 2, 3, 4, 7]
+    # A number around the launches that is one of their tile.
+    assert kept_of_copies(source.replace("        h7 = ", "        depth = 32\n        h7 = ")) == [*range(10)]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import Any
 
 from kernlint.generate.calls.loops import Filled, LoopReader, stacked
@@ -39,8 +39,14 @@ _COPIES = frozenset(
 )
 
 
-#: Torch calls of a reference up to which it is worth writing anew.
+#: Steps up to which it is worth writing anew.
 _MOST_STEPS = 200
+
+
+def refuse_many(steps: Sized) -> None:
+    """Raise :class:`TooMuch` where there are more ``steps`` than are written anew."""
+    if len(steps) > _MOST_STEPS:
+        raise TooMuch(f"it makes {len(steps)} launches and calls of torch")
 
 
 class Reader:
@@ -62,8 +68,7 @@ class Reader:
         #: What must not be below zero for all views to lie within their tensors.
         self.within: dict[Expr, None] = {}
         self._begin()
-        if len(workload.steps) > _MOST_STEPS:
-            raise TooMuch(f"the reference makes {len(workload.steps)} torch calls")
+        refuse_many(workload.steps)
         for step in workload.steps:
             self._step(step)
 

@@ -14,7 +14,6 @@ from kernlint.interpret.moved import placed
 from kernlint.interpret.values import Function
 from kernlint.records import replace
 from kernlint.syntax.copies import top_functions
-from kernlint.syntax.tree import Module
 from kernlint.workload import Kernel, Span
 
 
@@ -34,7 +33,8 @@ def copied(known: Mapping[cst.CSTNode, Kernel], function: Function) -> Kernel | 
     node, module = function.node, function.module
     for first, kernel in known.items():
         assert isinstance(first, cst.FunctionDef) and isinstance(node, cst.FunctionDef)
-        before, now = _lines(first, module), _lines(node, module)
+        functions = module.once(top_functions)
+        before, now = functions[first.name.value].lines, functions[node.name.value].lines
         if kernel.notes or kernel.faults or before.end_column != now.end_column:
             return None
         by, longer = now.line - before.line, len(node.name.value) - len(first.name.value)
@@ -56,9 +56,3 @@ def _moving(before: Span, by: int, name: Span, longer: int) -> Callable[[Span], 
         return Span(span.file, span.line + by, first, span.end_line + by, last) if inside else span
 
     return place
-
-
-def _lines(node: cst.FunctionDef, module: Module) -> Span:
-    """Where a function stands, with its decorators."""
-    span = module.span(node)
-    return Span(span.file, module.first_line_of(node), 1, span.end_line, span.end_column)
