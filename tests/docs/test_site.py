@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -197,6 +198,15 @@ def test_the_tutorial_ends_in_a_proof(tmp_path):
     page = ROOT / "docs" / "tutorial.md"
     text = doc_outputs.rewritten(page.read_text(encoding="utf-8"), tmp_path)
     assert re.search(r"correct: before and after agree with the reference at (\d+) of \1 sizes", text)
+
+
+@pytest.mark.slow
+def test_the_trace_that_is_shown_is_what_is_printed(files, tmp_path):
+    pytest.importorskip("triton")
+    doc_outputs.rewritten(files["trace.md"], tmp_path)  # which writes the files of the page
+    command = [sys.executable, *warm.KERNLINT, "kernel.py", "--reference", "reference.py", "--trace", "--no-details"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "\n".join(told.splitlines()[:3]) in files["trace.md"]
 
 
 def test_a_command_that_prints_something_else_is_noticed(tmp_path):
