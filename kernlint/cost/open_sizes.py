@@ -13,7 +13,8 @@ def open_symbols(workload: Workload, closed: dict[int, Step] | None = None) -> t
     closed = {} if closed is None else closed
     names: dict[str, None] = {}
     for step in [one for one in workload.all_steps if id(one) not in closed]:
-        found = [n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size)]
+        atoms = (atom for size in _sizes(step) if isinstance(size, Expr) for atom in sorted(size.atoms(), key=str))
+        found = [atom.name for atom in atoms if isinstance(atom, Symbol)]
         names.update(dict.fromkeys(found))
         if not found:
             closed[id(step)] = step
@@ -33,7 +34,3 @@ def _sizes(step: Step) -> Iterable[Size | None]:
     elif isinstance(step, TorchOp) and step.kind != "alloc":
         for tensor in (*step.reads, *step.writes):
             yield from tensor.shape or ()
-
-
-def _symbols(expr: Expr) -> list[str]:
-    return [atom.name for atom in sorted(expr.atoms(), key=str) if isinstance(atom, Symbol)]

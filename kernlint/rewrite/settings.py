@@ -104,7 +104,8 @@ def set_options(site: Site, options: Iterable[tuple[Span, str, int]]) -> Rewriti
 
 
 #: Not a constexpr of the kernel, and the number of programs does not depend on it.
-_OPTIONS = frozenset({"num_warps", "num_stages"})
+_DEFAULTS = {"num_warps": 4, "num_stages": 3}
+_OPTIONS = frozenset(_DEFAULTS)
 
 
 def order_of_sums(launch: Launch, names: set[str]) -> Effects:
@@ -133,7 +134,7 @@ def _set_option(site: Site, span: Span, name: str, value: int) -> tuple[list[Tex
     source = site.source
     launch, call = site.launch(span), source.at(span, cst.Call)
     current = _current(launch, name)
-    if current == value and (name in launch.explicit or current == _default(name)):
+    if current == value and (name in launch.explicit or current == _DEFAULTS.get(name)):
         return [], Effects()
     given = next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
     if given is None:
@@ -155,10 +156,6 @@ def _set_option(site: Site, span: Span, name: str, value: int) -> tuple[list[Tex
 
 def _current(launch: Launch, name: str) -> object:
     return {"num_warps": launch.num_warps, "num_stages": launch.num_stages}.get(name, launch.constexprs.get(name))
-
-
-def _default(name: str) -> int | None:
-    return {"num_warps": 4, "num_stages": 3}.get(name)
 
 
 def _positional(site: Site, launch: Launch, call: cst.Call, name: str) -> cst.Arg | None:

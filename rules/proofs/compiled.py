@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import libcst as cst
@@ -15,6 +16,7 @@ from kernlint.rules.proofs.source_text import names_in
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.unreached import Constants
+from kernlint.syntax.walk import parameters
 from kernlint.workload import Launch, Span
 
 #: What runs kernels on the CPU, without the compiler's demands.
@@ -30,13 +32,13 @@ class Choice:
 
 
 def never_compiled(context: Context, kernel: str, span: Span) -> str:
-    """The compile-time condition around ``span`` that no launch in view fulfils; empty where there is none."""
+    """The compile-time condition around ``span`` that none of the launches in view can fulfil; empty where there is none."""
     module = context.program.kernel
     for function in jit_functions(module):
         if function.name == kernel:
             launches = [one for w in context.program.workloads() for one in w.launches() if one.kernel.name == kernel]
             for choice in _choices(module, function, span):
-                if not any(_may_take(choice, launch, module) for launch in launches):
+                if launches and not any(_may_take(choice, launch, function.node, module) for launch in launches):
                     return f"{'' if choice.taken else 'not '}{module.code(choice.test)}"
     return ""
 
@@ -91,15 +93,23 @@ def _covers(module: Module, node: cst.CSTNode, span: Span) -> bool:
     return (around.line, around.column) <= (span.line, span.column) and span.end_line <= around.end_line
 
 
-def _may_take(choice: Choice, launch: Launch, module: Module) -> bool:
+def _may_take(choice: Choice, launch: Launch, kernel: cst.FunctionDef, module: Module) -> bool:
     known = {**launch.arguments, **launch.constexprs}
-    values = {n: [v] for n, v in known.items() if n not in launch.open_constexprs and _plain(v)}
+    unknown = {*launch.open_constexprs, *_handed_on(launch, kernel, module)}
+    values = {n: [v] for n, v in known.items() if n not in unknown and isinstance(v, (int, float, str, type(None)))}
     test = choice.test if choice.taken else cst.UnaryOperation(cst.Not(), choice.test)
     return not Constants(module).never(test, values.get)
 
 
-def _plain(value: object) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))
+def _handed_on(launch: Launch, kernel: cst.FunctionDef, module: Module) -> Iterator[str]:
+    """The parameters of ``kernel`` for which ``launch`` passes what anybody may give the function around it."""
+    call = module.at(launch.span, cst.Call)
+    around = [one for one in module.of(cst.FunctionDef) if module.span(one).contains(launch.span)]
+    given = {p.name.value for one in around if not one.name.value.startswith("_") for p in parameters(one)} - {"self"}
+    names = chain((param.name.value for param in parameters(kernel)), repeat(""))
+    for arg, name in zip(call.args if call is not None else (), names):
+        if not given.isdisjoint(names_in(arg.value)):
+            yield name if arg.keyword is None else arg.keyword.value
 
 
 def is_rewritten(context: Context, kernel: str) -> bool:
@@ -115,12 +125,9 @@ def is_rewritten(context: Context, kernel: str) -> bool:
 def run_otherwise(context: Context, kernel: str) -> str:
     """The decorator of a kernel that may hand its launches to something else than Triton's compiler; empty where there is none."""
     module = context.program.kernel
-    for function in jit_functions(module):
-        if function.name == kernel:
-            for name in function.origins:
-                if name and "triton" not in name.rpartition(".")[0].split(".") and _interprets(module.path, name):
-                    return name
-    return ""
+    names = (name for function in jit_functions(module) if function.name == kernel for name in function.origins)
+    others = (one for one in names if one and "triton" not in one.rpartition(".")[0].split("."))
+    return next((one for one in others if _interprets(module.path, one)), "")
 
 
 def called_before_defined_again(module: Module, kernel: str, place: Span) -> bool:

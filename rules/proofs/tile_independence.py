@@ -231,8 +231,10 @@ def _of_access(old: _Placed, new: _Placed, where: str) -> Iterator[Difference]:
                 digits.append(reach)
         if any(digits in known[1] for digits in known[0]):
             return
-    numbers = [next((d for d in digits if _is_concrete(d)), None) for digits in known]
-    if numbers[0] is not None and numbers[1] is not None:
+    told = (
+        [d for d in digits if all(concrete(n) is not None for digit in d.digits for n in digit)] for digits in known
+    )
+    if all(told):
         yield Difference(f"{what} touches other elements with another tile", True)
     else:
         yield Difference(f"{what} could not be shown to touch the same elements with another tile", False)
@@ -271,10 +273,6 @@ class _Reach:
 
 #: What an access touches in a grid without programs, or in a loop without rounds.
 _NOTHING = _Reach((), frozenset())
-
-
-def _is_concrete(reach: _Reach) -> bool:
-    return all(concrete(number) is not None for digit in reach.digits for number in digit)
 
 
 def _symbolic(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> _Reach | None:

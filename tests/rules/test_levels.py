@@ -260,6 +260,35 @@ def test_a_name_that_is_missing_where_nothing_is_compiled(switch: str, expected:
     assert alone("KL702", SWITCHED.format(switch=switch)) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [("run(x, slopes=False)", "error"), ("_run(x, slopes=False)", "info"), ("run(x, slopes: bool = True)", "error")],
+)
+def test_a_switch_is_what_callers_make_it(run: str, expected: str) -> None:
+    """Whatever it is where nobody says otherwise."""
+    source = SWITCHED.format(switch="slopes").replace("run(x)", run)
+    assert alone("KL702", source) == [expected]
+    in_order = source.replace("x.numel(), B=64, SLOPES=slopes", "x.numel(), 64, slopes")
+    assert in_order != source and alone("KL702", in_order) == [expected]
+
+
+def test_a_condition_in_a_kernel_that_nobody_is_seen_to_launch() -> None:
+    kernel = SWITCHED.partition("    def run")[0]
+    assert alone("KL702", kernel) == ["error"]
+    helper = kernel.replace("SLOPES: tl.constexpr)", "SLOPES: tl.constexpr = False)") + HELPED
+    assert alone("KL702", helper) == ["error"]
+
+
+HELPED = """
+    @triton.jit
+    def twice(x, n, B: tl.constexpr, BOTH: tl.constexpr):
+        scale(x, n, B, SLOPES=BOTH)
+
+    def both(x):
+        twice[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64, BOTH=x.ndim > 1)
+"""
+
+
 def test_a_name_that_is_missing_where_a_script_never_gets() -> None:
     script = (
         '    if __name__ == "__main__":\n        timed = {}\n        if timed:\n            run(torch.ones(missing))\n'
