@@ -159,8 +159,8 @@ def _launches_of(kernel: str, context: Context) -> list[Launch]:
 def _is_for_show(launch: Launch, context: Context) -> bool:
     """Whether nobody reads the results of ``launch``, and what it gives back, the compiled kernel, is kept."""
     module = context.program.kernel
-    assigned = (module.span(one.value) for one in module.of(cst.Assign))
-    return launch.span in assigned and is_unread(launch, context.workload, module)
+    call = module.at(launch.span, cst.Call)
+    return any(one.value is call for one in module.of(cst.Assign)) and is_unread(launch, context.workload, module)
 
 
 def _other_compiler(context: Context) -> str:

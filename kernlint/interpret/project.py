@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -149,7 +150,12 @@ def is_left(module: Module, function: str) -> bool:
 def _is_mentioned(module: Module, function: str) -> bool:
     """Whether ``module`` names its ``function`` where it does not define it."""
     defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
-    return sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"') > defined
+    return module.once(_named)[function] + module.text.count(f'"{function}"') > defined
+
+
+def _named(module: Module) -> Counter[str]:
+    """How often each name stands in ``module``."""
+    return Counter(node.value for node in module.of(cst.Name))
 
 
 def is_uncalled(module: Module, function: str) -> bool:

@@ -179,6 +179,11 @@ def test_a_file_is_looked_for_in_its_project_once(monkeypatch):
     assert counted(monkeypatch, project, "project_root", growth.open_copies(4), checked) == 1
 
 
+def test_names_of_a_module_are_counted_once(monkeypatch):
+    """However many functions it is asked of whether something mentions them."""
+    assert counted(monkeypatch, project, "_named", growth.open_copies(4), checked) == 1
+
+
 def test_what_is_written_anew_is_followed_alone(monkeypatch):
     """Of many functions whose sizes are their callers', one is written anew for sizes that are plausible."""
     few, many = (counted(monkeypatch, Reading, "_launching", growth.open_copies(n)) for n in (4, 12))
