@@ -105,9 +105,24 @@ def _given_at_top(module: Module, name: str) -> Iterator[cst.BaseExpression]:
 
 
 def plain_global(module: Module, name: str) -> bool:
-    """Whether every assignment of ``name`` at module level makes a plain value, not a ``tl.constexpr``."""
+    """Whether every assignment of ``name`` at module level makes a plain value, not a ``tl.constexpr``, and functions that set it
+    make it a literal number: what else one of them makes of it, before the launch, is not known."""
     given = [*_given_at_top(module, name)]
-    return bool(given) and not any(map(may_be_constexpr, given))
+    known = all(isinstance(value, (cst.Integer, cst.Float)) for value in module.once(_given_by_functions).get(name, ()))
+    return bool(given) and known and not any(map(may_be_constexpr, given))
+
+
+def _given_by_functions(module: Module) -> Mapping[str, list[cst.BaseExpression | None]]:
+    """What functions of ``module`` assign to its variables, which they declare ``global``; None in place of what is no expression."""
+    found: dict[str, list[cst.BaseExpression | None]] = {}
+    for function in module.of(cst.FunctionDef) if module.of(cst.Global) else ():
+        shared = {item.name.value for node in module.own(function.body, cst.Global) for item in node.names}
+        for name in shared:
+            given = [node for node in walk(function.body) if _assigns(node, name)]
+            found.setdefault(name, []).extend(getattr(node, "value", None) for node in given)
+            if not given:  # by a loop, a `with` or among several targets
+                found[name].append(None)
+    return found
 
 
 def plain_number(module: Module, name: str) -> bool:

@@ -225,6 +225,22 @@ def test_globals() -> None:
     assert not kinds(body, head="SCALE = tl.constexpr(2.0)\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "is_plain"),
+    [
+        pytest.param("SCALE = tl.constexpr(3.0)", False, id="a constexpr"),
+        pytest.param("SCALE = made()", False, id="not known"),
+        pytest.param("SCALE, other = made()", False, id="one of several"),
+        pytest.param("SCALE = 3.0", True, id="a number"),
+    ],
+)
+def test_global_that_a_function_sets(given: str, is_plain: bool) -> None:
+    head = f"from other import made\nSCALE = 2.0\n\ndef prepare():\n    global SCALE\n    {given}\n"
+    assert ("plain-global" in kinds(LOAD + "tl.store(y + i, v * SCALE)", head=head)) == is_plain
+    local = head.replace("    global SCALE\n", "")
+    assert "plain-global" in kinds(LOAD + "tl.store(y + i, v * SCALE)", head=local)
+
+
 def test_helpers_are_followed() -> None:
     helper = "@triton.jit\ndef double(v):\n    return v * {}\n\n"
     body = LOAD + "tl.store(y + i, double(v))"
