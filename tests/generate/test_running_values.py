@@ -39,7 +39,7 @@ class ModelNew(torch.nn.Module):
 def get_inputs():
     return [{inputs}, torch.rand(ROWS, N)]
 """
-LARGE, SMALL = "512, 4096", ["2, 150", "1, 1"]
+LARGE, SMALL = "512, 4096", ["2, 150", "3, 37"]
 FLOATS, HALVES = "torch.rand(ROWS, N)", "torch.rand(ROWS, N).half()"
 
 
