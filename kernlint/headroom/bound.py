@@ -2,7 +2,7 @@
 
 Compulsory traffic at the peak of the memory that can hold it, useful operations at the peak of the best unit whose results the
 semantics allow, whichever takes longer, and one launch. Everything is counted low: an operation that a cheaper algorithm might
-avoid (a convolution's products: Winograd, FFT) counts nothing, fp32 products count at the rate of tf32.
+avoid (a convolution's products: Winograd, FFT; products that are masked) counts nothing, fp32 products count at the rate of tf32.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ def _operations_us(graph: Graph, node: Node, device: Device) -> float:
         return 0.0
     if node.form == PRODUCT and step.kind == "conv" and any(concrete(e) != 1 for e in (step.reads[1].shape or ())[2:]):
         return 0.0  # Winograd and FFT need fewer
+    if node.form == PRODUCT and _is_masked(graph, node):
+        return 0.0
     if node.form == PRODUCT and len(node.reads) >= 2:
         types = [source_type(graph, use) for use in node.reads[:2]]
         widest = max(types, key=lambda t: (t.is_float, t.bits))
@@ -71,6 +73,26 @@ def _operations_us(graph: Graph, node: Node, device: Device) -> float:
         )
         return node.elements / (rate * 1e6)
     return 0.0
+
+
+#: Calls that put something else in place of elements.
+_MASKS = frozenset({"masked_fill", "where", "tril", "triu"})
+#: Calls one after another between a product and its mask.
+_BETWEEN = 6
+
+
+def _is_masked(graph: Graph, product: Node) -> bool:
+    """Whether elements of what ``product`` makes, or of what it is made of, are put out by a mask: blocks of these may be left out."""
+    makers = [graph.makers.get(use.value) for use in product.reads]
+    before, after = [node for node in makers if node is not None], [product]
+    for _ in range(_BETWEEN):
+        after = [graph.nodes[i] for node in after for use in node.writes for i in graph.readers.get(use.value, ())]
+        if any(node.name in _MASKS for node in (*before, *after)):
+            return True
+        makers = [graph.makers.get(use.value) for node in before if node.form != PRODUCT for use in node.reads]
+        before = [node for node in makers if node is not None]
+        after = [node for node in after if node.form != PRODUCT]
+    return False
 
 
 def _peak(dtype: Dtype, device: Device) -> float:

@@ -289,8 +289,9 @@ def group_of(graph: Graph, members: Iterable[Node]) -> Group:
     for node in nodes:
         for use in node.reads:
             if use.value not in made:
-                tensor = use.tensor
-                reads.setdefault((use.value, tensor.offset, tensor.shape, tensor.strides), use)
+                view = use.value, use.tensor.offset, use.tensor.shape, use.tensor.strides
+                # One call may pick a few elements of what another one reads as a whole.
+                reads[view] = max(reads.get(view, use), use, key=lambda one: one.bytes)
     writes: dict[tuple[int, int], Use] = {}
     for node in nodes:
         for use in node.writes:

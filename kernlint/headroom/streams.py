@@ -96,12 +96,17 @@ def one_pass(
     turn = pid(0) if most is None else pid(0) + iteration(1) * count
     arguments: dict[str, Tensor] = {}
     body: list[KernelNode] = []
-    picked, shifts = _picked(group), _shifts(group)
+    picked, whole, shifts = _picked(group), _read_whole(group), _shifts(group)
     largest = max((use.bytes for use in group.reads), default=0.0)
     for number, use in enumerate(group.reads):
         base = f"in{number}"
         arguments[base] = use.tensor
         run, size = picked.get(use.value, (0, 0.0))
+        if run and use.value in whole:
+            # What is picked is loaded beside all of it.
+            parts = replace(use, bytes=size)
+            body.append(_picking(_share(base, _PICKED + number, parts, shares, turn, span), run))
+            run = size = 0
         load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
         if shifts and use.bytes >= largest / 2 and load.offset is not None:
             first = _SHIFTED + number * _MOST_TAPS
@@ -110,13 +115,7 @@ def one_pass(
             first = _SHIFTED + number * _MOST_TAPS
             body += [replace(load, id=first + i, offset=load.offset + (i + 1) * load.elements) for i in range(moved)]
         if run:
-            # Elements or rows through an index: wherever the data says.
-            load = replace(
-                load,
-                offset=None,
-                through=frozenset({999}),
-                shape=(max(1, load.elements * load.dtype.bytes // run), max(1, run // load.dtype.bytes)),
-            )
+            load = _picking(load, run)
         body.append(load)
     block = math.prod(tile)
     if work is not None:
@@ -134,8 +133,8 @@ def one_pass(
     return launch("stream", tuple(body), (count,), arguments, span, function, warps)
 
 
-#: The first number of the loads that look at neighbours.
-_SHIFTED = 10_000
+#: The first number of the loads that pick of what is read as a whole too, and of those that look at neighbours.
+_PICKED, _SHIFTED = 5_000, 10_000
 #: Elements of a window that are loaded one by one, at the most.
 _MOST_TAPS = 64
 
@@ -186,15 +185,33 @@ def _taps(node: Node) -> int:
     return int(node.step.dims.get("taps", 1)) if isinstance(node.step, TorchOp) and node.step.kind == "reduce" else 1
 
 
+def _picking(load: Load, run: int) -> Load:
+    """``load`` with an index: of elements or rows of ``run`` bytes, wherever the data says."""
+    shape = max(1, load.elements * load.dtype.bytes // run), max(1, run // load.dtype.bytes)
+    return replace(load, offset=None, through=frozenset({999}), shape=shape)
+
+
+def _table(node: Node) -> Use | None:
+    """What ``node`` picks from through an index."""
+    if not isinstance(node.step, TorchOp) or node.step.kind != "gather" or not node.reads:
+        return None
+    # What is picked has the type of the result; there may be more indices than that.
+    alike = [use for use in node.reads if use.tensor.dtype == node.writes[0].tensor.dtype]
+    return max(alike or node.reads, key=lambda use: use.tensor.numel or 0)
+
+
+def _read_whole(group: Group) -> set[tuple[int, int]]:
+    """Values that calls of the group read other than through an index."""
+    return {use.value for node in group.nodes for use in node.reads if use is not _table(node)}
+
+
 def _picked(group: Group) -> dict[tuple[int, int], tuple[int, float]]:
     """Values that the group picks from through an index, with the bytes that lie together and those of all that is picked, by however
     many calls."""
     found: dict[tuple[int, int], tuple[int, float]] = {}
     for node in group.nodes:
-        if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
-            # What is picked has the type of the result; there may be more indices than that.
-            alike = [use for use in node.reads if use.tensor.dtype == node.writes[0].tensor.dtype]
-            table = max(alike or node.reads, key=lambda use: use.tensor.numel or 0)
+        table = _table(node)
+        if isinstance(node.step, TorchOp) and table is not None:
             run = node.step.dims.get("run")
             size = (table.tensor.dtype or dt.FLOAT32).bytes
             together = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES

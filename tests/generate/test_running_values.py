@@ -181,3 +181,27 @@ def test_what_begins_anew_in_an_outer_loop(tmp_path: Path) -> None:
     made = attempt(source)
     if made.rewriting is not None:
         assert_same_results(tmp_path, source, apply_edits(source, made.rewriting.edits))
+
+
+def test_the_next_greatest_of_a_row_round_by_round() -> None:
+    """Loops in loops that carry elements for many places at once: read or refused, in whatever order these are known."""
+    source = program(
+        """
+        last, at = float("inf"), -1
+        for i in range(8):
+            best = tl.full([64], -1.0, tl.float32)
+            where = tl.full([64], 0, tl.int32)
+            for start in range(0, n, 64):
+                k = start + tl.arange(0, 64)
+                v = tl.load(x + k, mask=k < n, other=-1.0)
+                better = ((v < last) | ((v == last) & (k > at))) & (v > best)
+                best = tl.where(better, v, best)
+                where = tl.where(better, k, where)
+            last = tl.max(best, axis=0)
+            at = tl.min(tl.where(best == last, where, 2147483647), axis=0)
+            tl.store(y + i, last)
+        tl.store(last_ptr + row, last)
+        """
+    )
+    made = attempt(source)
+    assert made.rewriting is not None or made.reason

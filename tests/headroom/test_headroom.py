@@ -164,6 +164,40 @@ def test_rows_that_two_calls_pick_from_one_table_count_for_both() -> None:
         assert least > 65536 * 17 * 512 * 0.7 / 3.35e6
 
 
+def least_us(body: str, *inputs: str) -> float:
+    """Microseconds of well-written launches for what the reference ``body`` does."""
+    graph = graph_of(workload_of(body, *inputs))
+    return sum(witness_of(graph, group, H100, True).us for group in groups_of(graph))
+
+
+def test_a_tensor_that_one_call_picks_from_is_read_whole_by_another_one() -> None:
+    logits, targets = "torch.randn(4096, 32000)", "torch.randint(0, 32000, (4096, 1))"
+    whole = least_us("return torch.logsumexp(a, -1)", logits)
+    for body in ("a.gather(-1, b).squeeze(-1) - a.logsumexp(-1)", "a.logsumexp(-1) - a.gather(-1, b).squeeze(-1)"):
+        assert whole < least_us(f"return {body}", logits, targets) < 1.2 * whole
+
+
+@pytest.mark.parametrize("loops", [(32,), (2, 16)])
+def test_all_rounds_of_attention_are_counted(loops: tuple[int, ...]) -> None:
+    heads = "torch.randn(32, 8192, 128, dtype=torch.float16)"
+    lines = [f"{' ' * 4 * i}for {'ij'[i]} in range({count}):" for i, count in enumerate(loops)]
+    lines += [f"{' ' * 4 * len(loops)}y[0] = (a[0] @ b[0].T).softmax(-1) @ c[0]"]
+    body = "\n        ".join(["y = torch.empty_like(a)", *lines, "return y"])
+    once = least_us("return (a[0] @ b[0].T).softmax(-1) @ c[0]", heads, heads, heads)
+    assert least_us(body, heads, heads, heads) > 16 * once
+
+
+def test_products_that_a_mask_puts_out_bound_nothing() -> None:
+    operands = ["torch.randn(8192, 128)", "torch.randn(8192, 128)"]
+
+    def bound(body: str) -> float:
+        return bound_of(graph_of(workload_of(body, *operands)), H100).operations_us
+
+    plain = bound("return (a @ b.T).sum(-1)")
+    assert bound("return ((a @ b.T) * 2).tril().sum(-1)") < plain / 2
+    assert bound("return (a @ b.T).tril(), a @ b.T") > plain / 2, "another product is whole"
+
+
 def test_a_table_may_have_fewer_elements_than_there_are_indices() -> None:
     """What is picked by more indices than that is no less a row of the table, and the indices are read one after the other."""
     inputs = "torch.rand(1000, 32)", "torch.randint(0, 1000, (1000000,))"

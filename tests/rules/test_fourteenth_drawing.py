@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kernlint.interpret.frontend.check import from_host
 from kernlint.interpret.python.operators import python_compare
 from kernlint.interpret.values import Comparison
 from kernlint.lint.check_file import Job, check_file
@@ -240,6 +241,12 @@ def test_a_load_through_values(times: str, what: str, refused: int) -> None:
     assert len(told("KL729", source)) == refused
     if refused:
         assert not told("KL710", source), "what cannot be loaded has no type"
+
+
+def test_what_has_only_a_name_may_be_a_pointer() -> None:
+    name = ex.Expr.atom(ex.Symbol("bias"))
+    assert from_host("b", name, True).pointer is None
+    assert from_host("b", name * 2, True).pointer is False
 
 
 SCRIPT = """

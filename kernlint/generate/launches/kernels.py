@@ -40,7 +40,7 @@ class Lanes:
         """What ``value`` is at ``place``: an index, a :class:`Pointer`, a :class:`Test`, a view of elements, or a tuple of such."""
         if value.op == "constant":
             return self._constant(value)
-        key = value.id, place, tuple(sorted(self.rounds.items())), tuple(sorted(self.carried)), len(self.solved)
+        key = value.id, place, frozenset(self.rounds.items()), frozenset(self.carried), len(self.solved)
         if key not in self._known:
             self._known[key] = self._made(value, place)
         return self._known[key]

@@ -38,7 +38,7 @@ def check_kernel(
     scope = Scope(function.closure)
     anything = bare and not is_entry(node, function.module)
     for name, value in arguments.items():
-        scope.vars[name] = Unknown(name) if anything else _from_host(name, value, bare)
+        scope.vars[name] = Unknown(name) if anything else from_host(name, value, bare)
     made = {*jit.heuristics, *(name for config in jit.configs for name in config.kwargs)}
     for name, value in constexprs.items():
         switch = name if bare and value is False and name not in made and not jit.open_ended else ""
@@ -52,7 +52,7 @@ def check_kernel(
     return tuple(front.found.values())
 
 
-def _from_host(name: str, value: Any, bare: bool) -> Any:
+def from_host(name: str, value: Any, bare: bool) -> Any:
     """A run-time argument as the kernel sees it."""
     if isinstance(value, Tensor):
         # An argument of the entry of which only the name is known may be anything.
@@ -66,12 +66,12 @@ def _from_host(name: str, value: Any, bare: bool) -> Any:
     if isinstance(value, (float, OpenFloat)):
         return Typed(dt.FLOAT32, argument=name)
     if isinstance(value, Expr):
-        return Typed(None, argument=name)
+        # A name that somebody passes on may be of anything; what was computed of such is a number.
+        named = str(value).isidentifier()
+        return Typed(None, (), None if named else False, name)
     if isinstance(value, (tuple, list)):
         # Numbers may be constants, by ``tl.constexpr(...)``, and what no source shows a tuple itself or a descriptor.
-        return tuple(
-            _from_host("", v, bare) if isinstance(v, (Tensor, tuple, list)) else Unknown("item") for v in value
-        )
+        return tuple(from_host("", v, bare) if isinstance(v, (Tensor, tuple, list)) else Unknown("item") for v in value)
     if isinstance(value, Unknown) and (bare or value.reason != "missing argument"):
         return Typed(None, (), None, name)
     return Unknown(name)
