@@ -190,9 +190,10 @@ class Allowance:
 
     def ask(self, code: str, question: Callable[[], _T]) -> _T | None:
         """The answer to ``question``, None where its share was spent before."""
+        answers: list[_T] = []
         with self.share(code):
-            return question()
-        return None
+            answers.append(question())
+        return answers[0] if answers else None
 
 
 class Haste(Allowance):
