@@ -43,10 +43,9 @@ def sizes_told(sizes: Mapping[Atom, int]) -> str:
     return ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
 
 
-def versions(launch: Launch) -> Iterator[Launch]:
-    """``launch`` under its first autotune configurations."""
-    yield launch
-    yield from launch.alternatives[:7]
+def versions(launch: Launch, most: int | None = 8) -> list[Launch]:
+    """``launch`` under its first autotune configurations, but for those that a ``tl.static_assert`` refuses: a tuner skips these."""
+    return [one for one in launch.configurations if all(f.kind != "static-assert" for f in one.kernel.faults)][:most]
 
 
 def followed(launch: Launch) -> bool:
@@ -171,8 +170,10 @@ def _shortfalls(workload: Workload) -> list[Shortfall]:
     def stopping(first: Launch) -> list[Shortfall]:
         by_version = [[*_of_version(workload, launch)] for launch in versions(first)]
         if all(by_version):
-            by_version += [[*_of_version(workload, launch)] for launch in first.alternatives[len(by_version) - 1 :]]
-        constant = set.intersection(*({short.place for short in each} for each in by_version))
+            rest = versions(first, most=None)[len(by_version) :]
+            by_version += [[*_of_version(workload, launch)] for launch in rest]
+        places = [{short.place for short in each} for each in by_version]
+        constant = set.intersection(*places) if places else set()
         found = [replace(short, always=short.place in constant) for each in by_version for short in each]
         return sorted(found, key=lambda short: not short.always)
 

@@ -225,6 +225,21 @@ def test_list_built_in_a_loop_has_its_full_length() -> None:
     assert isinstance(stack, TorchOp) and stack.writes[0].shape == (50, 8)
 
 
+def test_numbers_of_a_list_of_open_length_are_not_the_same() -> None:
+    workload = read("""
+        def halves(q):
+            n, d = q.shape
+            ends = [64 * i for i in range(d // 64 + 1)]
+            if ends[-1] != d:
+                ends.append(d)
+            for i in range(len(ends) - 1):
+                part = q[:, ends[i] : ends[i + 1]].contiguous()
+                k[(1,)](part, part, part.shape[1], 0, 0)
+        """)
+    launch = next(iter(workload.launches()))
+    assert "unknown" in str(launch.arguments["n"])
+
+
 @pytest.mark.parametrize(
     "launcher",
     [

@@ -236,6 +236,31 @@ def test_a_number_that_a_condition_compares(test: str, expected: list[str]) -> N
     assert severities("KL602", source) == expected
 
 
+@pytest.mark.parametrize(
+    ("asserted", "expected"), [("K % (4 * B) == 0", []), ("K % B == 0", ["error"]), ("n == K", ["error"])]
+)
+def test_a_configuration_that_an_assertion_at_compile_time_refuses_never_runs(
+    asserted: str, expected: list[str]
+) -> None:
+    source = f"""
+    @triton.autotune(configs=[triton.Config({{"B": 128}}), triton.Config({{"B": 64}})], key=["K"])
+    @triton.jit
+    def copy(x, y, n, K: tl.constexpr, B: tl.constexpr):
+        tl.static_assert({asserted})
+        i = tl.arange(0, B)
+        tl.store(y + i % 64, tl.load(x + i, mask=i < K))
+
+    def run(x):
+        y = torch.empty_like(x)
+        copy[(1,)](x, y, x.numel(), 4 * x.numel())
+        return y
+
+    def get_inputs():
+        return [torch.randn(64)]
+    """
+    assert told("KL745", source) == expected
+
+
 @pytest.mark.parametrize(("refusal", "expected"), [("tl.static_assert(desc is None, 'no')", []), ("pass", ["warning"])])
 def test_a_way_that_an_assertion_at_compile_time_closes(refusal: str, expected: list[str]) -> None:
     source = f"""

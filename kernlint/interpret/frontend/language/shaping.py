@@ -206,6 +206,8 @@ def _nothing(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
 @takes("cond")
 def _static_assert(f: FrontEnd, node: cst.CSTNode, condition: Any) -> Any:
     if condition is False:
+        if not f.doubts:
+            f.fault("static-assert", node, "the assertion fails at compile time")
         raise Raised  # the author's own refusal
 
 
