@@ -279,8 +279,7 @@ class HostEvaluator(HostOperators):
             value.may_change()
             return Unknown("a part of a list that a loop filled")
         if isinstance(value, LongList) and value.is_open_at(index):
-            like = value[0 if value.backwards else -1]  # for the times alone: like what the other rounds have appended
-            return Unknown("a number that some round has appended") if isinstance(like, (int, float, Expr)) else like
+            return value.of_some_round
         if isinstance(value, Tensor):
             return indexing.index(self, value, index, node)
         if isinstance(value, ShapeOf):

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.interpret.triton.reading import argument_block
 from kernlint.interpret.triton.values import Block, Descriptor
-from kernlint.interpret.values import Builtin, Class, Instance, Jit, ReadValue
+from kernlint.interpret.values import Builtin, Class, Instance, Jit, ReadValue, Unknown
 from kernlint.records import dataclass
 from kernlint.workload import Size, Span, Tensor
 from kernlint.workload import expr as ex
@@ -60,6 +60,12 @@ class LongList(list[Any]):
         """Whether ``index`` picks an item that does not stand in it."""
         inside = isinstance(index, int) and -len(self) <= index < len(self)
         return bool(self) and self.length != len(self) and isinstance(index, (int, ex.Expr)) and not inside
+
+    @property
+    def of_some_round(self) -> Any:
+        """What the other rounds have appended is like, for the times alone: a number of one round is none of another's."""
+        like = self[0 if self.backwards else -1]
+        return Unknown("a number that some round has appended") if isinstance(like, (int, float, ex.Expr)) else like
 
     def may_change(self) -> None:
         """Somebody has an element of it, nobody knows which, and may change that."""
