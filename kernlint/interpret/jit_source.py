@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.values import Function
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import bound_by, dotted_name
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
@@ -118,10 +118,10 @@ def _given_by_functions(module: Module) -> Mapping[str, list[cst.BaseExpression 
     for function in module.of(cst.FunctionDef) if module.of(cst.Global) else ():
         shared = {item.name.value for node in module.own(function.body, cst.Global) for item in node.names}
         for name in shared:
-            given = [node for node in walk(function.body) if _assigns(node, name)]
-            found.setdefault(name, []).extend(getattr(node, "value", None) for node in given)
-            if not given:  # by a loop, a `with` or among several targets
-                found[name].append(None)
+            given = [node for node in walk(function.body) if any(one.value == name for one in bound_by(node))]
+            # A loop, a `with` or one of several targets gives it what is no expression.
+            values = [getattr(node, "value", None) if _assigns(node, name) else None for node in given]
+            found.setdefault(name, []).extend(values)
     return found
 
 

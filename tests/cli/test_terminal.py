@@ -85,7 +85,7 @@ def test_explain_keeps_every_number_at_60_columns():
     text, status = run(["explain", SEED], 60)
     assert status == 0
     shown = ESCAPES.sub("", text)
-    for number in ("17.3 MB", "1.09 G", "34.8", "4.4-15x", "54.8", "- copies", "32.4", "5.89"):
+    for number in ("17.3 MB", "1.09 G", "34.8", "4.6-15x", "54.8", "- copies", "32.4", "5.89"):
         assert number in shown
     assert max(len(line) for line in shown.splitlines() if "analysing" not in line) <= 60
 
