@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from kernlint.rules.finding import Context, Doubt
+from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.testing import is_check
 from kernlint.syntax.tree import Module
-from kernlint.workload import Launch, TorchOp
+from kernlint.workload import Launch, TorchOp, Workload
 
 #: The methods and functions by which a program has autograd look at the steps around it.
 _METHODS = frozenset({"backward", "requires_grad_", "retain_grad"})
@@ -34,6 +35,23 @@ def kept_apart(context: Context, steps: Sequence[Launch | TorchOp]) -> Iterator[
             if min(lines) <= line < max(lines):
                 yield Doubt(f"`{what}` (line {line}) stands between them: autograd needs the values there")
                 break
+
+
+def makes_inputs(workload: Workload) -> frozenset[int]:
+    """The identities of the torch calls that only make what a program without tensors for arguments, a test say, works on: random
+    numbers, and copies of these that are made before anything computes with them."""
+    if workload.inputs:
+        return frozenset()
+    found: set[int] = set()
+    drawn: set[int] = set()
+    for step in workload.all_steps:
+        reads, writes = storages(read_tensors(step)), storages(written_tensors(step))
+        if isinstance(step, TorchOp) and (step.kind == "random" or (step.kind == "copy" and reads and reads <= drawn)):
+            found.add(id(step))
+            drawn |= writes
+        else:
+            drawn -= writes
+    return frozenset(found)
 
 
 def _around(module: Module, line: int) -> cst.FunctionDef | cst.Module:

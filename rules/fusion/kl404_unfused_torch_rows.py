@@ -7,7 +7,7 @@ from kernlint.records import replace
 from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
-from kernlint.rules.fusion.checks import kept_apart
+from kernlint.rules.fusion.checks import kept_apart, makes_inputs
 from kernlint.rules.proofs.dataflow import is_alloc
 from kernlint.rules.wording import listed, step_name
 from kernlint.workload import Launch, TorchOp
@@ -71,8 +71,10 @@ class UnfusedTorchRows(Rule):
         headroom = context.headroom if context.launches() and len(torch_calls) > 1 else None
         # What kernels can take in as it stands is KL401's, KL402's or KL403's to name.
         chained = {id(step) for chain in context.workload.once(chains) for step in chain.steps}
+        made = context.workload.once(makes_inputs)
         for cause in headroom.causes if headroom is not None else ():
             calls = [step for step in cause.steps if isinstance(step, TorchOp) and not is_alloc(step)]
+            calls = [call for call in calls if id(call) not in made]
             kernels = [step for step in cause.steps if isinstance(step, Launch)]
             least = 2 if any(map(_widens, calls)) else _LEAST
             left = sum(id(call) not in chained for call in calls)
