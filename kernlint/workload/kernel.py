@@ -159,7 +159,8 @@ class Loop:
     """A loop of ``trip`` iterations (an expression over program ids; None when not known).
 
     ``kind`` is range, tl.range, tl.static_range or while; ``num_stages`` that of ``tl.range``; ``carried`` are the 32-bit words of
-    the computed values (no pointers or indices) that flow from one iteration to the next.
+    the computed values (no pointers or indices) that flow from one iteration to the next; ``held`` what holds in each round
+    of a ``while`` whose rounds are not counted (None: other than bounds).
     """
 
     id: int
@@ -169,6 +170,7 @@ class Loop:
     span: Span
     num_stages: int | None = None
     carried: int = 0
+    held: Bounds | None = ()
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ Point = dict[Atom, int]
 
 @dataclass(frozen=True)
 class Site:
-    """A node of a kernel with the ``loops`` around it and the ``guards`` of the branches that it stands in.
+    """A node of a kernel with the ``loops`` around it and the ``guards`` of the branches and ``while`` loops that it stands in.
 
-    ``open`` says that a branch has a condition that is no bound, such as one on loaded data.
+    ``open`` says that one of them has a condition that is no bound, such as one on loaded data.
     """
 
     node: Node
@@ -74,7 +74,7 @@ def _sites(body: tuple[Node, ...], loops: tuple[Loop, ...], guards: Bounds, open
     for node in body:
         yield Site(node, loops, guards, open)
         if isinstance(node, Loop):
-            yield from _sites(node.body, (*loops, node), guards, open)
+            yield from _sites(node.body, (*loops, node), guards + (node.held or ()), open or node.held is None)
         elif isinstance(node, Branch):
             for index, arm in enumerate(node.arms):
                 held = node.conditions[index] if index < len(node.conditions) else None

@@ -261,6 +261,66 @@ def test_a_configuration_that_an_assertion_at_compile_time_refuses_never_runs(
     assert told("KL745", source) == expected
 
 
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("j < i + k and j < n", []),
+        ("j < i + k and j < 99", ["error"]),
+        ("j < i + k", ["error"]),
+        ("tl.load(y + j) > 0", []),
+    ],
+)
+def test_rounds_of_a_while_loop_are_those_for_which_its_test_holds(test: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def sums(x, y, n, k, B: tl.constexpr):
+        i = tl.program_id(0)
+        total = tl.zeros((B,), dtype=tl.float32)
+        j = i + 1
+        while {test}:
+            total += tl.load(x + j * B + tl.arange(0, B))
+            j += 1
+        tl.store(y + i * B + tl.arange(0, B), total)
+
+    def run():
+        x, y = torch.randn(16 * 128, device="cuda"), torch.empty(16 * 128, device="cuda")
+        sums[(16,)](x, y, 16, 4, B=128)
+
+    run()
+    """
+    assert told("KL735", source) == expected
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ("d = a", []),
+        ("d = a = a.clone()", []),
+        ("d = ((a - a.mean(-1, keepdim=True)) * b * c).relu()", ["warning"]),
+    ],
+)
+def test_what_makes_the_inputs_of_a_run_is_no_stage_of_it(calls: str, expected: list[str]) -> None:
+    source = f"""
+    @triton.jit
+    def add(a, b, c, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        m = i < n
+        tl.store(y + i, tl.load(a + i, mask=m) + tl.load(b + i, mask=m) * tl.load(c + i, mask=m), mask=m)
+
+    def run():
+        a = torch.randn(1024, 1024, device="cuda")
+        b = torch.randn(1024, 1024, device="cuda")
+        c = torch.randn(1024, 1024, device="cuda")
+        {calls}
+        y = torch.empty_like(a)
+        add[(1024,)](a, b, c, y, a.numel(), B=1024)
+        return y.clone(), d
+
+    run()
+    """
+    assert told("KL404", source) == expected
+
+
 @pytest.mark.parametrize(("refusal", "expected"), [("tl.static_assert(desc is None, 'no')", []), ("pass", ["warning"])])
 def test_a_way_that_an_assertion_at_compile_time_closes(refusal: str, expected: list[str]) -> None:
     source = f"""

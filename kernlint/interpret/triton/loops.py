@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.triton.conditions import arm_bounds
 from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.triton.recorder import LoopRecord
 from kernlint.interpret.triton.tiles import align, broadcast
@@ -19,12 +20,14 @@ from kernlint.interpret.values import Scope
 from kernlint.records import replace
 from kernlint.workload import Expr, Loop, LoopIndex, Node, Span
 from kernlint.workload import expr as ex
+from kernlint.workload.access import Bounds
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
 MAX_STATIC_UNROLL = 16
+_Begun = tuple[ex.Size | None, Bounds | None]
 
 
 def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -> bool:
@@ -51,10 +54,10 @@ def follow_for(k: KernelEvaluator, node: cst.For, iterable: Any, scope: Scope) -
         return True
     span = k.span(node)
 
-    def begin(id: int) -> ex.Size | None:
+    def begin(id: int) -> _Begun:
         index = ex.lift(iterable.start) + ex.lift(iterable.step) * Expr.atom(LoopIndex(id))
         k.assign(node.target, k.noted("index", iterable.given, Block(iterable.dtype, expr=index), node), scope)
-        return None
+        return None, ()
 
     _follow_loop(k, iterable.kind, trip, iterable.num_stages, node, begin, scope, span)
     return True
@@ -69,10 +72,11 @@ def follow_while(k: KernelEvaluator, node: cst.While, scope: Scope) -> bool:
     if k.truth(test) is False:
         return True
 
-    def begin(id: int) -> ex.Size | None:
+    def begin(id: int) -> _Begun:
         test = k.eval(node.test, scope)
         k.recorder.note("while", (test,), None, node, k.module, id=id)
-        return _trips(test, id) if isinstance(test, Block) else None
+        trip = _trips(test, id) if isinstance(test, Block) else None
+        return trip, () if trip is not None or k.truth(test) else arm_bounds(test)[0]
 
     _follow_loop(k, "while", None, None, node, begin, scope, k.span(node))
     return True
@@ -84,27 +88,29 @@ def _follow_loop(
     trip: ex.Size | None,
     num_stages: int | None,
     node: cst.For | cst.While,
-    begin: Callable[[int], ex.Size | None],
+    begin: Callable[[int], _Begun],
     scope: Scope,
     span: Span,
 ) -> None:
-    """Record a loop; ``begin`` starts an iteration and gives the trip count where that is first known there."""
+    """Record a loop; ``begin`` starts an iteration, and gives the trip count where that is first known there, or else what holds
+    in each round."""
     id = k.new_id()
     index = Expr.atom(LoopIndex(id))
     entry = dict(scope.vars)
     first_id = k.next_id
     counted: ex.Size | None = None
+    held: Bounds | None = ()
     carrying = LoopRecord(k.recorder, id, node, k.module)
 
     def once(start: dict[str, Any]) -> tuple[dict[str, Any], tuple[Node, ...]]:
-        nonlocal counted
+        nonlocal counted, held
         # The same node gets the same id each time, so that what depends on it stays right.
         k.next_id = first_id
         scope.vars = carrying.begin(dict(start), entry)
         k.loops.append(id)
         with k.recording() as nodes, carrying.inside():
             try:
-                counted = begin(id)
+                counted, held = begin(id)
                 if not k.round(node.body.body, scope):
                     k.lose_track()
             finally:
@@ -130,7 +136,7 @@ def _follow_loop(
             start[name] = replace(start[name], expr=k.unknown_index())
             del steps[name]
     trip = counted if trip is None else trip
-    k.emit(Loop(id, kind, trip, nodes, span, num_stages, carried))
+    k.emit(Loop(id, kind, trip, nodes, span, num_stages, carried, held))
     final = dict(end)
     for name, step in steps.items():
         begun = entry[name]
