@@ -269,13 +269,14 @@ def part_of(offset: Expr | None, launch: Launch) -> float:
     least, part = max(map(abs, steps), default=0), math.inf
     if any((load := launch.kernel.load(atom.key)) is None or load.elements == 1 for atom in loads):
         return math.inf
+    extents = dict(enumerate(map(concrete, launch.grid)))
     for atom in atoms:
         if isinstance(atom, (ProgramId, LoopIndex)):
             coefficient = offset.coefficient(atom)
             stride = concrete(simplify(coefficient)) if coefficient is not None else None
             if stride is None:
                 return math.inf
-            if abs(stride) > least and (not isinstance(atom, ProgramId) or concrete(launch.grid[atom.axis]) != 1):
+            if abs(stride) > least and (not isinstance(atom, ProgramId) or extents.get(atom.axis, 1) != 1):
                 part = min(part, abs(stride))
     return part
 
