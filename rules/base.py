@@ -134,6 +134,8 @@ class Rule(ABC):
     of_compiler: ClassVar[bool] = False
     #: Whether what is refused is refused by the compiler alone: Triton's interpreter, which runs a kernel as Python, takes it.
     compiler_only: ClassVar[bool] = False
+    #: Whether what is refused is a name that the code reads, so that it is refused whatever the arguments are.
+    of_names: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
     lexical: ClassVar[bool] = False
     #: The operator whose proofs the rule puts into words, by name; empty where the rule proves its condition itself.

@@ -19,6 +19,7 @@ from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.faults import RefusalRule, faults_in
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding, doubted
 from kernlint.rules.proofs.compiled import (
+    asked_for_elsewhere,
     called_before_defined_again,
     interpreter_of,
     is_rewritten,
@@ -115,7 +116,12 @@ def _of_bare_kernel(finding: Finding, context: Context) -> Iterator[Doubt]:
     elif test := never_reached(context, kernel):
         yield Doubt(f"its launches stand under `{test}`, which no size fulfils")
     elif refused and is_helper(module, context.workload.entry):
-        yield Doubt(f"other files call `{kernel}` in kernels of their own, with arguments that are not known here")
+        if finding.rule.of_names and asked_for_elsewhere(module, context.workload.entry):
+            yield Doubt(
+                f"whether it is compiled is for callers in other files to say, whose kernels call `{kernel}`", "warning"
+            )
+        else:
+            yield Doubt(f"other files call `{kernel}` in kernels of their own, with arguments that are not known here")
     elif refused:
         yield Doubt(f"no launch is followed here of `{kernel}`{fails}", "warning")
 

@@ -6,8 +6,9 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import is_hooked, partners
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
-from kernlint.rules.proofs.bounds import followed
-from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.rules.proofs.bounds import followed_or_open
+from kernlint.rules.proofs.iteration_domain import extents_of, sites, symbols_of
+from kernlint.rules.proofs.readings import found_however_read
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span, Tuning
 from kernlint.workload.access import Atomic, Load, Store
@@ -70,38 +71,19 @@ class AutotunedInPlace(Rule):
             tuning = launch.tuning
             if tuning is None or tuning.configurations == 1 or is_hooked(launch, context.program.kernel):
                 continue
-            places = sites(launch.kernel)
-            loads = {s.access.id: s.node for s in places if isinstance(s.node, Load)}
-            for site in places:
-                store = site.node
-                if not isinstance(store, (Store, Atomic)) or not store.base:
-                    continue
-                same = partners(launch, store.base)
-                if same & (tuning.restored | tuning.zeroed) or (launch.kernel.name, store.base) in seen:
-                    continue
-                if isinstance(store, Atomic):
-                    if store.op == "add" and store.dtype.is_float:
-                        seen.add((launch.kernel.name, store.base))
-                        yield self._found(context, launch, tuning, store, None)
-                    continue
-                # What the program stored itself before it loads it is no state that a further run would update again.
-                first = min(
-                    (i for i, s in enumerate(places) if isinstance(s.node, Store) and s.access.base in same), default=0
-                )
-                earlier = {s.access.id for s in places[:first]}
-                read = [loads[i] for i in sorted(store.depends & earlier) if i in loads and loads[i].base in same]
-                # Elements that are only read may be others than those that are written.
-                read = [load for load in read if load.offset is None or load.offset == store.offset]
-                read = [load for load in read if load.offset is None or load.id not in store.kept]
-                if not read:
-                    continue
-                seen.add((launch.kernel.name, store.base))
-                yield self._found(context, launch, tuning, store, read[0])
+            updates = _updates(launch)
+            sizes = launch.open_constexprs.values()
+            told = followed_or_open(launch) and symbols_of(*sizes) <= extents_of(*sizes)
+            sure = found_however_read(context, launch, _updates) if told else {}
+            for place, (write, read) in updates.items():
+                if (launch.kernel.name, write.base) not in seen:
+                    seen.add((launch.kernel.name, write.base))
+                    yield self._found(context, launch, tuning, write, read, place in sure)
 
     def _found(
-        self, context: Context, launch: Launch, tuning: Tuning, write: Store | Atomic, read: Load | None
+        self, context: Context, launch: Launch, tuning: Tuning, write: Store | Atomic, read: Load | None, sure: bool
     ) -> Finding:
-        """``write`` updates what ``read`` loads; an atomic adds to what is there."""
+        """``write`` updates what ``read`` loads, which it is ``sure`` to do whatever is assumed; an atomic adds to what is there."""
         what, least = (
             ("in-place update of", "it is")
             if read is not None
@@ -121,5 +103,34 @@ class AutotunedInPlace(Rule):
                 f"autotuning updates `{write.base}` in place many times",
                 f'Add "{write.base}" to `restore_value` of the autotuner.',
             ),
-            doubts=doubted(not followed(launch), "a flag whose value is assumed may keep the write out of the program"),
+            doubts=doubted(not sure, "a flag whose value is assumed may keep the write out of the program"),
         )
+
+
+def _updates(launch: Launch) -> dict[Span, tuple[Store | Atomic, Load | None]]:
+    """The writes by place that another run of ``launch`` would make again to what it wrote, each with the load that tells; an atomic
+    needs none."""
+    places = sites(launch.kernel)
+    loads = {s.access.id: s.node for s in places if isinstance(s.node, Load)}
+    kept = launch.tuning.restored | launch.tuning.zeroed if launch.tuning is not None else frozenset()
+    found: dict[Span, tuple[Store | Atomic, Load | None]] = {}
+    for store in (site.node for site in places):
+        if not isinstance(store, (Store, Atomic)) or not store.base:
+            continue
+        same = partners(launch, store.base)
+        if same & kept:
+            continue
+        if isinstance(store, Atomic):
+            if store.op == "add" and store.dtype.is_float:
+                found.setdefault(store.span, (store, None))
+            continue
+        # What the program stored itself before it loads it is no state that a further run would update again.
+        first = min((i for i, s in enumerate(places) if isinstance(s.node, Store) and s.access.base in same), default=0)
+        earlier = {s.access.id for s in places[:first]}
+        read = [loads[i] for i in sorted(store.depends & earlier) if i in loads and loads[i].base in same]
+        # Elements that are only read may be others than those that are written.
+        read = [load for load in read if load.offset is None or load.offset == store.offset]
+        read = [load for load in read if load.offset is None or load.id not in store.kept]
+        if read:
+            found.setdefault(store.span, (store, read[0]))
+    return found

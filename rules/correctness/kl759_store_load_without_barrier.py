@@ -3,13 +3,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import Site, Space, open_symbols, samples, sites, symbols_of
-from kernlint.workload import Launch, Workload
+from kernlint.rules.proofs.readings import found_however_read
+from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.access import Atomic, Load, Store
-from kernlint.workload.expr import Atom, Lane, LoopIndex, ProgramId
+from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, lift
 
 #: How many offsets are compared one by one, and of how many iterations where all of them have more.
 _MOST_ELEMENTS = 1 << 17
@@ -53,59 +55,75 @@ class StoreLoadWithoutBarrier(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
+
+        def read_back(launch: Launch) -> dict[Span, tuple[Store, Load]]:
+            return _read_back(context.workload, launch)
+
         for launch in context.workload.launches():
             if launch.num_warps == 1 and "num_warps" in launch.explicit:
                 continue
-            places = sites(launch.kernel)
-            for index, site in enumerate(places):
-                store = site.node
-                if (
-                    not isinstance(store, Store)
-                    or store.offset is None
-                    or unknown_in(store.offset)
-                    or store.elements == 1
-                ):
+            found = found_however_read(context, launch, read_back) if launch.open_constexprs else read_back(launch)
+            for store, load in found.values():
+                if load.span in seen or (launch.kernel.name, load.base) in seen:
                     continue
-                same = partners(launch, store.base)
-                for later in places[index + 1 :]:
-                    load = later.node
-                    if not isinstance(load, Load) or load.base not in same or load.offset is None:
-                        continue
-                    if load.span in seen or (launch.kernel.name, load.base) in seen:
-                        continue
-                    if load.barriers != store.barriers or unknown_in(load.offset) or site.loops != later.loops:
-                        continue
-                    if load.offset == store.offset or load.through or store.through:
-                        continue
-                    if any(isinstance(s.node, Atomic) for s in places[index + 1 : places.index(later)]):
-                        continue  # a scalar atomic synchronises the threads of the program
-                    if _overlap(context.workload, launch, site, later):
-                        seen |= {load.span, (launch.kernel.name, load.base)}
-                        yield self.finding(
-                            f"`{load.base}` is read back in another order than it was stored, with no barrier between",
-                            load.span,
-                            launch.kernel.name,
-                            (
-                                Evidence("stored here", store.span),
-                                Evidence(
-                                    f"{launch.num_warps} warps run the program: one may read what another has not stored yet",
-                                    launch.span,
-                                ),
-                            ),
-                            doubts=doubted(
-                                (vendor := context.program.other_vendor), f"{vendor}, whose compiler may order them"
-                            ),
-                        )
+                seen |= {load.span, (launch.kernel.name, load.base)}
+                yield self.finding(
+                    f"`{load.base}` is read back in another order than it was stored, with no barrier between",
+                    load.span,
+                    launch.kernel.name,
+                    (
+                        Evidence("stored here", store.span),
+                        Evidence(
+                            f"{launch.num_warps} warps run the program: one may read what another has not stored yet",
+                            launch.span,
+                        ),
+                    ),
+                    doubts=doubted(
+                        (vendor := context.program.other_vendor), f"{vendor}, whose compiler may order them"
+                    ),
+                )
+
+
+def _read_back(workload: Workload, launch: Launch) -> dict[Span, tuple[Store, Load]]:
+    """The loads of ``launch`` by place that other threads may make before the store that they read from, each with that store."""
+    found: dict[Span, tuple[Store, Load]] = {}
+    places = sites(launch.kernel)
+    for index, site in enumerate(places):
+        store = site.node
+        if not isinstance(store, Store) or store.offset is None or unknown_in(store.offset) or store.elements == 1:
+            continue
+        same = partners(launch, store.base)
+        for later in places[index + 1 :]:
+            load = later.node
+            if not isinstance(load, Load) or load.base not in same or load.offset is None or load.span in found:
+                continue
+            if load.barriers != store.barriers or unknown_in(load.offset) or site.loops != later.loops:
+                continue
+            if load.offset == store.offset or load.through or store.through:
+                continue
+            if any(isinstance(s.node, Atomic) for s in places[index + 1 : places.index(later)]):
+                continue  # a scalar atomic synchronises the threads of the program
+            if _overlap(workload, launch, site, later):
+                found[load.span] = store, load
+    return found
 
 
 def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> bool:
     """Whether the two accesses touch an element in common in the first program, whatever the open sizes are."""
     symbols = open_symbols(launch, first) | open_symbols(launch, second) | symbols_of(*launch.open_constexprs.values())
     assert first.access.offset is not None and second.access.offset is not None
+    # A constexpr that is a size was read as one number, which that size is then.
+    read = {
+        a: ASSUMED_CONSTEXPR
+        for size in launch.open_constexprs.values()
+        for a in symbols_of(size)
+        if lift(size) == Expr.atom(a)
+    }
     far: dict[Atom, int] = {}
     far.update((symbol, _FAR) for symbol in symbols_of(first.access.offset - second.access.offset))
     together = False
-    for sizes in samples(workload, symbols, launch):
+    for others in samples(workload, symbols - read.keys(), launch):
+        sizes = {**others, **read}
         # How far apart two slots are is open: they overlap only if they do so however far that is.
         for chosen in (sizes, {**sizes, **far}) if far else (sizes,):
             touching = _touching(launch, first, second, chosen)

@@ -1,4 +1,8 @@
+from collections.abc import Iterator
+
 from kernlint.rules.faults import FaultRule
+from kernlint.rules.finding import Context, Doubt
+from kernlint.workload import Fault
 
 
 class CancellingVariance(FaultRule):
@@ -49,3 +53,8 @@ class CancellingVariance(FaultRule):
     )
     example = "variance = tl.sum(v * v) / n - mean * mean"
     use_instead = "d = tl.where(c < n, v - mean, 0.0)\nvariance = tl.sum(d * d) / n"
+
+    def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:
+        """That the kernel keeps the difference from falling below zero."""
+        if not fault.certain:
+            yield Doubt("a maximum keeps it from falling below zero: only digits are lost")

@@ -13,6 +13,7 @@ from kernlint.workload import Fault
 class ApiNotInTarget(RefusalRule):
     code = "KL801"
     name = "api-not-in-target"
+    of_names = True
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["cache-modifier", "removed-name", "removed-parameter"])
     methods = (

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret.project import module_of, origin
+from kernlint.interpret.project import launchers, module_of, origin
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
-from kernlint.rules.proofs.jit_functions import Decorated, jit_functions
+from kernlint.rules.proofs.jit_functions import Decorated, jit_functions, strings
 from kernlint.rules.proofs.source_text import names_in
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
@@ -95,21 +96,59 @@ def _covers(module: Module, node: cst.CSTNode, span: Span) -> bool:
 
 def _may_take(choice: Choice, launch: Launch, kernel: cst.FunctionDef, module: Module) -> bool:
     known = {**launch.arguments, **launch.constexprs}
-    unknown = {*launch.open_constexprs, *_handed_on(launch, kernel, module)}
+    unknown = {*launch.open_constexprs, *dict(_handed_on(module.at(launch.span, cst.Call), kernel, module))}
     values = {n: [v] for n, v in known.items() if n not in unknown and isinstance(v, (int, float, str, type(None)))}
     test = choice.test if choice.taken else cst.UnaryOperation(cst.Not(), choice.test)
     return not Constants(module).never(test, values.get)
 
 
-def _handed_on(launch: Launch, kernel: cst.FunctionDef, module: Module) -> Iterator[str]:
-    """The parameters of ``kernel`` for which ``launch`` passes what anybody may give the function around it."""
-    call = module.at(launch.span, cst.Call)
-    around = [one for one in module.of(cst.FunctionDef) if module.span(one).contains(launch.span)]
+def asked_for_elsewhere(module: Module, function: str) -> bool:
+    """Whether a kernel of another file, which launches it, calls ``function`` of ``module``: always, or where callers of the launcher ask
+    for it."""
+    return any(_asks_for(function, other) for other in launchers(module.path, [function]))
+
+
+def _asks_for(function: str, module: Module) -> bool:
+    launches = [call for call in module.of(cst.Call) if isinstance(call.func, cst.Subscript)]
+    for kernel in jit_functions(module):
+        calls = (call for call in module.within(kernel.node.body, cst.Call) if dotted_name(call.func) == function)
+        own = [one for one in launches if dotted_name(one.func.value) == kernel.name]  # type: ignore[attr-defined]
+        for choices in ([*_choices(module, kernel, module.span(call))] for call in calls):
+            if any(all(_may_ask(choice, launch, kernel.node, module) for choice in choices) for launch in own):
+                return True
+    return False
+
+
+def _may_ask(choice: Choice, launch: cst.Call, kernel: cst.FunctionDef, module: Module) -> bool:
+    """Whether callers of the function around ``launch`` decide about ``choice`` and no list that it asserts keeps them from it."""
+    given = dict(_handed_on(launch, kernel, module))
+    listed = {name: _listed(value, launch, module) for name, value in given.items()}
+    test = choice.test if choice.taken else cst.UnaryOperation(cst.Not(), choice.test)
+    decided = names_in(choice.test) - {"None", "True", "False"} <= given.keys()
+    return decided and not Constants(module).never(test, {name: one for name, one in listed.items() if one}.get)
+
+
+def _listed(value: cst.BaseExpression, launch: cst.Call, module: Module) -> list[Any]:
+    """The strings that ``value`` is one of, as the functions around ``launch`` assert."""
+    around = [one for one in module.of(cst.FunctionDef) if module.span(one).contains(module.span(launch))]
+    tests = [check.test for one in around for check in module.within(one, cst.Assert)]
+    own = [test for test in tests if isinstance(test, cst.Comparison) and test.left.deep_equals(value)]
+    ends = [test.comparisons[0] for test in own if len(test.comparisons) == 1]
+    return [
+        text.evaluated_value for end in ends if isinstance(end.operator, cst.In) for text in strings(end.comparator)
+    ]
+
+
+def _handed_on(
+    call: cst.Call | None, kernel: cst.FunctionDef, module: Module
+) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """The parameters of ``kernel`` for which the launch ``call`` passes what anybody may give the function around it, and that."""
+    around = [one for one in module.of(cst.FunctionDef) if call and module.span(one).contains(module.span(call))]
     given = {p.name.value for one in around if not one.name.value.startswith("_") for p in parameters(one)} - {"self"}
     names = chain((param.name.value for param in parameters(kernel)), repeat(""))
     for arg, name in zip(call.args if call is not None else (), names):
         if not given.isdisjoint(names_in(arg.value)):
-            yield name if arg.keyword is None else arg.keyword.value
+            yield name if arg.keyword is None else arg.keyword.value, arg.value
 
 
 def is_rewritten(context: Context, kernel: str) -> bool:

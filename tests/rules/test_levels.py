@@ -134,6 +134,50 @@ def test_what_kernels_of_other_files_call_is_given_what_they_know(
     assert set(levels(tmp_path, FILLED, "KL706", **user)) == expected
 
 
+SCALED = """
+    SCALE = 0.5
+
+    @triton.jit
+    def scaled(v):
+        return v * SCALE
+"""
+CALLER = """
+    import torch, triton
+    import triton.language as tl
+    from p.kernels import scaled
+
+    @triton.jit
+    def k(x, KIND: tl.constexpr, B: tl.constexpr):
+        i = tl.arange(0, B)
+        v = tl.load(x + i)
+        if KIND == "scaled":
+            v = scaled(v)
+        elif KIND == "none":
+            v = -v
+        tl.store(x + i, v)
+
+    def run(x, kind):
+        {check}
+        k[(1,)](x, KIND={kind}, B=64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "kind", "expected"),
+    [
+        pytest.param("pass", "kind", "warning", id="callers may ask for it"),
+        pytest.param("assert kind in ['none', 'scaled']", "kind", "warning", id="it is among what they may ask for"),
+        pytest.param("assert kind in ['none', 'other']", "kind", "info", id="it is not"),
+        pytest.param("pass", "'none'", "info", id="another is asked for"),
+        pytest.param("pass", "CHOSEN", "info", id="who knows"),
+    ],
+)
+def test_what_kernels_of_other_files_have_compiled(tmp_path: Path, check: str, kind: str, expected: str) -> None:
+    assert levels(tmp_path, SCALED, "KL720", user=CALLER.format(check=check, kind=kind)) == [expected]
+    launched_by_nobody = CALLER.partition("    def run")[0]
+    assert levels(tmp_path, SCALED, "KL720", user=launched_by_nobody) == ["info"]
+
+
 ROUNDED = """
     from p.ops import triton as ops
 

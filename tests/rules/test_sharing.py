@@ -64,6 +64,35 @@ def test_tuning_repeats_nothing(source):
     assert findings("KL752", source) == []
 
 
+OPEN_WIDTH = """
+@triton.autotune(configs=[triton.Config({{'B': 32}}), triton.Config({{'B': 64}})], key=["n"])
+@triton.jit
+def accumulate(x, n, K: tl.constexpr, B: tl.constexpr):
+    c = tl.program_id(0) * B + tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for row in range(n):
+        total += tl.load(x + row * K + c, mask=c < K, other=0.0)
+        if {condition}:
+            tl.store(x + row * K + c, total, mask=c < K)
+
+def run(x, flag):
+    accumulate[lambda meta: (triton.cdiv(x.shape[1], meta["B"]),)](x, x.shape[0], K={width})
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "width", "expected"),
+    [
+        pytest.param("row > 0", "x.shape[1]", "error", id="a size keeps no store out"),
+        pytest.param("K < 128", "x.shape[1]", "info", id="a size may keep it out"),
+        pytest.param("K", "flag", "info", id="a flag may keep it out"),
+        pytest.param("row > 0", "flag", "info", id="what is no extent may be a flag"),
+    ],
+)
+def test_what_is_updated_whatever_an_open_size_is(condition, width, expected):
+    assert severities("KL752", OPEN_WIDTH.format(condition=condition, width=width)) == [expected]
+
+
 def test_what_a_program_stores_first_is_no_state():
     source = tuned().replace("    v = tl.load(", "    tl.store(x + i, 1.0, mask=m)\n    v = tl.load(")
     assert findings("KL752", source) == []
@@ -122,6 +151,35 @@ def test_reading_back():
     assert findings("KL759", BARRIER.format(between="pass", index="(N + i)")) == []
     one_warp = BARRIER + "\ndef run(x, tmp, y):\n    turn[(1,)](x, tmp, y, N=64, num_warps=1)\n"
     assert findings("KL759", one_warp.format(between="pass", index="(N - 1 - i)")) == []
+
+
+STARTS = """
+@triton.jit
+def starts(counts, begin, out, E: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    n = tl.load(counts + i, mask=i < E, other=0)
+    tl.store(begin + i, tl.cumsum(n) - n, mask=i < E)
+    {between}
+    tl.store(out + tl.program_id(0), tl.load(begin + {place}))
+
+def run(counts: torch.Tensor, begin: torch.Tensor, out: torch.Tensor):
+    E = counts.shape[0]
+    starts[(E,)](counts, begin, out, E=E, B=triton.next_power_of_2(E), num_warps={warps})
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "place", "warps", "expected"),
+    [
+        pytest.param("pass", "tl.program_id(0)", 8, ["warning"], id="one of a tile of open extent"),
+        pytest.param("tl.debug_barrier()", "tl.program_id(0)", 8, [], id="barrier"),
+        pytest.param("pass", "tl.program_id(0)", 1, [], id="one warp"),
+        pytest.param("pass", "E + tl.program_id(0)", 8, [], id="behind it"),
+        pytest.param("pass", "100", 8, [], id="only where there are that many"),
+    ],
+)
+def test_reading_one_back_of_a_tile_of_open_extent(between, place, warps, expected):
+    assert severities("KL759", STARTS.format(between=between, place=place, warps=warps)) == expected
 
 
 DIAGONAL = """

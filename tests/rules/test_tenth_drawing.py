@@ -74,3 +74,41 @@ PRUNING = ', prune_configs_by={"early_config_prune": keep}'
 def test_what_prunes_configurations_may_set_more(configurations: str, pruning: str, expected: list[str]) -> None:
     source = PRUNED.format(configurations=configurations, pruning=pruning)
     assert [one.severity for one in told("KL703", source)] == expected
+
+
+MISSING = """
+    def keep(configs, arguments, **more):
+        for config in configs:
+            kept = {kept}
+            {then}
+            yield triton.Config(kept, num_warps=config.num_warps)
+
+    @triton.autotune([triton.Config({{"BLOCK": 1024}}), triton.Config({{"BLOCK": 2048}})], key=["n"],
+                     prune_configs_by={{"early_config_prune": lambda a, b, **c: list({pruner}(a, b, **c))}})
+    @triton.jit
+    def copy(x, y, n, stride, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i * stride, tl.load(x + i, mask=i < n), mask=i < n)
+
+    def run(x):
+        y = torch.empty_like(x)
+        copy[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
+        return y
+"""
+BLOCK = '{"BLOCK": config.kwargs["BLOCK"]}'
+
+
+@pytest.mark.parametrize(
+    ("kept", "then", "pruner", "expected"),
+    [
+        pytest.param(BLOCK, "pass", "keep", ["error"], id="no text of the module names it"),
+        pytest.param(BLOCK, "kept['stride'] = 1", "keep", [], id="set by its name"),
+        pytest.param(BLOCK, "kept.update(more)", "keep", [], id="anything may be added"),
+        pytest.param('{**config.kwargs, "BLOCK": 64}', "pass", "keep", [], id="spread"),
+        pytest.param("dict(config.kwargs)", "pass", "keep", [], id="not written out"),
+        pytest.param(BLOCK, "pass", "keep_elsewhere", [], id="not in view"),
+    ],
+)
+def test_what_no_pruned_configuration_sets(kept: str, then: str, pruner: str, expected: list[str]) -> None:
+    source = MISSING.format(kept=kept, then=then, pruner=pruner)
+    assert [one.severity for one in told("KL703", source)] == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import libcst as cst
 from kernlint.interpret.api import Target
 from kernlint.interpret.values import Builtin, Config, Function, Jit
 from kernlint.syntax.dialect import is_tritons
-from kernlint.syntax.names import origin_of
+from kernlint.syntax.names import bound_by, dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Expr, Span
@@ -78,10 +79,11 @@ def launch_faults(
     open_ended = "**" in stars or jit.open_ended or (jit.autotuned and not jit.configs) or not followed
     # What prunes several configurations may give others back.
     pruned = jit.tuning is not None and jit.tuning.pruned and len(jit.configs) > 1
-    open_ended = open_ended or pruned or kernel in function.module.once(_handed_on)
+    open_ended = open_ended or kernel in function.module.once(_handed_on)
     for param in every:
         name = param.name.value
-        if param.default is None and name not in given and name not in kwargs and name not in made and not open_ended:
+        bound = param.default is not None or name in given or name in kwargs or name in made
+        if not (bound or open_ended or (pruned and _may_be_pruned_to(name, function))):
             found.append(fault("launch-missing", f"`{kernel}` is launched without its argument `{name}`", name))
     for name in made:
         if name not in names and name not in options:
@@ -89,6 +91,31 @@ def launch_faults(
                 fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`, which its decorator sets", name)
             )
     return tuple(found)
+
+
+def _may_be_pruned_to(name: str, kernel: Function) -> bool:
+    """Whether what prunes the configurations of ``kernel`` may set ``name`` in each that it gives back: unless it makes some by a
+    dictionary that it writes out, in a module that has no such key."""
+    module = kernel.module
+    prunes = {arg.value for one in kernel.node.decorators for arg in module.within(one, cst.Arg) if _prunes(arg)}  # type: ignore[union-attr]
+    used = {one.value for value in prunes for one in module.within(value, cst.Name)}
+    pruners = [one for one in module.of(cst.FunctionDef) if one.name.value in used]
+    written = any(_makes_written_ones(one, module) for one in pruners)
+    return not written or re.search(rf"['\"]{name}['\"]|\b{name}\s*=", module.text) is not None
+
+
+def _prunes(argument: cst.Arg) -> bool:
+    return argument.keyword is not None and argument.keyword.value == "prune_configs_by"
+
+
+def _makes_written_ones(function: cst.FunctionDef, module: Module) -> bool:
+    """Whether ``function`` makes a ``triton.Config`` of a dictionary that it writes out and adds nothing to but by single keys."""
+    calls = [(dotted_name(call.func) or "", call) for call in module.within(function, cst.Call)]
+    given = [call.args[0].value for name, call in calls if name.rpartition(".")[2] == "Config" and call.args]
+    names = {one.value for one in given if isinstance(one, cst.Name)} - {n.rpartition(".")[0] for n, _ in calls}
+    assigned = (one for one in module.within(function, cst.Assign) if any(n.value in names for n in bound_by(one)))
+    made = (one for one in (*given, *(one.value for one in assigned)) if isinstance(one, cst.Dict))
+    return any(all(isinstance(e, cst.DictElement) for e in one.elements) for one in made)
 
 
 def _handed_on(module: Module) -> frozenset[str]:
