@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Union
 
 from kernlint.operators.drop import DROP, Picked, Skipped, Unfilled, subject_of, without
+from kernlint.records import replace
 from kernlint.rules.base import Rule, elementwise
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.finding import Change, Context, Doubt, Evidence, Finding, Variant
 from kernlint.rules.wording import listed
 from kernlint.workload import Size, TorchOp
 
@@ -15,6 +16,8 @@ Pass = Union[Skipped, Unfilled]
 
 #: What keeping converted parameters has to gain over reading them as they are.
 _AS_GOOD = 1.1
+
+_NO_PASS = "the types are open: nothing is copied where the tensor already has the one that is asked for"
 
 
 class PerCallCopy(Rule):
@@ -81,7 +84,7 @@ class PerCallCopy(Rule):
             if all(isinstance(proof, Unfilled) for proof in passes):
                 continue  # a fill without other passes beside it is KL302's business
             gone, change = _change(context, passes)
-            yield self.finding(
+            found = self.finding(
                 f"`{function}` makes avoidable passes over whole tensors on every call: {_listed(gone)}",
                 gone[0].op.span,
                 function,
@@ -89,6 +92,15 @@ class PerCallCopy(Rule):
                 change,
                 kernel=kernel,
             )
+            yield replace(found, doubts=(Doubt(_NO_PASS),)) if all(_may_be_none(p.op) for p in gone) else found
+
+
+def _may_be_none(op: TorchOp) -> bool:
+    """Whether ``op`` changes nothing but the type, from or to one that is open: torch hands out the tensor itself where it has that."""
+    if op.kind == "fill":
+        return False
+    source, target = op.reads[0], op.writes[0]
+    return source.strides == target.strides and source.dtype != target.dtype and None in (source.dtype, target.dtype)
 
 
 def _change(context: Context, passes: list[Pass]) -> tuple[list[Pass], Change]:

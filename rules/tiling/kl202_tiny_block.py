@@ -200,7 +200,7 @@ def _short_row(launch: Launch, warp_threads: int) -> int | None:
     """The elements of a row of a kernel that handles a row of less than 16 bytes per thread in each program, without a loop; None
     for any other."""
     kernel = launch.kernel
-    if not kernel.complete or launch.programs is None:
+    if not kernel.complete or kernel.assumed or launch.programs is None:
         return None
     if kernel.has((Loop, Atomic, Dot, Scan, Branch)):
         return None

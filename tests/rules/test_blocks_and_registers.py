@@ -162,6 +162,11 @@ def test_rows_worth_a_program(name, value):
     assert not run_rule("KL202", ROWS, **{name: value})
 
 
+def test_rows_of_a_width_that_nobody_tells_are_not_called_short():
+    source = "from elsewhere import width_for\n" + ROWS.replace("D=x.shape[1]", "D=width_for(x.shape[1])")
+    assert not run_rule("KL202", source)
+
+
 MATMUL = """
 @triton.jit
 def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):

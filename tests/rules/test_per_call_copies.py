@@ -22,6 +22,13 @@ def program(body):
     return PROGRAM.format(body=body.replace("\n", "\n    "))
 
 
+@pytest.mark.parametrize(("dtype", "severity"), [("w.dtype", "info"), ("torch.float16", "warning")])
+def test_a_cast_to_an_open_type_may_be_none(dtype, severity):
+    body = "y = torch.empty(1 << 24, dtype=torch.float32, device=x.device)\nlaunch(x, y)\nb = y.to(" + dtype + ")"
+    source = PROGRAM.replace("def run(x, s, passes)", "def run(x, w)").replace("x.numel()", "1 << 24")
+    assert run_rule("KL301", source.format(body=body.replace("\n", "\n    "))).only().severity == severity
+
+
 @pytest.mark.parametrize(
     "body",
     [
