@@ -93,6 +93,37 @@ def test_what_is_updated_whatever_an_open_size_is(condition, width, expected):
     assert severities("KL752", OPEN_WIDTH.format(condition=condition, width=width)) == [expected]
 
 
+FOR_A_DEVICE = """
+import {package}
+
+@triton.autotune(configs=[triton.Config({{'B': 64}}), triton.Config({{'B': 128}})], key=["n"])
+@triton.jit
+def halve(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 0.5, mask=i < n)
+
+def _taken(x):
+    if x.device.type != "npu" or not x.is_contiguous():
+        return False
+    return True
+
+def _launch(x, y):
+    halve[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, y, x.numel())
+    return y
+
+def halved(x: torch.Tensor):
+    return _launch(x, torch.empty_like(x)) if _taken(x) else x * 0.5
+
+def halve_(x: torch.Tensor):
+    return _launch(x, x) if _taken(x) else x.mul_(0.5)
+"""
+
+
+@pytest.mark.parametrize(("package", "expected"), [("torch_npu", ["error"]), ("math", [])])
+def test_tensors_are_on_the_device_that_a_module_is_for(package, expected):
+    assert severities("KL752", FOR_A_DEVICE.format(package=package)) == expected
+
+
 def test_what_a_program_stores_first_is_no_state():
     source = tuned().replace("    v = tl.load(", "    tl.store(x + i, 1.0, mask=m)\n    v = tl.load(")
     assert findings("KL752", source) == []

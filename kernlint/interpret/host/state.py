@@ -57,6 +57,8 @@ class HostState(Contents):
         #: Where calls are noted so that they can be followed again, if they are.
         self.journal: Journal | None = None
         self.facts = facts
+        #: Why the program is for the device of another vendor; empty where nothing says so.
+        self.other_vendor: Callable[[], str] = str
         self.overrides = overrides
         self.used_overrides: set[str] = set()
         self.assumed_sizes = assumed_sizes

@@ -50,7 +50,7 @@ class ModuleReading:
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
-        self.host.unrolled = question.unrolled
+        self.host.unrolled, self.host.other_vendor = question.unrolled, lambda: program.other_vendor
         self.host.reads_kernels, self.host.follows_tuners = question.kernels, question.tuners
         self.host.readings = program._earlier
         self.host.resolved_of, self.host.outcomes = program.resolved_of, program.outcomes

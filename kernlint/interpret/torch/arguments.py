@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernlint.interpret.python.arguments import Kwargs
 from kernlint.interpret.torch.shapes import Shape
-from kernlint.interpret.values import Instance, ReadValue, is_huge
+from kernlint.interpret.values import Instance, ReadValue, Unknown, is_huge
 from kernlint.workload import Dtype, Expr, Tensor
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ def note_read_sizes(h: HostState, x: Tensor, values: Any) -> None:
             note_read_sizes(h, x, (value.start, value.stop))
         elif isinstance(value, ReadValue):
             h.read_sizes[x.storage.id] = h.read_sizes.get(x.storage.id, frozenset()) | value.places
+
+
+#: The device of another vendor, whatever it is called.
+ELSEWHERE = Instance(None, "torch.device", {"type": Unknown("device"), "index": None})
 
 
 @cache

@@ -24,7 +24,7 @@ from kernlint.interpret.torch import (
     views,
     windows,
 )
-from kernlint.interpret.torch.arguments import device_of, note_read_sizes, tensors_in
+from kernlint.interpret.torch.arguments import ELSEWHERE, device_of, note_read_sizes, tensors_in
 from kernlint.interpret.torch.shapes import transposed
 from kernlint.interpret.values import Builtin, Unknown
 from kernlint.workload import Tensor
@@ -86,7 +86,7 @@ def tensor_attribute(h: HostState, x: Tensor, name: str, node: cst.CSTNode) -> A
     if name == "dtype":
         return x.dtype if x.dtype is not None else h.dtype_of(x)
     if name == "device":
-        return device_of("cpu" if h.is_hosted(x) else "cuda")
+        return device_of("cpu") if h.is_hosted(x) else ELSEWHERE if h.other_vendor() else device_of("cuda")
     if name in ("T", "mT", "H", "mH"):
         shape = h.rank(x, 2)
         return transposed(shape, -2, -1) if name != "T" or len(shape.shape or ()) == 2 else views.axes_reversed(shape)
