@@ -37,6 +37,15 @@ _FORKING = _DEVICES - {"xpu", "hpu"} | frozenset(
 #: What ``triton.language.extra`` and ``triton.backends`` hold in Triton's own releases.
 _OWN_EXTRAS = frozenset({"cuda", "hip", "libdevice", "nvidia", "amd", "compiler", "driver", "backends"})
 
+#: Modules for NVIDIA's devices: parts of Triton, and bindings of the vendor's own libraries.
+_OF_NVIDIA = (
+    "triton.language.extra.cuda",
+    "triton.backends.nvidia",
+    "triton.experimental.gluon.language.nvidia",
+    "pynvml",
+    "cutlass",
+)
+
 #: Functions of ``triton.language`` in Triton-Ascend (its reference), which no release of Triton has had.
 _OF_FORKS = frozenset(
     "extract_slice insert_slice get_element compile_hint multibuffer parallel sync_block_all sync_block_set sync_block_wait".split()
@@ -49,6 +58,11 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 def other_vendor(module: Module) -> str:
     """Why the kernels of ``module`` are compiled by another vendor's fork of Triton; empty where nothing says so."""
     return module.once(_other_vendor)
+
+
+def needs_nvidia(module: Module) -> bool:
+    """Whether ``module`` imports what is there for NVIDIA's devices alone, whatever the circumstances."""
+    return any(path.startswith(_OF_NVIDIA) for path in _imports(module))
 
 
 def files_around(path: str) -> list[Path]:

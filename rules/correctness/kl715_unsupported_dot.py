@@ -1,4 +1,11 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernlint.interpret.vendor import needs_nvidia
 from kernlint.rules.faults import RefusalRule
+from kernlint.rules.finding import Context, Doubt
+from kernlint.workload import Fault
 
 
 class UnsupportedDot(RefusalRule):
@@ -20,8 +27,9 @@ class UnsupportedDot(RefusalRule):
         16` and the like; the interpreter accepts a tile that is too small.
         """
     when_not = """
-        Types and extents that no source fixes; two fp8 formats, which may be mixed. AMD devices pad small tiles. From
-        Triton 3.5 M and N may be 1; K needs 16 for 16-bit, 32 for 8-bit, and from 3.9 only 8 for 32-bit operands.
+        Types and extents that no source fixes; two fp8 formats, which may be mixed. AMD devices pad small tiles: these are
+        a remark where neither a device that was named nor an import tells that the program is for NVIDIA's. From Triton
+        3.5 M and N may be 1; K needs 16 for 16-bit, 32 for 8-bit, and from 3.9 only 8 for 32-bit operands.
         """
     fix_safety = """
         An `out_dtype` of bfloat16 becomes a cast of the result, which is safe. Of a float32 operand beside a half one
@@ -50,3 +58,8 @@ class UnsupportedDot(RefusalRule):
     inputs = "torch.randn(64, 64, dtype=torch.float16)"
     example = "tl.dot(tl.exp(a.to(tl.float32)), b)  # b is fp16"
     use_instead = "tl.dot(tl.exp(a.to(tl.float32)).to(b.dtype), b)"
+
+    def doubts_of(self, fault: Fault, context: Context) -> Iterator[Doubt]:
+        yield from super().doubts_of(fault, context)
+        if fault.kind == "dot-least" and not (context.device_named or needs_nvidia(context.program.kernel)):
+            yield Doubt("AMD GPUs multiply tiles of any size, and nothing tells which vendor's GPU the program is for")

@@ -526,6 +526,16 @@ def test_a_tensor_of_floats_may_be_one_of_halves(kind: str, expected: list[str])
 
 
 @pytest.mark.parametrize(
+    ("extra", "expected"),
+    [("", ["info"]), ("hip", ["info"]), ("cuda", ["error"])],
+)
+def test_tiles_that_one_vendor_refuses_are_refused_where_the_vendor_is_told(extra: str, expected: list[str]) -> None:
+    imported = f"\nfrom triton.language.extra.{extra} import libdevice\n" if extra else ""
+    source = textwrap.dedent(PRODUCT.format(kind="HalfTensor")).replace("[(1,)](a, b, c, B=64)", "[(1,)](a, b, c, B=8)")
+    assert alone("KL715", imported + source) == expected
+
+
+@pytest.mark.parametrize(
     ("condition", "expected"),
     [
         ("not HAS_FP8 or not is_cuda()", []),

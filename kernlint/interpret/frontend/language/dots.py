@@ -62,9 +62,8 @@ def _dot_least(f: FrontEnd, a: Typed, b: Typed, node: cst.CSTNode) -> None:
     least = (("M", a.shape[-2], rows), ("N", b.shape[-1], rows), ("K", a.shape[-1], depth))
     for axis, extent, minimum in least:
         if extent is not None and extent < minimum:
-            text = (
-                f"{axis} of tl.dot is {extent}; Triton {f.target.release} needs at least {minimum} for {short(a.dtype)}"
-            )
+            least_for = f"at least {minimum} for {short(a.dtype)} on NVIDIA GPUs"
+            text = f"{axis} of tl.dot is {extent}; Triton {f.target.release} needs {least_for}"
             f.fault("dot-least", node, text)
             return
 
