@@ -7,7 +7,7 @@ from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
-from kernlint.rules.proofs.iteration_domain import Site, Space, open_symbols, samples, sites, symbols_of
+from kernlint.rules.proofs.iteration_domain import Site, Space, agrees, open_symbols, samples, sites, symbols_of
 from kernlint.rules.proofs.readings import found_however_read
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.access import Atomic, Load, Store
@@ -113,17 +113,15 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
     symbols = open_symbols(launch, first) | open_symbols(launch, second) | symbols_of(*launch.open_constexprs.values())
     assert first.access.offset is not None and second.access.offset is not None
     # A constexpr that is a size was read as one number, which that size is then.
-    read = {
-        a: ASSUMED_CONSTEXPR
-        for size in launch.open_constexprs.values()
-        for a in symbols_of(size)
-        if lift(size) == Expr.atom(a)
-    }
+    extents = launch.open_constexprs.values()
+    read = {a: ASSUMED_CONSTEXPR for size in extents for a in symbols_of(size) if lift(size) == Expr.atom(a)}
     far: dict[Atom, int] = {}
     far.update((symbol, _FAR) for symbol in symbols_of(first.access.offset - second.access.offset))
     together = False
     for others in samples(workload, symbols - read.keys(), launch):
-        sizes = {**others, **read}
+        sizes: dict[Atom, int] = {**others, **read}
+        if not agrees(workload, sizes):
+            continue
         # How far apart two slots are is open: they overlap only if they do so however far that is.
         for chosen in (sizes, {**sizes, **far}) if far else (sizes,):
             touching = _touching(launch, first, second, chosen)
