@@ -113,7 +113,9 @@ def test_is_written(body: str, inputs: str) -> None:
 @pytest.mark.parametrize(("body", "inputs"), CASES)
 def test_computes_the_same(tmp_path: Path, body: str, inputs: str, size: str) -> None:
     source = program(body, inputs, size)
-    assert_same_results(tmp_path, source, rewritten(source), tolerance=2e-3 if inputs == HALVES else 1e-4)
+    # A state of half precision loses up to half a unit in each round, which sums in blocks do not.
+    halves = 1e-2 if "tl.float16" in body else 2e-3
+    assert_same_results(tmp_path, source, rewritten(source), tolerance=halves if inputs == HALVES else 1e-4)
 
 
 @needs_interpreter
