@@ -68,7 +68,7 @@ def _flash(group: Group) -> TorchOp:
     extra = tuple(use.tensor for use in group.reads if use.tensor not in reads)
     step = first.step
     assert isinstance(step, TorchOp) and isinstance(second.step, TorchOp)
-    flops = sum((node.step.flops or 0) * node.count for node in (first, second) if isinstance(node.step, TorchOp))
+    flops = round((step.flops or 0) * first.count + (second.step.flops or 0) * second.count)
     writes = tuple(use.tensor for use in group.writes)
     dims = {"k": step.dims.get("k", 128)}
     return TorchOp(

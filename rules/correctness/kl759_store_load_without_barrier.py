@@ -123,7 +123,7 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
         if not agrees(workload, sizes):
             continue
         # How far apart two slots are is open: they overlap only if they do so however far that is.
-        for chosen in (sizes, {**sizes, **far}) if far else (sizes,):
+        for chosen in (sizes, sizes | far) if far else (sizes,):
             touching = _touching(launch, first, second, chosen)
             if touching is False:
                 return False
