@@ -118,8 +118,8 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
     far: dict[Atom, int] = {}
     far.update((symbol, _FAR) for symbol in symbols_of(first.access.offset - second.access.offset))
     together = False
-    for others in samples(workload, symbols - read.keys(), launch):
-        sizes: dict[Atom, int] = {**others, **read}
+    for sizes in samples(workload, symbols - read.keys(), launch):
+        sizes.update(read.items())
         if not agrees(workload, sizes):
             continue
         # How far apart two slots are is open: they overlap only if they do so however far that is.
