@@ -114,7 +114,9 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
     assert first.access.offset is not None and second.access.offset is not None
     # A constexpr that is a size was read as one number, which that size is then.
     extents = launch.open_constexprs.values()
-    read = {a: ASSUMED_CONSTEXPR for size in extents for a in symbols_of(size) if lift(size) == Expr.atom(a)}
+    read: dict[Atom, int] = {
+        a: ASSUMED_CONSTEXPR for size in extents for a in symbols_of(size) if lift(size) == Expr.atom(a)
+    }
     far: dict[Atom, int] = {}
     far.update((symbol, _FAR) for symbol in symbols_of(first.access.offset - second.access.offset))
     together = False
