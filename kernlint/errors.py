@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
@@ -28,3 +29,9 @@ def suggestion(close: Sequence[str], where: str = "") -> str:
         return f"; {where}" if where else ""
     *first, last = close
     return f"; did you mean {', '.join(first)}{' or ' * bool(first)}{last}?"
+
+
+def missing(path: str, what: str = "no such file") -> str:
+    """The sentence about a ``path`` where nothing is; of one that is written as the code of a rule, also what shows that rule."""
+    is_code = re.fullmatch(r"KL\d{3}", path, re.IGNORECASE)
+    return f"{path}: {what}" + (f"; `kernlint rule {path}` shows the page of a rule" if is_code else "")

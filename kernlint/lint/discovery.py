@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import field, replace
 
-from kernlint.errors import UsageError
+from kernlint.errors import UsageError, missing
 from kernlint.files import read_regular
 from kernlint.lint.config import Configurations
 from kernlint.lint.git_ignores import own_ignore_files
@@ -98,7 +98,7 @@ class _Finder:
                 if not os.path.isdir(match):
                     self._take(os.path.abspath(match))
         else:
-            raise UsageError(f"{path}: no such file or folder")
+            raise UsageError(missing(path, "no such file or folder"))
 
     def drop_links(self) -> None:
         """Leave out links to files that are targets themselves, by whatever path: what is wrong there is wrong once, and to

@@ -7,7 +7,7 @@ import re
 import sys
 import tokenize
 
-from kernlint.errors import SourceError
+from kernlint.errors import SourceError, missing
 from kernlint.files import NotRegular, read_regular
 from kernlint.records import dataclass
 
@@ -46,7 +46,7 @@ def read_source(path: str) -> SourceText:
     except NotRegular as error:
         raise SourceError(f"{path}: {error.reason}{error.hint}") from None
     except FileNotFoundError:
-        raise SourceError(f"{path}: no such file") from None
+        raise SourceError(missing(path)) from None
     except PermissionError:
         raise SourceError(f"{path}: permission denied") from None
     except ValueError:

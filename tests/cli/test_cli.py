@@ -86,6 +86,16 @@ def test_a_misspelt_command_is_told_from_a_missing_file(tmp_path):
     assert "did you mean" not in refused(run(REAL, "chek", cwd=tmp_path))
 
 
+@pytest.mark.parametrize("command", [[], ["explain"], ["fix"], ["check"]])
+def test_the_code_of_a_rule_where_a_file_is_meant_names_what_shows_rules(command, tmp_path):
+    assert refused(run(REAL, *command, "KL705", cwd=tmp_path)).endswith(
+        "; `kernlint rule KL705` shows the page of a rule"
+    )
+    assert "kernlint rule" not in refused(run(REAL, *command, "KL705.py", cwd=tmp_path))
+    (tmp_path / "KL705").write_text("x = 1\n")
+    assert b"kernlint rule" not in run(REAL, *command, "KL705", cwd=tmp_path).stderr
+
+
 def test_nothing_of_the_output_is_lost_whatever_the_status():
     """The process ends without Python's own clean-up, which would have flushed what is left in a buffer."""
     program = (
