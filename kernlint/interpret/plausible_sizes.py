@@ -36,6 +36,9 @@ _SIZES: Mapping[str, tuple[int, int, int]] = {
     "none": (0, 0, 0),
 }
 
+#: The longest axis of a tile of a product that a program was seen to hold.
+_LARGEST_TILE = 512
+
 #: Names by role, as lower-case patterns over whole names; the first that fits counts.
 _NAMES: tuple[tuple[str, str], ...] = (
     ("none", r"seed|start|begin|.*_start|.*offset"),
@@ -124,6 +127,16 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
             return None
         found.append(sizes | _dense(workload, sizes, _SIZES["features"][rung]))
     return found
+
+
+def held(workload: Workload, asked: Workload, sizes: Mapping[Symbol, Size]) -> dict[Symbol, Size]:
+    """Those of the ``sizes`` of the call ``workload`` that are an axis of a tile of ``tl.dot``, which no program holds so much of, as
+    heads have them; ``asked`` is the call with sizes open."""
+    dots = [dot for launch in workload.first_call().launches() for dot in launch.kernel.dots()]
+    extents = {extent for dot in dots for extent in (dot.m, dot.n, dot.k) if extent > _LARGEST_TILE}
+    named = {lift(one) for launch in asked.first_call().launches() for one in launch.open_constexprs.values()}
+    spanned = (name for name, size in sizes.items() if size in extents and Expr.atom(name) in named)
+    return dict.fromkeys(spanned, _SIZES["head dim"][MIDDLE])
 
 
 def ranks(workload: Workload, names: Sequence[str], indices: Container[str] = ()) -> dict[str, int]:

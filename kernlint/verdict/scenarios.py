@@ -14,7 +14,7 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.callers import CallSite, Items, Nothing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, taps, untyped, written_axes
-from kernlint.interpret.plausible_sizes import MIDDLE, RUNGS, ladder, ranks
+from kernlint.interpret.plausible_sizes import MIDDLE, RUNGS, held, ladder, ranks
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
@@ -312,6 +312,10 @@ class Planner:
             sizes |= rungs[rung]
             program = self.program.at(sizes=sizes, dtypes=dtypes)
             workload = program.workload(self.workload.entry, NO_EDITS)
+            if workload is not None and (heads := held(workload, told, sizes)):
+                sizes |= heads
+                program = self.program.at(sizes=sizes, dtypes=dtypes)
+                workload = program.workload(self.workload.entry, NO_EDITS)
         if workload is None or open_symbols(workload):
             return None
         facts = [*self._type_facts(dtypes, usual), *_size_facts(sizes)]

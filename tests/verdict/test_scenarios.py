@@ -557,6 +557,38 @@ def test_a_way_that_is_only_compared_is_one_of_those_that_the_kernel_has():
     assert (fact.name, fact.value) == ("rows.WAY", "3") and found.verdict.details.certainty == "assumed"
 
 
+WHOLE_AXIS = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def scores(q_ptr, k_ptr, s_ptr, n, D: tl.constexpr, BK: tl.constexpr):
+        rows, cols = tl.program_id(0) * 64 + tl.arange(0, 64), tl.program_id(1) * 64 + tl.arange(0, 64)
+        acc = tl.zeros((64, 64), tl.float32)
+        for start in range(0, D, BK):
+            d = start + tl.arange(0, BK)
+            q = tl.load(q_ptr + tl.program_id(2) * n * D + rows[:, None] * D + d[None, :])
+            k = tl.load(k_ptr + tl.program_id(2) * n * D + cols[None, :] * D + d[:, None])
+            acc = tl.dot(q, k, acc)
+        tl.store(s_ptr + tl.program_id(2) * n * n + rows[:, None] * n + cols[None, :], acc)
+
+    def attend(q, k):
+        H, N, D = q.shape
+        s = torch.empty((H, N, N), device=q.device)
+        scores[(N // 64, N // 64, H)](q, k, s, N, D, {BK})
+        return s
+"""
+
+
+@pytest.mark.parametrize(("tile", "size"), [("D", 128), ("64", 4096)])
+def test_an_axis_that_a_tile_of_a_product_holds_whole_is_as_long_as_that_of_a_head(tile, size):
+    found = ask(WHOLE_AXIS.replace("{BK}", tile))
+    facts = {fact.name: fact.value for fact in found.verdict.details.scenarios[0].facts}
+    assert facts["q.shape[2]"] == size
+    assert "shared memory" not in found.verdict.reason
+
+
 def test_the_sizes_of_tensors_that_are_constants_are_plausible_ones():
     found = ask("""
         import torch
