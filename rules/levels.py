@@ -30,6 +30,7 @@ from kernlint.rules.proofs.compiled import (
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.proofs.liveness import is_unread
 from kernlint.syntax.testing import is_test_file
+from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Tensor, concrete
 
 
@@ -148,6 +149,8 @@ def _is_spread(finding: Finding, context: Context) -> bool:
 
 def _is_given_otherwise(finding: Finding, launches: list[Launch], context: Context) -> bool:
     """Whether calls in the project pass tensors where ``launches`` have none, and none of these calls shows ``finding``."""
+    if not context.program.kernel.once(_says_what_it_is_given):
+        return False
     known = {launch.kernel.name: launch.arguments for launch in launches}
     given = [
         call
@@ -156,6 +159,13 @@ def _is_given_otherwise(finding: Finding, launches: list[Launch], context: Conte
         if any(isinstance(v, Tensor) > (n in known[finding.kernel]) for n, v in other.arguments.items())
     ]
     return bool(given) and not any(one.span == finding.span for call in given for one in finding.rule.check(call))
+
+
+def _says_what_it_is_given(module: Module) -> bool:
+    """Whether a function of the host in ``module`` has a parameter with an annotation."""
+    kernels = {id(one.node) for one in jit_functions(module)}
+    hosts = [node for node in module.of(cst.FunctionDef) if id(node) not in kernels]
+    return any(one.annotation is not None for node in hosts for one in module.within(node.params, cst.Param))
 
 
 def _launches_of(kernel: str, context: Context) -> list[Launch]:

@@ -48,6 +48,11 @@ def all_told(client: Any, run: Any, uri: str, first: list[types.Diagnostic]) -> 
     return list(whole)
 
 
+def test_an_error_of_the_language_takes_no_price(tmp_path):
+    first = findings_at_once(WRONG, Asked(str(tmp_path / "k.py"), isolated=True))
+    assert not first.complete and "KL705" in {finding.code for finding in first.findings}
+
+
 def test_an_error_is_in_the_first_answer_and_the_rest_is_asked_for(pulling):
     client, run, folder = pulling
     uri = (folder / "wrong.py").as_uri()
