@@ -340,6 +340,9 @@ def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False
         # The parser raises bare errors of several types on some malformed input (a lone backslash, a bad indent).
         reason = " ".join(str(error).split()) or type(error).__name__
         raise SourceError(f"{path}: syntax error: {reason}") from None
+    # LibCST takes a backslash before the last line's end for a line that goes on, in a comment too.
+    if text.endswith("\\\n") and not tree.has_trailing_newline:
+        tree = tree.with_changes(has_trailing_newline=True)
     return Module(tree, text, path, first_line)
 
 

@@ -2,7 +2,7 @@ from contextlib import suppress
 
 import libcst
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kernlint.errors import SourceError
@@ -78,6 +78,7 @@ def test_syntax_errors_in_a_fence_name_the_line_of_the_file():
     assert "line 1" not in message
 
 
+@example("#\\\n")
 @given(st.text(alphabet="ab (){}[]\"'f#:\n\t\\.,=+-*/\r1eif%", max_size=60))
 def test_any_text_is_parsed_or_refused(text):
     try:
