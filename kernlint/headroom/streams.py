@@ -106,7 +106,7 @@ def one_pass(
             # What is picked is loaded beside all of it.
             parts = replace(use, bytes=size)
             body.append(_picking(_share(base, _PICKED + number, parts, shares, turn, span), run))
-            run = size = 0
+            run, size = 0, 0.0
         load = _share(base, number + 1, replace(use, bytes=max(use.bytes, size)), shares, turn, span)
         if shifts and use.bytes >= largest / 2 and load.offset is not None:
             first = _SHIFTED + number * _MOST_TAPS
@@ -202,7 +202,8 @@ def _table(node: Node) -> Use | None:
 
 def _read_whole(group: Group) -> set[tuple[int, int]]:
     """Values that calls of the group read other than through an index."""
-    return {use.value for node in group.nodes for use in node.reads if use is not _table(node)}
+    tables = [(node, _table(node)) for node in group.nodes]
+    return {use.value for node, table in tables for use in node.reads if use is not table}
 
 
 def _picked(group: Group) -> dict[tuple[int, int], tuple[int, float]]:

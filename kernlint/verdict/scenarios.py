@@ -310,16 +310,19 @@ class Planner:
             if rungs is None:
                 return None
             sizes |= rungs[rung]
-            program = self.program.at(sizes=sizes, dtypes=dtypes)
-            workload = program.workload(self.workload.entry, NO_EDITS)
+            program, workload = self._at(sizes, dtypes)
             if workload is not None and (heads := held(workload, told, sizes)):
                 sizes |= heads
-                program = self.program.at(sizes=sizes, dtypes=dtypes)
-                workload = program.workload(self.workload.entry, NO_EDITS)
+                program, workload = self._at(sizes, dtypes)
         if workload is None or open_symbols(workload):
             return None
         facts = [*self._type_facts(dtypes, usual), *_size_facts(sizes)]
         return Plan(self._name(rung, sizes, dtypes, usual), program, workload, tuple(facts))
+
+    def _at(self, sizes: Mapping[Symbol, Size], dtypes: Mapping[str, Dtype]) -> tuple[Program, Workload | None]:
+        """The program with ``sizes`` and types given, and the call of it."""
+        program = self.program.at(sizes=sizes, dtypes=dtypes)
+        return program, program.workload(self.workload.entry, NO_EDITS)
 
     def _name(
         self, rung: int, sizes: Mapping[Symbol, Size], dtypes: Mapping[str, Dtype], usual: Mapping[str, Dtype] | None
