@@ -190,7 +190,7 @@ def _passes(moved: Traffic) -> float:
     loaded = 0.0
     for access in moved.accesses:
         if access.kind == "load" and access.known and not access.gather and access.program_bytes:
-            key = (access.base, access.signature)
+            key = (access.base, access.place)
             seen[key] = max(seen.get(key, 0.0), access.program_bytes * max(1.0, access.efficiency / access.together))
             loaded += access.asked_bytes * access.executions
     distinct = sum(seen.values())
@@ -220,7 +220,7 @@ def asked_from(moved: Traffic, windows: bool = False) -> dict[str, float]:
         if access.kind == "load" and access.known and not access.gather:
             own = seen.setdefault(access.base, {})
             wanted = access.footprint_bytes * access.efficiency / (access.together if windows else 1.0)
-            own[access.signature] = max(own.get(access.signature, 0.0), wanted)
+            own[access.place] = max(own.get(access.place, 0.0), wanted)
     return {base: max(whole, sum(seen.get(base, {}).values())) for base, whole in moved.footprints.items()}
 
 

@@ -27,7 +27,7 @@ from micro_launches import (
 
 from kernlint.cost.evaluate import Columns, evaluator, origin, slot
 from kernlint.cost.traffic.accesses import traffic
-from kernlint.cost.traffic.model import AccessTraffic
+from kernlint.cost.traffic.model import AccessTraffic, Traffic
 from kernlint.workload import Atomic, Branch, Expr, Lane, Load, Loop, ProgramId, Symbol
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, mod, opaque
@@ -255,6 +255,22 @@ def test_shifted_windows_of_a_plane_share_the_rows_that_they_have_in_common(shif
     read = shifted(*shifts)
     assert sum(access.near_bytes for access in read) == pytest.approx(rows * 1024)
     assert {access.twins for access in read} == {len(shifts)}
+
+
+@pytest.mark.parametrize("shifts", [(0, 0), (0, 0, 0), (0, 4 * 4096, 0)])
+def test_loads_that_coincide_meet_together_what_one_of_them_would(shifts: tuple[int, ...]) -> None:
+    def whole(*shifts: int) -> Traffic:
+        loads = tuple(
+            load(i, "x", F32, (4, 4096), (PID * 4 + LANE) * 4096 + LANE1 + shift) for i, shift in enumerate(shifts)
+        )
+        return traffic(launch("again", loads, (64,), {"x": tensor("x", F32, 300 * 4096)}, 4))
+
+    once, again = whole(*sorted(set(shifts))), whole(*shifts)
+    assert again.footprints == pytest.approx(once.footprints)
+    parts = sum(access.footprint_bytes for access in again.accesses)
+    assert min(parts, 300 * 4096 * 4) == pytest.approx(again.footprints["x"])
+    assert len({access.signature for access in again.accesses}) == len(shifts)
+    assert len({access.place for access in again.accesses}) == len(set(shifts))
 
 
 def test_an_image_tile_through_divisions_is_coalesced_along_its_pixels() -> None:

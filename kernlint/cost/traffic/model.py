@@ -120,6 +120,11 @@ class AccessTraffic:
         return self.active_elements * self.access.dtype.bytes
 
     @property
+    def place(self) -> tuple[float, ...]:
+        """The signature without what tells twins apart that coincide."""
+        return self.signature[:3]
+
+    @property
     def wanted(self) -> float:
         """Bytes that twins ask for over bytes of the sectors that they touch together, at most 1."""
         return min(1.0, self.efficiency / self.together)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic
@@ -117,6 +118,7 @@ def share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
         if len(members) < 2:
             continue
         share, kept = union_share([accesses[index] for index in members])
+        met: Counter[tuple[float, ...]] = Counter()
         for index in members:
             access = replace(accesses[index], together=share)
             if access.kind == "store":
@@ -124,8 +126,11 @@ def share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
                 continue
             again = access.window_bytes > access.sectors * SECTOR_BYTES  # the next turn of a loop comes back to it
             window = access.window_bytes * share if again else kept / len(members)
+            # Those that coincide have a part each too: none of them is another come again.
+            signature = (*access.signature, *[0.0] * met[access.signature])
+            met[access.signature] += 1
             result[index] = replace(
-                access, program_bytes=access.program_bytes * share, near_bytes=access.near_bytes * share,
+                access, signature=signature, program_bytes=access.program_bytes * share, near_bytes=access.near_bytes * share,
                 window_bytes=window, footprint_bytes=access.footprint_bytes * share, twins=len(members),
             )  # fmt: skip
     return result
