@@ -11,45 +11,51 @@ from pathlib import Path
 from kernlint.interpret.api import Target, parse_version, supported
 from kernlint.records import replace
 
-#: Files that name what a project needs; of an installed package that is its metadata.
+#: Files that name what a project needs, those that name it most exactly first; of an installed package that is its metadata.
 _NAMED = (
-    "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "*.dist-info/METADATA",
-    "environment*.y*ml", "env*/*.y*ml", "conda*/*.y*ml", "README*",
+    "*.lock", "pyproject.toml", "setup.py", "setup.cfg", "*requirements*.txt", "requirements/*.txt", "*.dist-info/METADATA",
+    "environment*.y*ml", "env*/*.y*ml", "conda*/*.y*ml", "Dockerfile*", "docker/Dockerfile*", "README*",
 )  # fmt: skip
+#: Those of prose and commands.
+_PROSE = re.compile(r"README.*|.*\.ya?ml|Dockerfile.*")
 #: What stands in the topmost folder of a project.
 _TOP = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-_HIGHEST, _LONGEST, _MOST = 8, 200_000, 16
+_HIGHEST, _LONGEST, _MOST = 8, 4_000_000, 16
 
-#: Releases of torch and the Triton that each is built with; the last stands for all that are newer.
+#: Releases of torch and the Triton that each is built with; the last stands for all that are newer. With torch 1 came none: that of its
+#: time is meant.
 _BUILT_WITH = {
+    **{(1, minor): (1, 0) for minor in range(14)},
     **{(2, minor): (2, minor) for minor in range(4)},
     **{(2, minor): (3, minor - 4) for minor in range(4, 11)},
 }
 
-#: A requirement (``triton==2.1``, ``torch>=2,<2.4``), and how Poetry writes one (``triton = "^2.1"``).
+#: A requirement (``triton==2.1``, ``torch>=2,<2.4``), how Poetry writes one (``triton = "^2.1"``), and files of what is locked.
 _REQUIRED = re.compile(
-    r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?(triton|torch)\s*\(?((?:[<>=!~]=?=?\s*[\d.*]+[\w.]*\s*,?\s*)+)""", re.I
+    r"""(?:^(?:Requires-Dist:)?|["'])\s*(triton|torch)\s*\(?((?:[<>=!~]=?=?\s*[\d.*]+[\w.]*\s*,?\s*)+)""", re.I
 )
+_LOCKED = re.compile(r"""^name = "(triton|torch)"\nversion = "([\d.]+)""", re.M)
 _POETRY = re.compile(r"""^\s*(triton|torch)\s*=\s*["'](\^?)\s*(\d[\d.*]*)""", re.I)
 #: A requirement on another vendor's fork of Triton (``triton-ascend==3.2``).
 _FORK = re.compile(
     r"""^[\s"'\[(]*(?:Requires-Dist:\s*)?((?:pytorch[-_])?triton[-_](?:ascend|gcu|metax|mlu|musa|npu|xpu))\b(?![-_.])""",
     re.I,
 )
-#: What prose and commands of installation name (``pip install torch==2.0.1``, "tested with Triton 2.1.0"), which is no measurement
-#: ("Triton 2.1 ms", "torch 3.5x") and no bound ("torch 2.1+").
+#: What prose, images and commands of installation name (``pip install torch==2.0.1``, "tested with Triton 2.1.0"), which is no
+#: measurement ("Triton 2.1 ms", "torch 3.5x") and no bound ("torch 2.1+").
 _TOLD = re.compile(
-    r"\b(triton|(?:py)?torch)\s*(?:={1,3}\s*| v?)([1-3]\.1?\d)(?:\.\d+)*(?![\w.%]|\s*(?:\+|or\b|and\b|[a-z]{0,2}s\b|[TG]))",
+    r"\b(triton|(?:py)?torch)\s*(?:={1,3}\s*| v?|(?<=pytorch/pytorch):)([1-3]\.1?\d)(?:\.\d+)*(?:\.dev\d+|rc\d+|\.\*)?(?:\+\w+)?"
+    r"(?![\w.%]|\s*(?:\+|or\b|and\b|[a-z]{0,2}s\b|[TG](?:i?B|FLOP|OP)))",
     re.I,
 )
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
 
 
 def pinned(path: str, target: Target) -> Target:
-    """``target`` of the newest release that the project of the module at ``path`` allows. Of one that is older than all that are
-    known, ``asked`` says so."""
-    for file in requirement_files(path):
-        wanted = min(_releases(_requirements(file)), default=None)
+    """``target`` of the newest release that the project of the module at ``path`` allows, by the strictest of its files of a kind. Of one
+    that is older than all that are known, ``asked`` says so."""
+    for files in _groups(path):
+        wanted = min((release for file in files for release in _releases(_requirements(file))), default=None)
         if wanted is None:
             continue
         release, text = wanted
@@ -83,6 +89,11 @@ def fork_asked_for(path: str) -> str:
 
 def requirement_files(path: str) -> Iterator[Path]:
     """The files that name what the project of the module at ``path`` needs, the nearest first."""
+    return (file for files in _groups(path) for file in files)
+
+
+def _groups(path: str) -> Iterator[tuple[Path, ...]]:
+    """As :func:`requirement_files`, those of a kind in one folder together."""
     if not os.path.isfile(path):
         return
     here = Path(os.path.realpath(path)).parent
@@ -94,10 +105,9 @@ def requirement_files(path: str) -> Iterator[Path]:
 
 
 @lru_cache(maxsize=1024)
-def _files_in(folder: Path, mtime_ns: int) -> tuple[Path, ...]:
-    """Those of one folder, as it was at a time."""
-    found = [path for named in _NAMED for path in sorted(folder.glob(named))[:_MOST]]
-    return tuple(found)
+def _files_in(folder: Path, mtime_ns: int) -> tuple[tuple[Path, ...], ...]:
+    """Those of one folder, as it was at a time, each kind together."""
+    return tuple(tuple(sorted(folder.glob(named))[:_MOST]) for named in _NAMED)
 
 
 def _requirements(file: Path) -> Mapping[str, Sequence[str]]:
@@ -114,13 +124,15 @@ def _requirements_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequen
     same file any more."""
     found: dict[str, list[str]] = {}
     text = Path(path).read_text("utf-8", "replace")
-    if os.path.basename(path).startswith("README") or path.endswith(("yaml", "yml")):
-        for name, release in _TOLD.findall(text):
+    told = _LOCKED if path.endswith(".lock") else _TOLD if _PROSE.fullmatch(os.path.basename(path)) else None
+    if told is not None:
+        for name, release in told.findall(text):
             found.setdefault(name.lower().removeprefix("py"), []).append(f"=={release}")
         return found
-    for line in text.splitlines():
-        if required := _REQUIRED.match(line):
-            found.setdefault(required[1].lower(), []).append("".join(required[2].split()).strip(","))
+    for line in (line.strip() for line in text.splitlines()):
+        if required := _REQUIRED.findall("" if line.startswith("#") else line):
+            for name, clauses in required:
+                found.setdefault(name.lower(), []).append("".join(clauses.split()).strip(","))
         elif poetry := _POETRY.match(line):
             text = ("~=" if poetry[2] else "==") + (f"{poetry[3]}.0"[:3] if poetry[2] else poetry[3])
             found.setdefault(poetry[1].lower(), []).append(text)

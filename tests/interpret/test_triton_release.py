@@ -45,6 +45,7 @@ def module_in(project: Path) -> Path:
         ("requirements/triton.txt", "triton==3.4", (3, 4)),
         ("README.md", "We use PyTorch 2.7.1 and\n`pip install triton==3.3.0`.", (3, 3)),
         ("README.md", "Needs Triton 3.0 or newer, torch 2.1+ and CUDA 12. triton 2.1 ms, torch 3.2x", NEWEST),
+        ("README.md", "Triton 1.7 TFLOPS and torch 2.1 GB/s", NEWEST),
         ("environment.yml", "dependencies:\n  - pytorch=2.7.1\n", (3, 3)),
         ("envs/environment_cu126.yaml", "dependencies:\n  - pytorch=2.7.1\n", (3, 3)),
         ("envs/tests.yml", "dependencies:\n  - pytorch=2.4.0\n", OLDEST),
@@ -54,7 +55,19 @@ def module_in(project: Path) -> Path:
         ("requirements.txt", "torch==2.7.1\ntriton>=3.0", (3, 3)),
         ("pyproject.toml", 'dependencies = [\n    "torch~=2.7.0",\n]', (3, 3)),
         ("requirements.txt", "torch>=2.1", NEWEST),
-        ("requirements.txt", "torch==1.13.1\ntorchvision==0.18", NEWEST),
+        ("requirements.txt", "torch==1.13.1\ntorchvision==0.18", OLDEST),
+        ("requirements.txt", "torch>=1.13\ntorchvision==0.18", NEWEST),
+        ("requirements.txt", '# "triton==3.4"\ntorchtriton==3.4\n"my-triton==3.4"', NEWEST),
+        ("dev-requirements.txt", "triton==3.4.0", (3, 4)),
+        ("setup.py", 'setup(install_requires=["numpy", "triton<3.5"])', (3, 4)),
+        ("environment.yml", "dependencies:\n  - pytorch::pytorch=1.12.*\n", OLDEST),
+        ("Dockerfile", "FROM pytorch/pytorch:2.7.1-cuda12.6-cudnn9-devel", (3, 3)),
+        ("docker/Dockerfile.dev", "RUN pip install a==1.0 triton==2.0.0.dev20221202 b==2.1", OLDEST),
+        ("Dockerfile", "FROM nvidia/cuda:12.4.1-devel\nRUN pip install torch triton", NEWEST),
+        ("README.md", "pip install torch==2.7.0+cu126 torchvision", (3, 3)),
+        ("uv.lock", '[[package]]\nname = "triton"\nversion = "3.4.0"\n', (3, 4)),
+        ("poetry.lock", '[[package]]\nname = "torch"\nversion = "2.7.1"\n', (3, 3)),
+        ("Cargo.lock", '[[package]]\nname = "triton-vm"\nversion = "0.4.0"\n', NEWEST),
         ("requirements.txt", "torch==2.3.0+cu121", OLDEST),
         ("requirements-cuda.txt", "torch == 2.3.0", OLDEST),
     ],
@@ -68,6 +81,26 @@ def test_the_newest_release_that_the_project_allows(
     found = pinned(str(path), Target(named=False))
     assert found.version == version
     assert bool(found.asked) == (version == OLDEST)
+
+
+@pytest.mark.parametrize(
+    ("files", "version"),
+    [
+        pytest.param(
+            {"requirements/a.txt": ">=2.1", "requirements/b.txt": "==3.4"}, (3, 4), id="one of several needs it"
+        ),
+        pytest.param({"requirements/a.txt": ">=3.3", "requirements/b.txt": ">=3.0"}, NEWEST, id="each takes any"),
+        pytest.param({"requirements.txt": ">=3.3", "README.md": "==3.4"}, NEWEST, id="prose beside a requirement"),
+    ],
+)
+def test_the_strictest_of_files_of_a_kind_counts(
+    tmp_path: Path, files: dict[str, str], version: tuple[int, int]
+) -> None:
+    path = module_in(tmp_path)
+    for name, clause in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"triton{clause}\n")
+    assert pinned(str(path), Target(named=False)).version == version
 
 
 def test_the_nearest_file_counts_and_none_above_the_project(tmp_path: Path) -> None:
