@@ -136,6 +136,8 @@ class Rule(ABC):
     compiler_only: ClassVar[bool] = False
     #: Whether what is refused is a name that the code reads, so that it is refused whatever the arguments are.
     of_names: ClassVar[bool] = False
+    #: Whether releases of Triton before those that are known take what is refused.
+    of_release: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
     lexical: ClassVar[bool] = False
     #: The operator whose proofs the rule puts into words, by name; empty where the rule proves its condition itself.

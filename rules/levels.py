@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from kernlint.interpret.jit_source import awaits_generator
-from kernlint.interpret.project import is_helper, is_left, is_tried_alone
+from kernlint.interpret.project import is_helper, is_left, is_tried_alone, is_unused
 from kernlint.records import replace
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.faults import RefusalRule, faults_in
@@ -64,6 +64,10 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     yield from finding.doubts
     if (rule.refused or rule.of_compiler) and (why := _other_compiler(context)):
         yield Doubt(f"{why}, whose compiler may take it" if rule.refused else f"{why}, whose compiler may widen it")
+    if rule.of_release and not _is_named(context) and is_unused(context.program.kernel):
+        yield Doubt(
+            "nothing in the project imports or names the file, and it runs nothing itself: it may be kept as it was"
+        )
     if rule.of_values and not rule.refused:
         yield Doubt("whether it happens, and matters, is for the values in memory to say")
     if _is_spread(finding, context):
@@ -102,6 +106,8 @@ def _of_launches(finding: Finding, launches: list[Launch], context: Context) -> 
         yield Doubt(
             "nothing reads what the launch writes, and the compiled kernel is kept: it is there to be looked at"
         )
+    if meant and not (rule.refused or rule.lexical) and all(_is_only_compiled(one, module) for one in meant):
+        yield Doubt("`warmup` compiles the kernel and runs nothing: what runs it has a grid of its own")
     if rule.refused and _is_given_otherwise(finding, launches, context):
         yield Doubt("a call in the project gives a tensor where an annotation says a number, and is not refused for it")
     if rule.refused and launches and all(launch.tried for launch in launches):
@@ -172,11 +178,25 @@ def _launches_of(kernel: str, context: Context) -> list[Launch]:
     return [launch for launch in context.launches() if launch.kernel.name == kernel]
 
 
+def _is_only_compiled(launch: Launch, module: Module) -> bool:
+    """Whether ``launch`` is a ``kernel.warmup(...)``, or ``kernel.run(..., warmup=True)``."""
+    call = module.at(launch.span, cst.Call)
+    if call is None or not isinstance(call.func, cst.Attribute):
+        return False
+    asked = [module.code(arg.value) for arg in call.args if arg.keyword is not None and arg.keyword.value == "warmup"]
+    return call.func.attr.value == "warmup" or asked == ["True"]
+
+
 def _is_for_show(launch: Launch, context: Context) -> bool:
     """Whether nobody reads the results of ``launch``, and what it gives back, the compiled kernel, is kept."""
     module = context.program.kernel
     call = module.at(launch.span, cst.Call)
     return any(one.value is call for one in module.of(cst.Assign)) and is_unread(launch, context.workload, module)
+
+
+def _is_named(context: Context) -> bool:
+    """Whether somebody says which release of Triton is meant."""
+    return context.program.question.target is not None and context.program.question.target.named
 
 
 def _other_compiler(context: Context) -> str:

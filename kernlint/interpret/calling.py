@@ -16,7 +16,7 @@ from kernlint.interpret.project import interest, mentioning
 from kernlint.interpret.reading.launching import assigned
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.source import read_source
-from kernlint.syntax.testing import is_guarded_main
+from kernlint.syntax.testing import is_guarded_main, measures
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import parameters
 
@@ -133,16 +133,10 @@ def starts(statement: cst.CSTNode) -> bool:
     )
 
 
-#: What is called to measure, beside whatever has "bench" in its name.
-_MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapsed_time", "profile"})
-
-
 def only_tries(statement: cst.CSTNode, module: Module, own: bool) -> bool:
     """Whether calls in a ``statement`` of ``module`` show or test what it does (that file's ``own``, most of them), not how fast."""
-    called = {node.value for node in module.within(statement, cst.Name)}
-    called |= {node.attr.value for node in module.within(statement, cst.Attribute)}
     file = os.path.basename(module.path).lower()
-    if "bench" in file or called & _MEASURING or any("bench" in name.lower() for name in called):
+    if "bench" in file or measures(statement, module):
         return False
     return own or is_guarded_main(statement) or "test" in file
 

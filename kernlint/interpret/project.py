@@ -28,8 +28,10 @@ from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import parameters
 
 #: Files that show where a project begins, and those that stay in a copy of one without its history.
-_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "kernlint.toml")
-_KEPT = (".gitignore", "LICENSE", "README.md", "requirements.txt")
+_MARKERS = (".git", "setup.py", "setup.cfg", "kernlint.toml")
+_KEPT = (".gitignore", "LICENSE", "README.md", "requirements.txt", "pyproject.toml")
+#: What a ``pyproject.toml`` has that does more than set tools up for a folder.
+_PROJECT = ("[project]", "[build-system]", "[tool.poetry]", "[tool.kernlint")
 #: What is raised where a module cannot be imported, and what that is derived from.
 _FAILURES = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "venv", "env", "__pycache__"})
@@ -49,7 +51,7 @@ def project_root(path: str) -> Path | None:
     here, home = Path(os.path.realpath(path)).parent, Path(os.path.realpath(os.path.expanduser("~")))
     root = None
     for _ in range(_HIGHEST):
-        if any((here / marker).exists() for marker in _MARKERS):
+        if any((here / marker).exists() for marker in _MARKERS) or _is_of_project(here / "pyproject.toml"):
             return here
         if here in (here.parent, home):
             break
@@ -59,6 +61,14 @@ def project_root(path: str) -> Path | None:
             root = here
         here = here.parent
     return root
+
+
+def _is_of_project(file: Path) -> bool:
+    try:
+        text = file.read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return any(table in text for table in _PROJECT)
 
 
 def is_alone(module: Module) -> bool:
@@ -192,17 +202,30 @@ def is_imported(module: Module) -> bool:
     return any(True for _ in _importers(module.path))
 
 
-def is_shelved(module: Module) -> bool:
-    """Whether ``module`` is part of a project but of no package, runs nothing itself, as scripts, tests and notebooks do, and no other file
-    imports it: a copy that is kept as it was, perhaps."""
-    return is_unused(module) and not (Path(module.path).parent / "__init__.py").is_file()
-
-
 def is_unused(module: Module) -> bool:
-    """Whether ``module`` is part of a project in which no other file imports it, and runs nothing itself, as scripts, tests and notebooks
-    do."""
+    """Whether ``module`` is part of a project in which no other file imports or names it, and runs nothing itself, as scripts, tests and
+    notebooks do: a copy that is kept as it was, perhaps."""
     asks = module.path.endswith(".ipynb") or is_test_file(module.path) or any(map(_runs, module.tree.body))
-    return not (is_alone(module) or asks or is_imported(module))
+    return not (is_alone(module) or asks or is_imported(module) or is_named(module))
+
+
+#: Files of a project that are no Python and may name modules: pages, scripts, settings.
+_NAMING = (".md", ".rst", ".txt", ".sh", ".toml", ".cfg", ".yml", ".yaml")
+
+
+@_asked_once
+def is_named(module: Module) -> bool:
+    """Whether files of the project that ``module`` is part of name it: pages and scripts its file or its place in a package, modules in a
+    string, as those do that import it when it is asked for."""
+    name, root = re.escape(Path(module.path).stem), project_root(module.path) or Path()
+    sought = {(".py",): rf"""["'][\w.]*\b{name}["']""", _NAMING: rf"\b{name}\.py\b|\w\.{name}\b"}
+    for suffixes, text in sought.items():
+        pattern = re.compile(text.encode())
+        for file in files_below(root, suffixes):
+            with suppress(OSError, ValueError):
+                if pattern.search(read_regular(str(file), LONGEST)):
+                    return True
+    return False
 
 
 def _runs(statement: cst.CSTNode) -> bool:

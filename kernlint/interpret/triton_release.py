@@ -14,7 +14,7 @@ from kernlint.records import replace
 #: Files that name what a project needs, those that name it most exactly first; of an installed package that is its metadata.
 _NAMED = (
     "*.lock", "pyproject.toml", "setup.py", "setup.cfg", "*requirements*.txt", "requirements/*.txt", "*.dist-info/METADATA",
-    "environment*.y*ml", "env*/*.y*ml", "conda*/*.y*ml", "Dockerfile*", "docker/Dockerfile*", "README*",
+    "environment*.y*ml", "env*/*.y*ml", "conda*/*.y*ml", "Dockerfile*", "*/Dockerfile*", "README*",
 )  # fmt: skip
 #: Those of prose and commands.
 _PROSE = re.compile(r"README.*|.*\.ya?ml|Dockerfile.*")

@@ -90,7 +90,7 @@ class Check(Asking):
         """Each finding with the source that it stands on."""
         from kernlint.lint.suppress import read_suppressions
         from kernlint.syntax.source import decode_source
-        from kernlint.syntax.task import is_page, is_prose
+        from kernlint.syntax.task import is_page
 
         if not self.job.data.strip(b" \t\r\n\f\xef\xbb\xbf"):
             return
@@ -108,8 +108,8 @@ class Check(Asking):
         except SourceError as error:
             message = str(error)
             known = SYNTAX_ERROR if "syntax error: " in message else ANALYSIS_FAILED
-            if severity is None and is_prose(text):
-                message, severity = f"{message} (a page of text that shows code, not a program)", "info"
+            if severity is None and (other := _no_program(text)):
+                message, severity = f"{message} ({other}, not a program)", "info"
             yield self._failure(known, message.replace("syntax error: ", "", 1), severity), ""
             return
         if self.broken is not None:
@@ -206,3 +206,17 @@ class Check(Asking):
                 start, end = starts[number], starts[number + 1]
         edits = self._edits(module.text, [TextEdit(start, end, rest, describes=True)])
         return None if edits is None else Fix("remove the unused suppression", edits)
+
+
+def _no_program(text: str) -> str:
+    """What ``text`` is that is no Python: a page, or a cell of a notebook, under the name of a program; empty where nothing says so."""
+    from kernlint.lint.magics import without_magics
+    from kernlint.syntax.positions import python_tree
+    from kernlint.syntax.source import split_lines
+    from kernlint.syntax.task import is_prose
+
+    if is_prose(text):
+        return "a page of text that shows code"
+    lines = split_lines(text)
+    code = without_magics(lines)
+    return "a cell that IPython reads" if code != lines and python_tree("\n".join(code)) is not None else ""

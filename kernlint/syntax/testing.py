@@ -11,6 +11,8 @@ from kernlint.syntax.names import bound_by, dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload.span import Span
 
+#: What is called to measure, beside clocks and whatever has "bench" in its name.
+_MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapsed_time", "profile"})
 #: Functions that give the result of a test, or end one.
 _ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
 #: Those that say whether two tensors agree, and the origins of what asserts or calls tests by itself.
@@ -103,6 +105,14 @@ def is_test_file(path: str) -> bool:
     """Whether pytest collects the file at ``path`` by its name, and that does not say that it measures."""
     name = PurePath(path).name.lower()
     return (name == "conftest.py" or bool(_COLLECTED.fullmatch(name))) and "bench" not in name and "perf" not in name
+
+
+def measures(node: cst.CSTNode, module: Module) -> bool:
+    """Whether code in ``node`` calls what measures."""
+    called = {name.value for name in module.within(node, cst.Name)}
+    called |= {attribute.attr.value for attribute in module.within(node, cst.Attribute)}
+    clocks = (origin_of(call.func, module.imports) for call in module.within(node, cst.Call))
+    return bool(called & _MEASURING or any("bench" in name.lower() for name in called) or "time.time" in clocks)
 
 
 def is_benchmark(node: cst.FunctionDef, module: Module) -> bool:

@@ -18,7 +18,7 @@ class PlainGlobalInKernel(RefusalRule):
     code = "KL720"
     name = "plain-global-in-kernel"
     compiler_only = True
-    of_names = True
+    of_names = of_release = True
     summary = "a kernel reads a module variable that is no tl.constexpr"
     kinds = frozenset(["plain-global", "plain-table"])
     methods = (

@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.rules.finding import Context, Doubt
 from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
 from kernlint.syntax.names import origin_of
-from kernlint.syntax.testing import is_check
+from kernlint.syntax.testing import is_check, measures, returns_answers
 from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, TorchOp, Workload
 
@@ -29,6 +29,8 @@ def kept_apart(context: Context, steps: Sequence[Launch | TorchOp]) -> Iterator[
         name = f"`{scope.name.value}`" if isinstance(scope, cst.FunctionDef) else "the script"
         if any(isinstance(step, TorchOp) for step in within) and is_check(scope, module):
             yield Doubt(f"{name} checks results: nobody waits for its speed, and a reference is best computed plainly")
+        if isinstance(scope, cst.FunctionDef) and measures(scope, module) and returns_answers(scope, module):
+            yield Doubt(f"{name} measures: what it compares is kept apart, and nobody waits for it")
         lines = [step.span.line for step in within]
         for call, what in _graph_calls(module, scope):
             line = module.span(call).line

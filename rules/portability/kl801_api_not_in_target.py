@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.project import is_shelved
 from kernlint.rules.base import mapped
 from kernlint.rules.faults import RefusalRule
 from kernlint.rules.finding import Context, Doubt
@@ -13,7 +12,7 @@ from kernlint.workload import Fault
 class ApiNotInTarget(RefusalRule):
     code = "KL801"
     name = "api-not-in-target"
-    of_names = True
+    of_names = of_release = True
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["cache-modifier", "removed-name", "removed-parameter"])
     methods = (
@@ -30,8 +29,6 @@ class ApiNotInTarget(RefusalRule):
             return
         if target.gone_since(name, parameter):
             yield Doubt("an older release that people use has it, and nothing tells which is meant")
-        if is_shelved(context.program.kernel):
-            yield Doubt("nothing in the project imports the file, and it runs nothing itself: it may be kept as it was")
 
     what_it_does = """
         Finds names of Triton and parameters of its functions that other releases have or had, but the target release

@@ -6,7 +6,7 @@ from pathlib import Path
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.project import is_optional, is_shelved, is_unused
+from kernlint.interpret.project import is_optional, is_unused
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding, doubted
 from kernlint.syntax.names import dotted_name
@@ -74,7 +74,8 @@ class RemovedModule(Rule):
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
             caught = (Doubt("each file of the project that imports this one catches it", "warning"),)
-            left = is_unused(module) and not is_shelved(module)
+            # A file that is part of no package can be run by itself.
+            left = (Path(module.path).parent / "__init__.py").is_file() and is_unused(module)
             doubts = doubted(left, "nothing in the project imports this file of a package, and it runs nothing itself")
             doubts += caught if is_optional(module) else ()
             yield self.finding(text, module.span(node), "<module>", evidence, kernel="", doubts=doubts)

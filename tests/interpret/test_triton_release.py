@@ -62,7 +62,7 @@ def module_in(project: Path) -> Path:
         ("setup.py", 'setup(install_requires=["numpy", "triton<3.5"])', (3, 4)),
         ("environment.yml", "dependencies:\n  - pytorch::pytorch=1.12.*\n", OLDEST),
         ("Dockerfile", "FROM pytorch/pytorch:2.7.1-cuda12.6-cudnn9-devel", (3, 3)),
-        ("docker/Dockerfile.dev", "RUN pip install a==1.0 triton==2.0.0.dev20221202 b==2.1", OLDEST),
+        ("training/Dockerfile.dev", "RUN pip install a==1.0 triton==2.0.0.dev20221202 b==2.1", OLDEST),
         ("Dockerfile", "FROM nvidia/cuda:12.4.1-devel\nRUN pip install torch triton", NEWEST),
         ("README.md", "pip install torch==2.7.0+cu126 torchvision", (3, 3)),
         ("uv.lock", '[[package]]\nname = "triton"\nversion = "3.4.0"\n', (3, 4)),

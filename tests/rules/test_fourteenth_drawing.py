@@ -291,6 +291,9 @@ PAGE = "一个内核：\n\n```python\nimport triton\n@triton.jit\ndef k(x): pass
         pytest.param(PAGE + "import torch\n", "error", id="code beside it"),
         pytest.param(PAGE.split("它")[0], "error", id="an answer with one fence"),
         pytest.param("import triton\n@triton.jit\ndef k(x): pass\n请解释。\n", "error", id="a stray line"),
+        pytest.param("# copy into Colab\n%cd /content\n!git clone x\nimport triton\n", "info", id="a cell"),
+        pytest.param("!git clone x\nimport triton\ndef k(x: pass\n", "error", id="a cell with a fault"),
+        pytest.param("import triton\nx = 5 % !y\n", "error", id="a mark within a statement"),
     ],
 )
 def test_a_page_under_the_name_of_a_program(text: str, level: str) -> None:

@@ -67,7 +67,11 @@ OLD = HEADER + textwrap.dedent("""
     [
         pytest.param("", {}, "info", id="shelved"),
         pytest.param("", {"user.py": "from old import square\n"}, "error", id="imported"),
-        pytest.param("", {"__init__.py": ""}, "error", id="of a package"),
+        pytest.param("", {"__init__.py": ""}, "info", id="shelved in a package"),
+        pytest.param("", {"__init__.py": "# from .old import square\n"}, "info", id="imported once"),
+        pytest.param("", {"__init__.py": "LAZY = {'square': '.old'}\n"}, "error", id="imported when asked for"),
+        pytest.param("", {"README.md": "Run `old.py`.\n"}, "error", id="named on a page"),
+        pytest.param("", {"README.md": "Old things are older.py and the old ones.\n"}, "info", id="another word"),
         pytest.param("square(torch.ones(64, 64))\n", {}, "error", id="a script"),
         pytest.param("if __name__ == '__main__':\n    print(square)\n", {}, "error", id="run by its name"),
     ],

@@ -182,6 +182,13 @@ def launch_one(
         grid = h.call(grid, [meta], {}, node)  # type: ignore[arg-type]
     extents = _grid(h, grid, node)
     draft = not h.reads_kernels or h.is_draft()
+    faults: tuple[Fault, ...] = ()
+    if h.target is not None and not draft and isinstance(node, cst.Call):
+        faults = launch_faults(jit, config, args, kwargs, node, h.target, span, h.symbol)
+        bad_grid = grid_fault(grid, grid_function, span, h.symbol)
+        faults = faults if bad_grid is None else (*faults, bad_grid)
+    if any(fault.kind == "launch-missing" or fault.name == function.name for fault in faults):
+        arguments = dict.fromkeys(arguments, Unknown("perhaps another argument"))
     kernel = unread_kernel(function) if draft else kernel_of(h, jit, arguments, constexprs, extents, span)
     if bound.guessed:
         guesses = (f"{name} = {number}" for name, number in bound.guessed.items())
@@ -195,17 +202,12 @@ def launch_one(
         tensors = {n for n, v in arguments.items() if isinstance(v, Tensor) and v.dtype is not None}
         sure = tuple(f for f in kernel.faults if f.kind != "seed-address" or f.name in tensors)
         kernel = kernel if sure == kernel.faults else replace(kernel, faults=sure)
-    faults: tuple[Fault, ...] = ()
     told = {n: Unknown("presumed") if n in presumed or n in bound.guessed else v for n, v in constexprs.items()}
     written = isinstance(node, cst.Call)
     if h.target is not None and not draft:
         refused = refused_by_front_end(h, jit, arguments, told, h.target, not written)
         if refused:
             kernel = replace(kernel, faults=(*kernel.faults, *refused))
-        if isinstance(node, cst.Call):
-            faults = launch_faults(jit, config, args, kwargs, node, h.target, span, h.symbol)
-            bad_grid = grid_fault(grid, grid_function, span, h.symbol)
-            faults = faults if bad_grid is None else (*faults, bad_grid)
     if h.kernel_calls is not None and not draft and (not jit.configs or config is configurations(h, jit)[0]):
         call = KernelCall(jit, arguments, inside_kernel(arguments), constexprs, told, h.target, not written)
         h.kernel_calls[id(kernel)] = kernel, call
