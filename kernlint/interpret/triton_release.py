@@ -106,8 +106,9 @@ def _groups(path: str) -> Iterator[tuple[Path, ...]]:
 
 @lru_cache(maxsize=1024)
 def _files_in(folder: Path, mtime_ns: int) -> tuple[tuple[Path, ...], ...]:
-    """Those of one folder, as it was at a time, each kind together."""
-    return tuple(tuple(sorted(folder.glob(named))[:_MOST]) for named in _NAMED)
+    """Those of one folder, as it was at a time, each kind together; what stands beside a project is not one of its folders."""
+    top = any((folder / name).exists() for name in _TOP)
+    return tuple(tuple(sorted(folder.glob(named))[:_MOST]) for named in _NAMED if top or not named.startswith("*/"))
 
 
 def _requirements(file: Path) -> Mapping[str, Sequence[str]]:

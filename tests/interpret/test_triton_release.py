@@ -62,7 +62,7 @@ def module_in(project: Path) -> Path:
         ("setup.py", 'setup(install_requires=["numpy", "triton<3.5"])', (3, 4)),
         ("environment.yml", "dependencies:\n  - pytorch::pytorch=1.12.*\n", OLDEST),
         ("Dockerfile", "FROM pytorch/pytorch:2.7.1-cuda12.6-cudnn9-devel", (3, 3)),
-        ("training/Dockerfile.dev", "RUN pip install a==1.0 triton==2.0.0.dev20221202 b==2.1", OLDEST),
+        ("Dockerfile.dev", "RUN pip install a==1.0 triton==2.0.0.dev20221202 b==2.1", OLDEST),
         ("Dockerfile", "FROM nvidia/cuda:12.4.1-devel\nRUN pip install torch triton", NEWEST),
         ("README.md", "pip install torch==2.7.0+cu126 torchvision", (3, 3)),
         ("uv.lock", '[[package]]\nname = "triton"\nversion = "3.4.0"\n', (3, 4)),
@@ -100,6 +100,15 @@ def test_the_strictest_of_files_of_a_kind_counts(
     for name, clause in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"triton{clause}\n")
+    assert pinned(str(path), Target(named=False)).version == version
+
+
+@pytest.mark.parametrize(("top", "version"), [("setup.py", (3, 4)), ("notes.txt", NEWEST)])
+def test_images_in_folders_of_the_project(tmp_path: Path, top: str, version: tuple[int, int]) -> None:
+    path = module_in(tmp_path)
+    (tmp_path / top).write_text("")
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training" / "Dockerfile").write_text("RUN pip install triton==3.4.0 torchvision\n")
     assert pinned(str(path), Target(named=False)).version == version
 
 
