@@ -31,7 +31,7 @@ from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.proofs.liveness import is_unread
 from kernlint.syntax.testing import is_test_file
 from kernlint.syntax.tree import Module
-from kernlint.workload import Launch, Tensor, concrete
+from kernlint.workload import Launch, Tensor, Workload, concrete
 
 
 def levelled(finding: Finding, context: Context) -> Finding:
@@ -175,7 +175,14 @@ def _says_what_it_is_given(module: Module) -> bool:
 
 
 def _launches_of(kernel: str, context: Context) -> list[Launch]:
-    return [launch for launch in context.launches() if launch.kernel.name == kernel]
+    return context.workload.once(_by_kernel).get(kernel, [])
+
+
+def _by_kernel(workload: Workload) -> dict[str, list[Launch]]:
+    found: dict[str, list[Launch]] = {}
+    for launch in workload.launches():
+        found.setdefault(launch.kernel.name, []).append(launch)
+    return found
 
 
 def _is_only_compiled(launch: Launch, module: Module) -> bool:
@@ -190,8 +197,13 @@ def _is_only_compiled(launch: Launch, module: Module) -> bool:
 def _is_for_show(launch: Launch, context: Context) -> bool:
     """Whether nobody reads the results of ``launch``, and what it gives back, the compiled kernel, is kept."""
     module = context.program.kernel
-    call = module.at(launch.span, cst.Call)
-    return any(one.value is call for one in module.of(cst.Assign)) and is_unread(launch, context.workload, module)
+    kept = id(module.at(launch.span, cst.Call)) in module.once(_assigned)
+    return kept and is_unread(launch, context.workload, module)
+
+
+def _assigned(module: Module) -> frozenset[int]:
+    """The expressions whose value an assignment keeps, by their identity."""
+    return frozenset(id(one.value) for one in module.of(cst.Assign))
 
 
 def _is_named(context: Context) -> bool:

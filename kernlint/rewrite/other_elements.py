@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -28,31 +30,36 @@ class OtherElements:
     names: str
 
 
-def other_elements(program: Program, entry: str, bare: bool) -> list[OtherElements]:
-    """The calls with other elements that ``program`` takes: no assert, condition or annotation says that there are none such."""
-    return program.once(_other_elements, entry, bare)
+def other_elements(program: Program, entry: str, bare: bool, tuned: bool = False) -> list[OtherElements]:
+    """The calls with other elements that ``program`` takes: no assert, condition or annotation says that there are none such. Those that
+    are ``tuned`` are told under each configuration of its tuners."""
+    return program.once(_other_elements, entry, bare, tuned)
 
 
-def _other_elements(program: Program, entry: str, bare: bool) -> list[OtherElements]:
+def _other_elements(program: Program, entry: str, bare: bool, tuned: bool) -> list[OtherElements]:
     own = program.workload(entry, NO_EDITS, bare)
-    found = (_given(program, own, floats, integers) for floats, integers in _OTHERS if own is not None)
-    return [one for one in found if one is not None]
+    return [one for types in _OTHERS if own is not None for one in _given(program, own, *types, tuned)]
 
 
-def _given(program: Program, own: Workload, floats: dt.Dtype, integers: dt.Dtype) -> OtherElements | None:
+def _given(
+    program: Program, own: Workload, floats: dt.Dtype, integers: dt.Dtype, tuned: bool
+) -> Iterator[OtherElements]:
     try:
-        other = program.once(_with_elements, floats, integers)
+        other = program.once(_with_elements, floats, integers, tuned)
         workload = other.workload(own.entry, NO_EDITS, own.bare)
     except KernlintError:
-        return None
-    if workload is None or not takes(own, workload) or _untyped(workload) > _untyped(own):
-        return None
-    return OtherElements(other, workload, " or ".join(dict.fromkeys((floats.name, integers.name))))
+        return
+    if workload is None:
+        return
+    names = " or ".join(dict.fromkeys((floats.name, integers.name)))
+    for number in range(max((len(one.configurations) for one in own.first_call().launches()), default=1) if tuned else 1):
+        before, after = own.configured(number), workload.configured(number)
+        if takes(before, after) and _untyped(after) <= _untyped(before):
+            yield OtherElements(other, after, names)
 
 
-def _with_elements(program: Program, floats: dt.Dtype, integers: dt.Dtype) -> Program:
-    # Who asks for all configurations of a tuner asks about one after the other.
-    question = replace(program.question, floats=floats, integers=integers, detailed=True, tuners=False)
+def _with_elements(program: Program, floats: dt.Dtype, integers: dt.Dtype, tuned: bool) -> Program:
+    question = replace(program.question, floats=floats, integers=integers, detailed=True, tuners=tuned)
     return program.variant(program.kernel, question, program.reference)
 
 

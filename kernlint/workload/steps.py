@@ -382,6 +382,14 @@ class Workload(AskedOnce):
             return replace(self, steps=steps)
         return replace(self, steps=steps, first_steps=map_steps(self.first_steps, change))
 
+    def configured(self, number: int) -> Workload:
+        """The workload in which each tuner takes its configuration of this number, as far as they were followed."""
+
+        def change(step: Step) -> Step:
+            return step.configurations[number % len(step.configurations)] if isinstance(step, Launch) else step
+
+        return self.mapped(change, first=True) if number else self
+
     @cached_property
     def _launches(self) -> list[Launch]:
         return [step for step in self.all_steps if isinstance(step, Launch)]

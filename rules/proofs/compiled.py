@@ -14,6 +14,7 @@ from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.jit_functions import Decorated, jit_functions, strings
 from kernlint.rules.proofs.source_text import names_in
+from kernlint.syntax.copies import top_functions
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.unreached import Constants
@@ -172,6 +173,8 @@ def run_otherwise(context: Context, kernel: str) -> str:
 def called_before_defined_again(module: Module, kernel: str, place: Span) -> bool:
     """Whether the function around ``place`` stands between two functions that are called ``kernel``, and is called there: as the cells of
     a notebook are run, it launches the first."""
+    if kernel in module.once(top_functions):
+        return False  # as nearly all are, defined once
     statements = module.tree.body
     defined = [i for i, one in enumerate(statements) if isinstance(one, cst.FunctionDef) and one.name.value == kernel]
     own = next((i for i, one in enumerate(statements) if module.span(one).contains(place)), 0)

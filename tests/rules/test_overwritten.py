@@ -2,6 +2,7 @@
 
 import pytest
 from support.findings import run_rule
+from support.lint import check
 
 from kernlint.workload import Launch, TorchOp
 
@@ -249,3 +250,56 @@ def get_inputs():
 """
     assert not run_rule("KL302", source)
     assert run_rule("KL302", source + model)
+
+
+#: A launch that overwrites a fill, of sizes that callers choose.
+OPEN = """
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+def run(x: torch.Tensor, like: torch.Tensor):
+    n, = x.shape
+    y = torch.zeros_like(x, dtype=torch.float32)
+    kernel[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
+    return y
+"""
+#: One that nobody but the public name of its `apply` calls, beside a test.
+APPLIED = """
+class _Run(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        n, = x.shape
+        y = torch.zeros_like(x)
+        kernel[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
+        return y
+
+{name} = _Run.apply
+
+def test_run():
+    assert {name}(torch.randn(6, device="cuda")).shape == (6,)
+"""
+
+
+def told(source: str) -> list[str]:
+    found = check("import torch\nimport triton\nimport triton.language as tl\n" + source, codes=frozenset({"KL302"}))
+    return [finding.severity for finding in found]
+
+
+def test_a_fill_is_told_where_the_passes_beside_it_have_no_price():
+    assert told(OPEN) == ["info"]
+    assert told(OPEN.replace("return y", "return y.to(like.dtype)")) == ["info"]
+    assert told(OPEN.replace("torch.zeros_like", "torch.empty_like").replace("return y", "return y.to(like.dtype)")) == []
+
+
+def test_a_launch_overwrites_what_the_compiler_of_another_vendor_may_take():
+    given = OPEN.replace("BLOCK=1024)", "BLOCK=1024, buffer_size_limit=512)")
+    assert told(given) == []  # the launch fails
+    assert told("import torch_npu\n" + given) == ["info"]
+
+
+def test_a_private_function_of_autograd_is_asked_about_where_its_apply_has_a_public_name():
+    kernel = OPEN.partition("def run")[0]
+    assert told(kernel + APPLIED.format(name="run")) == ["info"]
+    assert told(kernel + APPLIED.format(name="_run")) == []  # the test is all that calls it

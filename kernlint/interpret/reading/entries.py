@@ -13,7 +13,7 @@ from kernlint.errors import UsageError
 from kernlint.interpret.host.memoised import setup_functions, tries, untested_setup_functions
 from kernlint.interpret.reading.effects import has_effect
 from kernlint.interpret.reading.kernels import KernelReading
-from kernlint.interpret.reading.launching import may_launch
+from kernlint.interpret.reading.launching import handed_out, may_launch
 from kernlint.interpret.reading.models import entry_names, is_autograd
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit
@@ -67,8 +67,11 @@ class Reading(KernelReading):
         if self.only:
             caller = self.program._callers.get(self.only)
             candidates = [v for v in candidates if self.only in _entries(v) or caller in entry_names(v)]
-        public = [w for value in candidates if not value.name.startswith("_") for w in self._followed(value)]
-        return public or [w for value in candidates if value.name.startswith("_") for w in self._followed(value)]
+        public = [w for value in candidates if self._is_public(value.name) for w in self._followed(value)]
+        return public or [w for value in candidates if not self._is_public(value.name) for w in self._followed(value)]
+
+    def _is_public(self, name: str) -> bool:
+        return not name.startswith("_") or name in handed_out(self.kernel_module)
 
     def traced(self, entry: str) -> Trace:
         """The values that are met when ``entry`` is followed."""
@@ -151,7 +154,7 @@ class Reading(KernelReading):
         """The backward passes of the private autograd functions of the module that ``function`` has applied, which nobody can call
         but through it."""
         for name, (cls, _, arguments, _) in passes.items():
-            ours = cls.module is self.kernel_module and name.startswith("_") and "backward" in cls.scope.vars
+            ours = cls.module is self.kernel_module and not self._is_public(name) and "backward" in cls.scope.vars
             if ours and self.program._callers.setdefault(f"{name}.backward", function.symbol) == function.symbol:
                 backward = self._of_backward(cls, [*arguments])
                 if backward.first_call().launches():

@@ -48,6 +48,22 @@ def assigned(part: cst.CSTNode) -> list[str]:
     return [target.target.value for target in part.targets if isinstance(target.target, cst.Name)]
 
 
+def handed_out(module: Module) -> frozenset[str]:
+    """Names of which an attribute has a public name of the module's: what ``norm = _Norm.apply`` calls is public, whatever its class is."""
+    return module.once(_handed_out)
+
+
+def _handed_out(module: Module) -> frozenset[str]:
+    lines = [line for line in _statements(module.tree.body) if isinstance(line, cst.SimpleStatementLine)]
+    parts = [part for line in lines for part in line.body if not all(map(_is_private, assigned(part)))]
+    owners = [part.value.value for part in parts if isinstance(part, cst.Assign) and isinstance(part.value, cst.Attribute)]
+    return frozenset(one.value for one in owners if isinstance(one, cst.Name))
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_")
+
+
 def _is_launch(node: cst.CSTNode, decorated: set[str]) -> bool:
     """``kernel[grid](...)``, ``kernel.run(...)`` or ``kernel[grid]`` to be called later, by their looks."""
     if type(node) is cst.Call:
