@@ -52,7 +52,9 @@ def _given(
     if workload is None:
         return
     names = " or ".join(dict.fromkeys((floats.name, integers.name)))
-    for number in range(max((len(one.configurations) for one in own.first_call().launches()), default=1) if tuned else 1):
+    for number in range(
+        max((len(one.configurations) for one in own.first_call().launches()), default=1) if tuned else 1
+    ):
         before, after = own.configured(number), workload.configured(number)
         if takes(before, after) and _untyped(after) <= _untyped(before):
             yield OtherElements(other, after, names)

@@ -290,7 +290,9 @@ def told(source: str) -> list[str]:
 def test_a_fill_is_told_where_the_passes_beside_it_have_no_price():
     assert told(OPEN) == ["info"]
     assert told(OPEN.replace("return y", "return y.to(like.dtype)")) == ["info"]
-    assert told(OPEN.replace("torch.zeros_like", "torch.empty_like").replace("return y", "return y.to(like.dtype)")) == []
+    assert (
+        told(OPEN.replace("torch.zeros_like", "torch.empty_like").replace("return y", "return y.to(like.dtype)")) == []
+    )
 
 
 def test_a_launch_overwrites_what_the_compiler_of_another_vendor_may_take():

@@ -56,7 +56,9 @@ def handed_out(module: Module) -> frozenset[str]:
 def _handed_out(module: Module) -> frozenset[str]:
     lines = [line for line in _statements(module.tree.body) if isinstance(line, cst.SimpleStatementLine)]
     parts = [part for line in lines for part in line.body if not all(map(_is_private, assigned(part)))]
-    owners = [part.value.value for part in parts if isinstance(part, cst.Assign) and isinstance(part.value, cst.Attribute)]
+    owners = [
+        part.value.value for part in parts if isinstance(part, cst.Assign) and isinstance(part.value, cst.Attribute)
+    ]
     return frozenset(one.value for one in owners if isinstance(one, cst.Name))
 
 
