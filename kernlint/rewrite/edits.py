@@ -17,6 +17,7 @@ from kernlint.rewrite.precisions import set_precision
 from kernlint.rewrite.settings import same_work, set_literals, set_options
 from kernlint.rewrite.site import NO_REWRITE, Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
+from kernlint.rules.faults import MendedFault
 from kernlint.rules.finding import Variant
 from kernlint.syntax.tree import check_syntax
 from kernlint.workload import Launch
@@ -70,7 +71,7 @@ def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) 
             raise CannotRewrite(NO_REWRITE)
         site = Site(program, workload)
         made = rewrite(site, variant)
-        for other in _other_configurations(site, bare):
+        for other in _other_configurations(site, bare, variant):
             made |= _same(made, other, variant)
         text = apply_edits(site.module.text, made.edits)
         if text == site.module.text:
@@ -83,8 +84,10 @@ def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) 
     return Attempt(made)
 
 
-def _other_configurations(site: Site, bare: bool) -> Iterator[Site]:
-    """The program under the further configurations of its tuners, those with equal constexprs left out."""
+def _other_configurations(site: Site, bare: bool, variant: Variant) -> Iterator[Site]:
+    """The program under the further configurations of its tuners, those with equal constexprs left out. A mend asks for no other
+    versions of the program, so that its launches are enough, as they were followed."""
+    mends = not variant.edits and all(isinstance(one, MendedFault) for one in variant.transforms)
     launches = [launch for launch in site.workload.first_call().launches() if launch.alternatives]
     seen = [_constexprs(launches, 0)]
     for number in range(1, max((len(launch.configurations) for launch in launches), default=1)):
@@ -92,6 +95,9 @@ def _other_configurations(site: Site, bare: bool) -> Iterator[Site]:
         if values in seen:
             continue
         seen.append(values)
+        if mends:
+            yield Site(site.program, site.workload.configured(number))
+            continue
         work.check()
         work.spend(work.REWRITE)
         program = site.program.under(number)

@@ -44,10 +44,8 @@ def mended_fault(site: Site, transform: MendedFault) -> Rewriting:
 
 
 def _of_other_elements(site: Site, fault: MendedFault) -> Effects:
-    """Unsafe where the program takes elements with which there is no such fault: right as it is, it would be changed. Asked of all
-    configurations of its tuners under the first."""
-    first = not site.program.question.configuration
-    for other in other_elements(site.program, site.workload.entry, site.workload.bare, tuned=True) if first else ():
+    """Unsafe where the program takes elements with which there is no such fault: right as it is, it would be changed."""
+    for other in other_elements(site.program, site.workload.entry, site.workload.bare, tuned=True):
         if not _has(other.workload, fault):
             return Effects("unsafe", notes=(f"with {other.names} elements the code is right as it is",))
     return Effects()

@@ -386,7 +386,11 @@ class Workload(AskedOnce):
         """The workload in which each tuner takes its configuration of this number, as far as they were followed."""
 
         def change(step: Step) -> Step:
-            return step.configurations[number % len(step.configurations)] if isinstance(step, Launch) else step
+            if not isinstance(step, Launch):
+                return step
+            place = number % len(step.configurations)
+            first, *others = (*step.configurations[place:], *step.configurations[:place])
+            return replace(first, alternatives=tuple(replace(one, alternatives=()) for one in others))
 
         return self.mapped(change, first=True) if number else self
 

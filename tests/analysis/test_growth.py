@@ -162,6 +162,29 @@ def test_tiles_are_read_at_a_size_and_with_sizes_open(monkeypatch):
     assert max(map(tiles.count, tiles)) <= 2
 
 
+def test_a_mend_follows_the_program_as_often_whatever_a_tuner_tries(monkeypatch):
+    """What it was under each configuration is known."""
+
+    def followed(count):
+        configs = ", ".join(f"triton.Config({{'BM': 16, 'BN': 16, 'BK': {16 << i}}})" for i in range(count))
+        source = growth.layers(1).replace(
+            "@triton.jit", f"@triton.autotune(configs=[{configs}], key=['M'])\n@triton.jit", 1
+        )
+        source = source.replace("tl.dot(x, y, acc)", "tl.dot(x, y, acc, allow_tf32=False)").replace(
+            ", BM=16, BN=16, BK=32", ""
+        )
+        source = source.replace(
+            "(triton.cdiv(M, 16), triton.cdiv(N, 16))", "lambda m: (triton.cdiv(M, m['BM']), triton.cdiv(N, m['BN']))"
+        )
+        found = []
+        ask = lambda text: found.extend(checked(text, frozenset({"KL802"}), fixes=True)[0])  # noqa: E731
+        times = counted(monkeypatch, Program, "_follow", source, ask)
+        assert [finding.fix.applicability for finding in found] == ["safe"]
+        return times
+
+    assert followed(2) == followed(6)
+
+
 def test_chains_are_looked_for_once_by_all_rules(monkeypatch):
     few, many = (counted(monkeypatch, chains, "_grown", growth.copies(n), checked) for n in (2, 4))
     assert many - few == 4 * 2  # two launches and two buffers a layer
