@@ -13,9 +13,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+import libcst as cst
+
 from kernlint.errors import SourceError
 from kernlint.records import dataclass
 from kernlint.syntax.guard import check_depth
+from kernlint.syntax.names import dotted_name
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source, split_lines
 from kernlint.syntax.tree import Module, parse_module
@@ -157,3 +160,19 @@ def _bound_inside(statement: ast.stmt) -> set[str]:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found.add(node.name)
     return found
+
+
+def imported_at_top(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:
+    """The dotted path of each module or name that importing ``module`` imports, whatever the circumstances, behind the import and the
+    part of it that asks for that."""
+    for statement in module.tree.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.Import):
+                for alias in part.names:
+                    yield part, alias, dotted_name(alias.name) or ""
+            elif isinstance(part, cst.ImportFrom) and not part.relative and part.module is not None:
+                package = dotted_name(part.module) or ""
+                yield part, part, package
+                if not isinstance(part.names, cst.ImportStar):
+                    for alias in part.names:
+                        yield part, alias, f"{package}.{alias.evaluated_name}"

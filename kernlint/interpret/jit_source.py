@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.values import Function
-from kernlint.syntax.names import bound_by, dotted_name
+from kernlint.syntax.names import bound_by, dotted_name, targets
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
@@ -100,8 +100,18 @@ def _given_at_top(module: Module, name: str) -> Iterator[cst.BaseExpression]:
     scripts = [one.body.body for one in module.tree.body if isinstance(one, cst.If) and is_guarded_main(one)]
     for statement in (*module.tree.body, *(line for body in scripts for line in body)):
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(part, (cst.Assign, cst.AnnAssign)) and part.value is not None and _assigns(part, name):
-                yield part.value
+            if isinstance(part, (cst.Assign, cst.AnnAssign)) and part.value is not None:
+                for target in part.targets if isinstance(part, cst.Assign) else [part]:
+                    yield from _given(target.target, part.value, name)
+
+
+def _given(target: cst.CSTNode, value: cst.BaseExpression, name: str) -> Iterator[cst.BaseExpression]:
+    """What ``name`` gets where ``value`` is assigned to ``target``: its own part of a tuple, or all of what is not written as one."""
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
+        for one, part in zip(target.elements, value.elements, strict=True):
+            yield from _given(one.value, part.value, name)
+    elif any(one.value == name for one in targets(target)):
+        yield value
 
 
 def plain_global(module: Module, name: str) -> bool:

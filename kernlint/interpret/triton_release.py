@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kernlint.interpret.api import Target, parse_version, supported
+from kernlint.interpret.imports import file_state
 from kernlint.records import replace
 
 #: Files that name what a project needs, those that name it most exactly first; of an installed package that is its metadata.
@@ -28,6 +29,8 @@ _BUILT_WITH = {
     **{(1, minor): (1, 0) for minor in range(14)},
     **{(2, minor): (2, minor) for minor in range(4)},
     **{(2, minor): (3, minor - 4) for minor in range(4, 11)},
+    (2, 11): (3, 6),
+    (2, 12): (3, 7),
 }
 
 #: A requirement (``triton==2.1``, ``torch>=2,<2.4``), how Poetry writes one (``triton = "^2.1"``), and files of what is locked.
@@ -79,12 +82,9 @@ def _releases(asked: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[int, i
 
 def fork_asked_for(path: str) -> str:
     """The fork of Triton that the project of the module at ``path`` needs in the place of Triton itself; empty where there is none."""
-    for file in requirement_files(path):
-        asked = _requirements(file)
-        if asked:
-            forks = asked.get("fork", ())
-            return forks[0] if forks and "triton" not in asked else ""
-    return ""
+    asked = next(filter(None, map(_requirements, requirement_files(path))), {})
+    forks = asked.get("fork", ())
+    return forks[0] if forks and "triton" not in asked else ""
 
 
 def requirement_files(path: str) -> Iterator[Path]:
@@ -112,9 +112,9 @@ def _files_in(folder: Path, mtime_ns: int) -> tuple[tuple[Path, ...], ...]:
 
 
 def _requirements(file: Path) -> Mapping[str, Sequence[str]]:
+    state = file_state(file)
     try:
-        status = file.stat()
-        return _requirements_at(str(file), status.st_mtime_ns, status.st_size) if status.st_size <= _LONGEST else {}
+        return {} if state is None or state[2] > _LONGEST else _requirements_at(*state)
     except OSError:
         return {}
 

@@ -18,12 +18,11 @@ from pathlib import Path
 
 import libcst as cst
 
-from kernlint.errors import SourceError
 from kernlint.interpret import project
+from kernlint.interpret.imports import file_state, imported_at_top
 from kernlint.interpret.triton_release import fork_asked_for, requirement_files
-from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.names import origin_of
 from kernlint.syntax.positions import python_tree
-from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module
 
 #: Devices and vendors that Triton itself compiles for, and words for devices that say nothing of the vendor.
@@ -62,7 +61,7 @@ def other_vendor(module: Module) -> str:
 
 def needs_nvidia(module: Module) -> bool:
     """Whether ``module`` imports what is there for NVIDIA's devices alone, whatever the circumstances."""
-    return any(path.startswith(_OF_NVIDIA) for path in _imports(module))
+    return any(path.startswith(_OF_NVIDIA) for _, _, path in imported_at_top(module))
 
 
 def files_around(path: str) -> list[Path]:
@@ -85,7 +84,7 @@ def package_files(path: str) -> list[Path]:
 
 
 def _other_vendor(module: Module) -> str:
-    for path in _imports(module):
+    for _, _, path in imported_at_top(module):
         if _is_foreign_package(path):
             return f"the module imports `{path}`"
     for path in _used(module):
@@ -97,7 +96,8 @@ def _other_vendor(module: Module) -> str:
         return ""
     if _has_own_triton(module.path):
         return "`import triton` finds a module of the project"
-    if needed := _needed(_import_statements(module), module.path):
+    tree = python_tree(module.text)
+    if needed := _needed(tree.body if tree is not None else (), module.path):
         return f"what the module imports needs `{needed}`"
     for file in package_files(module.path):
         if needed := _needed(project.statements_of(str(file)), str(file)):
@@ -122,19 +122,6 @@ def _named_for(path: str) -> str:
     return f"it stands under `{named[0]}`, as code for that vendor does" if named else ""
 
 
-def _imports(module: Module) -> Iterator[str]:
-    """The dotted modules that importing ``module`` imports, whatever the circumstances."""
-    for statement in module.tree.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(part, cst.Import):
-                yield from (dotted_name(alias.name) or "" for alias in part.names)
-            elif isinstance(part, cst.ImportFrom) and part.module is not None and not part.relative:
-                package = dotted_name(part.module) or ""
-                yield package
-                if not isinstance(part.names, cst.ImportStar):
-                    yield from (f"{package}.{alias.evaluated_name}" for alias in part.names)
-
-
 def _used(module: Module) -> Iterator[str]:
     """What ``module`` takes from ``triton.language``, under no condition, that only a fork has there."""
     if "triton.language" not in module.imports.values():
@@ -146,17 +133,6 @@ def _used(module: Module) -> Iterator[str]:
         foreign = package == "triton.language" and name in _OF_FORKS
         if (foreign or _is_foreign_package(path)) and node not in conditional:
             yield path
-
-
-def _import_statements(module: Module) -> Sequence[ast.stmt]:
-    """What ``module`` imports from others at its top level, as Python reads it."""
-    lines: list[str] = []
-    for statement in module.tree.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(part, cst.ImportFrom):
-                lines += module.excerpt(module.span(part))
-    tree = python_tree("\n".join(lines))
-    return tree.body if tree is not None else ()
 
 
 def _has_own_triton(path: str) -> bool:
@@ -209,11 +185,8 @@ def _is_foreign_package(path: str) -> bool:
 
 def _devices(module: Module) -> set[str]:
     """The devices that calls name literally, without their number."""
-    found = set()
-    for arg in module.of(cst.Arg):
-        if arg.keyword is not None and arg.keyword.value == "device" and isinstance(arg.value, cst.SimpleString):
-            found.add(str(arg.value.evaluated_value).partition(":")[0])
-    return found
+    named = (arg.value for arg in module.of(cst.Arg) if arg.keyword is not None and arg.keyword.value == "device")
+    return {str(one.evaluated_value).partition(":")[0] for one in named if isinstance(one, cst.SimpleString)}
 
 
 def _demanded(statements: Iterable[ast.stmt]) -> str:
@@ -231,21 +204,14 @@ def _demanded(statements: Iterable[ast.stmt]) -> str:
 def _registered(file: Path) -> Mapping[str, str]:
     """The vendor, or the device, whose package the ``__init__.py`` of a package imports, or for which it registers it (by an empty
     name), or the parts of it that functions import which it registers; none that Triton itself compiles for."""
-    try:
-        status = file.stat()
-        return _registered_at(str(file), status.st_mtime_ns, status.st_size)
-    except OSError:
-        return {}
+    state = file_state(file)
+    return {} if state is None else _registered_at(*state)
 
 
 @lru_cache(maxsize=256)
 def _registered_at(path: str, mtime_ns: int, size: int) -> Mapping[str, str]:
     """As :func:`_registered`; time and size are there to tell apart what is not the same file any more."""
-    try:
-        tree = python_tree(read_source(path).text)
-    except SourceError:
-        return {}
-    statements = tree.body if tree is not None else []
+    statements = project.statements_of(path)
     if package := _foreign_import(statements):
         return {"": package}
     imported = {one.name: _parts(one) for one in statements if isinstance(one, ast.FunctionDef)}

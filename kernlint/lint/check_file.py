@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from kernlint.errors import SourceError
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from kernlint.syntax.tree import Module
     from kernlint.verdict.candidate import Candidate
     from kernlint.workload import Span
+
+#: Tags of a template that direct its generator, and those in the place of which something is put.
+_DIRECTIVE = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+_PLACE = re.compile(r"\{\{.*?\}\}|\$\{\w+\}|\$[A-Za-z_]\w*|<%.*?%>")
 
 
 def check_file(
@@ -209,7 +215,7 @@ class Check(Asking):
 
 
 def _no_program(text: str) -> str:
-    """What ``text`` is that is no Python: a page, or a cell of a notebook, under the name of a program; empty where nothing says so."""
+    """What ``text`` is that is no Python, under the name of a program; empty where nothing says so."""
     from kernlint.lint.magics import without_magics
     from kernlint.syntax.positions import python_tree
     from kernlint.syntax.source import split_lines
@@ -218,5 +224,9 @@ def _no_program(text: str) -> str:
     if is_prose(text):
         return "a page of text that shows code"
     lines = split_lines(text)
-    code = without_magics(lines)
-    return "a cell that IPython reads" if code != lines and python_tree("\n".join(code)) is not None else ""
+    readings = (
+        (without_magics(lines), "a cell that IPython reads"),
+        (split_lines(dedent(text)), "a part of one, as the indent of all its lines tells"),
+        (split_lines(_PLACE.sub("_", _DIRECTIVE.sub("", text))), "a template that a generator fills in"),
+    )
+    return next((what for made, what in readings if made != lines and python_tree("\n".join(made)) is not None), "")

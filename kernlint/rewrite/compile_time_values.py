@@ -30,8 +30,8 @@ def constexpr_global(site: Site, fault: MendedFault) -> Rewriting:
     ]
     binding = bindings[0] if len(bindings) == 1 else None
     target, value = _assignment(binding)
-    if binding is None or target is None or value is None:
-        raise CannotRewrite(f"`{name}` is not assigned once in this file")
+    if binding is None or not isinstance(target, cst.Name) or value is None:
+        raise CannotRewrite(f"`{name}` is not assigned once, and alone, in this file")
     start, end = source.whole(value)
     lines = host_reads(site.module, name)
     if lines:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from kernlint.interpret.api import NEWEST, Target
+from kernlint.interpret.api import Target
 from kernlint.interpret.jit_source import assignment
 from kernlint.rules.base import Rule, elementwise
 from kernlint.rules.finding import Context, Evidence, Finding
@@ -13,12 +13,10 @@ from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 
-_TUNERS = (
-    "triton.autotune",
-    "triton.heuristics",
-    "triton.runtime.autotuner.autotune",
-    "triton.runtime.autotuner.heuristics",
-)
+_AUTOTUNERS = ("triton.autotune", "triton.runtime.autotuner.autotune")
+_TUNERS = (*_AUTOTUNERS, "triton.heuristics", "triton.runtime.autotuner.heuristics")
+#: The release from which the tuner refuses names in its key that are no arguments.
+_CHECKS_KEY = (3, 9)
 
 
 class TunerCannotWrap(Rule):
@@ -74,12 +72,17 @@ class TunerCannotWrap(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
         target = context.program.question.target or Target()
+        raises = Evidence(f"Triton {target.release} raises where the module is imported or the kernel first launched")
         for function in functions(module):
             for node, text in _problems(function, module, target):
-                raises = Evidence(
-                    f"Triton {target.release} raises where the module is imported or the kernel first launched"
-                )
                 yield self.finding(text, module.span(node), function.name, (raises,))
+            for literal, parameter in _unknown_names(function):
+                text = f"`{literal.raw_value}` in `{parameter}` is no parameter of `{function.name}`"
+                ignored = parameter == "key" and target.version < _CHECKS_KEY
+                does = f"Triton {target.release} leaves it out of the key: no value of it is tuned for"
+                evidence = Evidence(does) if ignored else raises
+                severity = "warning" if ignored else self.severity
+                yield self.finding(text, module.span(literal), function.name, (evidence,), severity=severity)
 
 
 def _problems(function: Decorated, module: Module, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:
@@ -114,13 +117,17 @@ def _bad_arguments(call: cst.BaseExpression, function: Decorated, target: Target
     for position, parameter in enumerate(("configs", "key")):
         if keyword(call, parameter, position) is None:
             yield call, f"triton.autotune is called without `{parameter}`"
+
+
+def _unknown_names(function: Decorated) -> Iterator[tuple[cst.SimpleString, str]]:
+    """The names that a tuner of ``function`` takes for its parameters, with the parameter of the tuner that they stand in."""
     names = {p.name.value for p in parameters(function.node)}
-    for parameter in ("key", "reset_to_zero", "restore_value"):
-        if parameter == "key" and target.version < NEWEST:
-            continue
-        for literal in strings(keyword(call, parameter, 1 if parameter == "key" else None)):
-            if literal.raw_value not in names:
-                yield literal, f"`{literal.raw_value}` in `{parameter}` is no parameter of `{function.name}`"
+    for node, origin in zip(function.node.decorators, function.origins, strict=True):
+        tunes = function.is_jit and origin in _AUTOTUNERS
+        for parameter in ("key", "reset_to_zero", "restore_value") if tunes else ():
+            for literal in strings(keyword(node.decorator, parameter, 1 if parameter == "key" else None)):
+                if literal.raw_value not in names:
+                    yield literal, parameter
 
 
 def _dicts(configs: cst.BaseExpression | None, module: Module) -> Iterator[tuple[cst.CSTNode, str]]:

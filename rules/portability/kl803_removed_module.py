@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import libcst as cst
 
 from kernlint.interpret.api import Target
+from kernlint.interpret.imports import imported_at_top
 from kernlint.interpret.project import is_optional, is_unused
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Doubt, Evidence, Finding, doubted
-from kernlint.syntax.names import dotted_name
-from kernlint.syntax.tree import Module
 
 #: How far above a file the root of its tree is looked for.
 _LEVELS = 8
@@ -63,7 +62,7 @@ class RemovedModule(Rule):
         module = context.program.kernel
         target = context.program.question.target or Target()
         told: set[tuple[cst.CSTNode, str]] = set()
-        for statement, node, path in _imports(module):
+        for statement, node, path in imported_at_top(module):
             missing = _missing(path, target)
             if missing is None or (statement, missing) in told:
                 continue  # a statement that imports several names of one module says it once
@@ -79,21 +78,6 @@ class RemovedModule(Rule):
             doubts = doubted(left, "nothing in the project imports this file of a package, and it runs nothing itself")
             doubts += caught if is_optional(module) else ()
             yield self.finding(text, module.span(node), "<module>", evidence, kernel="", doubts=doubts)
-
-
-def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:
-    """Each module or name of Triton that an unguarded import asks for, behind the import that does."""
-    for statement in module.tree.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(part, cst.Import):
-                for alias in part.names:
-                    yield part, alias, dotted_name(alias.name) or ""
-            elif isinstance(part, cst.ImportFrom) and not part.relative and part.module is not None:
-                package = dotted_name(part.module) or ""
-                yield part, part, package
-                if not isinstance(part.names, cst.ImportStar):
-                    for alias in part.names:
-                        yield part, alias, f"{package}.{alias.evaluated_name}"
 
 
 def _ships(importer: str, name: str) -> bool:

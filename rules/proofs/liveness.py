@@ -6,6 +6,7 @@ import libcst as cst
 
 from kernlint.rules.proofs.dataflow import read_tensors, storages, tensors_of, written_tensors
 from kernlint.rules.proofs.indices import addresses, always_run
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.syntax.tree import Module
 from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
 
@@ -43,8 +44,10 @@ def next_user(workload: Workload, step: Step, storage: int) -> Step | None:
 
 def is_unread(launch: Launch, workload: Workload, module: Module) -> bool:
     """Whether nothing reads what ``launch`` writes: tensors that the function around it makes and hands to launches alone, none but this
-    one of which reads them. It is there to be compiled, looked at or measured."""
-    written = written_tensors(launch)
+    one of which reads them. It is there to be compiled, looked at or measured: what it stores under no mask beside what it stores under
+    one, a time say, does not count."""
+    masked = {one.access.base for one in sites(launch.kernel, Store, Atomic) if one.access.mask is not None}
+    written = [tensor for name in masked if (tensor := launch.tensor(name)) is not None] or written_tensors(launch)
     others = [step for step in workload.first_call().all_steps if step.span != launch.span]
     read = {storage for step in others for storage in storages(read_tensors(step))}
     return bool(written) and all(tensor.storage.id not in read and _is_handed_on(tensor, module) for tensor in written)

@@ -160,6 +160,26 @@ def test_a_launch_whose_results_nobody_reads(launch: str, after: str, level: str
     assert {one.severity for one in told("KL751", source)} == {level}
 
 
+CLOCKED = """
+@triton.jit
+def clocked(x, took, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x + i, tl.load(x + i, mask=i < n) + 1.0, mask=i < n)
+    tl.store(took + tl.program_id(0), 1)
+
+def main():
+    x = torch.randn(256, device="cuda")
+    took = torch.empty(1, device="cuda")
+    clocked[(1,)](x, took, 256, B=128)
+    print(took{after})
+"""
+
+
+@pytest.mark.parametrize(("after", "level"), [("", "info"), (", x.shape", "info"), (", x.sum()", "error")])
+def test_a_measurement_whose_times_alone_are_read(after: str, level: str) -> None:
+    assert {one.severity for one in told("KL751", CLOCKED.format(after=after))} == {level}
+
+
 def test_a_buffer_of_the_caller_may_be_read() -> None:
     source = COPY + "\ndef fill(y):\n    x = torch.randn(256, device='cuda')\n    copy[(1,)](x, y, 256, B=128)\n"
     assert [one.severity for one in told("KL751", source)] == ["error"]
@@ -281,6 +301,22 @@ def test_a_number_of_the_part_for_scripts(before: str, value: str, found: int) -
     assert len(told("KL720", SCRIPT.format(before=before, value=value))) == found
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("WIDE, HEAD = 3, 64", 1),
+        ("(WIDE, HEAD), REST = (3, 64), 5", 1),
+        ("WIDE, HEAD = 3, tl.constexpr(64)", 0),
+        ("WIDE, HEAD = make()", 0),
+        ("WIDE, HEAD = 64, make()", 0),
+        ("WIDE, *HEAD = 3, 64, 5", 0),
+    ],
+)
+def test_a_number_among_several_of_the_part_for_scripts(line: str, found: int) -> None:
+    told_of = told("KL720", SCRIPT.format(before="", value="1").replace("HEAD = 1", line))
+    assert [one.fix for one in told_of] == [None] * found  # a part of a tuple is not made tl.constexpr alone
+
+
 PAGE = "一个内核：\n\n```python\nimport triton\n@triton.jit\ndef k(x): pass\n```\n\n它的调用。\n\n```python\nk[(1,)](x)\n```\n"
 
 
@@ -294,8 +330,44 @@ PAGE = "一个内核：\n\n```python\nimport triton\n@triton.jit\ndef k(x): pass
         pytest.param("# copy into Colab\n%cd /content\n!git clone x\nimport triton\n", "info", id="a cell"),
         pytest.param("!git clone x\nimport triton\ndef k(x: pass\n", "error", id="a cell with a fault"),
         pytest.param("import triton\nx = 5 % !y\n", "error", id="a mark within a statement"),
+        pytest.param("    import triton\n    return triton\n", "info", id="a part"),
+        pytest.param("import triton\n    x = 1\n", "error", id="one line that stands in"),
+        pytest.param(
+            "import triton\ndef f({{ args }}):\n{% if a %}\n    x = {{ b }}\n{% endif %}\n    return ${y}\n",
+            "info",
+            id="a template",
+        ),
+        pytest.param("import triton\ndef f({{ args }}:\n    pass\n", "error", id="a template with a mistake"),
+        pytest.param("import triton\nx = {{1}, {2}\n", "error", id="an open bracket"),
     ],
 )
 def test_a_page_under_the_name_of_a_program(text: str, level: str) -> None:
     found = check_file(Job("page.py", text.encode(), FileSettings(frozenset({"KL901"})))).findings
     assert [one.severity for one in found] == [level]
+
+
+TUNED = """
+@triton.autotune([triton.Config({{"B": 64}})], {names})
+@triton.jit
+def copy(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("pin", "names", "level"),
+    [
+        pytest.param("triton==3.9.0", 'key=["K"]', ["error"], id="refused"),
+        pytest.param("torch==2.9.0", 'key=["K"]', ["warning"], id="left out"),
+        pytest.param("torch==2.9.0", 'key=["n"]', [], id="a parameter"),
+        pytest.param("torch==2.9.0", 'key=["n"], restore_value=["z"]', ["error"], id="refused by all"),
+        pytest.param("torch==2.9.0", "key=KEYS", [], id="not in view"),
+    ],
+)
+def test_a_name_that_a_tuner_of_the_time_leaves_out(tmp_path: Path, pin: str, names: str, level: list[str]) -> None:
+    (tmp_path / "requirements.txt").write_text(pin)
+    path = tmp_path / "kernels.py"
+    path.write_text(HEADER + TUNED.format(names=names))
+    found = check_file(Job(str(path), path.read_bytes(), FileSettings(frozenset({"KL714"})))).findings
+    assert [one.severity for one in found] == level
