@@ -27,6 +27,8 @@ _BUILTINS = frozenset(dir(builtins)) | {
 #: What may make names at run time.
 _MAKERS = frozenset({"globals", "exec", "eval", "__getattr__", "locals"})
 
+#: Names of types and of their parameters.
+_TYPES = (cst.TypeAlias, cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec)
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
 
 #: The kinds of nodes that bind names in the scope they stand in, by themselves.
@@ -103,6 +105,8 @@ def undefined_names(module: Module) -> list[Undefined]:
         return []
     inert = frozenset() if module.of(cst.NamedExpr) else _INERT
     names = _bound(module.tree.body, inert) | {n for node in module.of(cst.Global) for n in _items(node)}
+    # `type Row[T] = list[T]`, `def first[T](...)`: of these names it is not asked where they hold.
+    names |= {node.name.value for kind in _TYPES for node in module.of(kind)}
     search = _Search(module, inert)
     try:
         for statement in module.tree.body:

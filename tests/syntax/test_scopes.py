@@ -64,6 +64,8 @@ def test_undefined(source: str, expected: list[str]) -> None:
         pytest.param(
             "def f(x):\n    match x:\n        case {'a': b, **rest}:\n            return b, rest\n", id="match"
         ),
+        pytest.param("type Row[T] = list[T]\ndef f[*P](x: Row[int]) -> Row: ...\n", id="type"),
+        pytest.param("def first[T](x: list[T]) -> T:\n    y: T = x[0]\n    return y\n", id="parameter of types"),
         pytest.param("import a.b.c\nprint(a.b)\n", id="dotted import"),
         pytest.param("def f(x, y=len):\n    for i, (j, *k) in x:\n        print(i, j, k, y)\n", id="unpacking"),
     ],
