@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from kernlint.interpret.api import Target
 from kernlint.interpret.jit_source import awaits_generator
 from kernlint.interpret.project import is_helper, is_left, is_tried_alone, is_unused
 from kernlint.records import replace
@@ -64,7 +65,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     yield from finding.doubts
     if (rule.refused or rule.of_compiler) and (why := _other_compiler(context)):
         yield Doubt(f"{why}, whose compiler may take it" if rule.refused else f"{why}, whose compiler may widen it")
-    if rule.of_release and not _is_named(context) and is_unused(context.program.kernel):
+    release = context.program.question.target or Target(named=False)
+    if rule.of_release and not release.named and is_unused(context.program.kernel):
         yield Doubt(
             "nothing in the project imports or names the file, and it runs nothing itself: it may be kept as it was"
         )
@@ -186,12 +188,9 @@ def _by_kernel(workload: Workload) -> dict[str, list[Launch]]:
 
 
 def _is_only_compiled(launch: Launch, module: Module) -> bool:
-    """Whether ``launch`` is a ``kernel.warmup(...)``, or ``kernel.run(..., warmup=True)``."""
+    """Whether ``launch`` is a ``kernel.warmup(...)``."""
     call = module.at(launch.span, cst.Call)
-    if call is None or not isinstance(call.func, cst.Attribute):
-        return False
-    asked = [module.code(arg.value) for arg in call.args if arg.keyword is not None and arg.keyword.value == "warmup"]
-    return call.func.attr.value == "warmup" or asked == ["True"]
+    return call is not None and isinstance(call.func, cst.Attribute) and call.func.attr.value == "warmup"
 
 
 def _is_for_show(launch: Launch, context: Context) -> bool:
@@ -204,11 +203,6 @@ def _is_for_show(launch: Launch, context: Context) -> bool:
 def _assigned(module: Module) -> frozenset[int]:
     """The expressions whose value an assignment keeps, by their identity."""
     return frozenset(id(one.value) for one in module.of(cst.Assign))
-
-
-def _is_named(context: Context) -> bool:
-    """Whether somebody says which release of Triton is meant."""
-    return context.program.question.target is not None and context.program.question.target.named
 
 
 def _other_compiler(context: Context) -> str:

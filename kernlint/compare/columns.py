@@ -199,10 +199,6 @@ def _rest(a: Any, b: Any) -> Any:
     return a - b * _quotient(a, b)
 
 
-def _sigmoid(x: float) -> float:
-    return 0.0 if x < -700 else 1 / (1 + math.exp(-x))
-
-
 def _larger(a: float, b: float) -> float:
     return a if a >= b or a != a else b
 
@@ -261,7 +257,7 @@ ARITHMETIC: Mapping[str, Callable[..., Any]] = {
     "expm1": _guarded(math.expm1), "log1p": lambda x: math.log1p(x) if x > -1 else _log(1 + x), "sqrt": _guarded(math.sqrt),
     "sqrt_rn": _guarded(math.sqrt), "rsqrt": lambda x: x**-0.5 if x > 0 else math.inf if x == 0 else math.nan,
     "sin": _guarded(math.sin), "cos": _guarded(math.cos), "tanh": math.tanh, "atan2": math.atan2, "erf": math.erf,
-    "sigmoid": _sigmoid, "relu": lambda x: _larger(x, 0.0), "square": lambda x: x * x,
+    "sigmoid": lambda x: 0.0 if x < -700 else 1 / (1 + math.exp(-x)), "relu": lambda x: _larger(x, 0.0), "square": lambda x: x * x,
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(math.trunc), "round": _rounded, "rint": _rounded,
     "sign": lambda x: float((x > 0) - (x < 0)), "isnan": lambda x: x != x, "isinf": lambda x: x in (math.inf, -math.inf),
     "pow": _guarded(_power), "fma": lambda a, b, c: a * b + c,

@@ -116,10 +116,6 @@ _DRAM_EFFICIENCY = 0.9
 _FULL = 1e6
 
 
-def _operations_per_cycle(tera_operations: float, device: Device) -> float:
-    return tera_operations * 1e6 / (device.sm_count * (device.tensor_clock_mhz or device.boost_clock_mhz))
-
-
 def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
     """The counts of one dot of the loop; see :class:`StepCounts`."""
     num_warps = loop.num_warps
@@ -194,7 +190,8 @@ def _products(step: DotStep, count: int, path: str, fed: str, device: Device) ->
     if (fed == "fp8" and not native_fp8(path, device)) or peak(fed, device) is None:
         rate_class = "float16"
     rate = peak(rate_class, device) or device.peak_fp32_vector_tflops
-    cycles = 2 * count / _operations_per_cycle(rate, device)
+    per_cycle = rate * 1e6 / (device.sm_count * (device.tensor_clock_mhz or device.boost_clock_mhz))
+    cycles = 2 * count / per_cycle
     cycles *= 3 if step.precision == "tf32x3" and fed == "tf32" else 1
     return _Products(cycles, tensor_key=f"{path if has_wgmma(device) else 'native'}.{rate_class}")
 

@@ -44,7 +44,11 @@ def parse_fact(text: str) -> Fact:
     if tensor is not None:
         shape = None
         if tensor["dims"] is not None:
-            shape = tuple(_dimension(text, part) for part in tensor["dims"].split(",") if part.strip())
+            shape = tuple(
+                None if part.strip() == "?" else _extent(text, part)
+                for part in tensor["dims"].split(",")
+                if part.strip()
+            )
         return Fact(tensor["name"], tensor["function"] or "", _dtype(text, tensor["dtype"]), shape)
     grid = _GRID.fullmatch(bare)
     if grid is not None:
@@ -109,10 +113,6 @@ def _dtype(text: str, name: str) -> dt.Dtype:
     if found is None:
         raise UsageError(f"--assume {text}: {name!r} is not an element type")
     return found
-
-
-def _dimension(text: str, part: str) -> int | None:
-    return None if part.strip() == "?" else _extent(text, part)
 
 
 def _extent(text: str, part: str, least: int = 1) -> int:

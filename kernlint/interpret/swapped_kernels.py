@@ -57,7 +57,7 @@ def recoded(
     """``workload``, which ``calls`` belong to, with the kernels of ``module`` as they stand in ``patched``; launches have their
     first configuration only. Unless ``checked``, nobody wants to know what the front end refuses of what has changed. None
     where it takes following the host again to know what the program does then."""
-    if not all(_is_decorated_jit(node, module) for node in patched.new):
+    if not all(any(is_triton_jit(one.decorator, module.imports) for one in node.decorators) for node in patched.new):
         return None  # the host may call it
     change = _Change(module, patched, checked)
 
@@ -157,10 +157,6 @@ class _Change:
         if node is None:
             return replace(function, closure=scope)
         return replace(function, node=node, module=self.patched, closure=scope)
-
-
-def _is_decorated_jit(node: cst.FunctionDef, module: Module) -> bool:
-    return any(is_triton_jit(one.decorator, module.imports) for one in node.decorators)
 
 
 def _name(node: cst.CSTNode | None) -> str:

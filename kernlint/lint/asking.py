@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -220,7 +220,10 @@ class Asking(FileFindings):
         if self.haste is not None:
             yield from self._in_haste(context, rules, self.haste)
             return
-        known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
+        times = self._guarded(
+            "the cost model", lambda: [*map(context.estimate(workload).total_us, ("gpu", "call"))], []
+        )
+        known = any(time is not None for time in times)
         unheard = set[str]() if known else self.silent - self.named
         nothing = self._nothing_in_copies(program, workload)
         for rule in rules:
@@ -351,10 +354,6 @@ def head_of(module: Module) -> Span:
     from kernlint.workload import Span
 
     return Span(module.path, module.first_line, 1, module.first_line, 1)
-
-
-def _has_time(total_us: Callable[[str], float | None]) -> bool:
-    return any(total_us(scope) is not None for scope in ("gpu", "call"))
 
 
 def _weight(finding: Finding) -> tuple[int, float]:

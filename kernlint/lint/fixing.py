@@ -163,16 +163,14 @@ def _name(finding: Finding) -> str:
 
 def _chosen(findings: Sequence[Finding]) -> list[Finding]:
     """Those to fix in one round: the largest predicted gain first, and nothing that overlaps or touches it."""
-    structural = [finding for finding in findings if not _tunes(finding)]
+    structural = [
+        finding for finding in findings if finding.category == "diagnostic" or not find_rule(finding.code).tuning
+    ]
     chosen: list[Finding] = []
     for finding in sorted(structural or findings, key=lambda f: (-(f.gain.best if f.gain is not None else 1.0), f.key)):
         if not any(_touch(finding.fix, other.fix) for other in chosen):
             chosen.append(finding)
     return chosen
-
-
-def _tunes(finding: Finding) -> bool:
-    return finding.category != "diagnostic" and find_rule(finding.code).tuning
 
 
 def _touch(one: Fix | None, other: Fix | None) -> bool:

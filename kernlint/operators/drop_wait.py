@@ -114,7 +114,8 @@ def _left_out(context: Context, sync: HostSync) -> bool:
     for branch in module.of(cst.If):
         if call is None or not any(node is call for node in walk(branch.body)):
             continue
-        if names_in(branch.test) & _optional(module, sync.function) and _tests_none(branch.test):
+        tests_none = any(isinstance(node, (cst.Is, cst.Not)) for node in walk(branch.test))
+        if tests_none and names_in(branch.test) & _optional(module, sync.function):
             return True
     return False
 
@@ -135,10 +136,6 @@ def _optional(module: Module, function: str) -> set[str]:
 def _definitions(module: Module, function: str) -> list[cst.FunctionDef]:
     """The functions of ``module`` that ``function``, with or without its class, may mean."""
     return [f for f in module.of(cst.FunctionDef) if f.name.value == function.rsplit(".", 1)[-1]]
-
-
-def _tests_none(test: cst.BaseExpression) -> bool:
-    return any(isinstance(n, (cst.Is, cst.Not)) for n in walk(test))
 
 
 def _on_device(step: Step) -> bool:

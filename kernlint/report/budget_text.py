@@ -144,12 +144,10 @@ def _longest(pairs: list[_Pair]) -> list[_Pair]:
     """The pairs in order, without the shortest where there are too many."""
     if len(pairs) <= _MOST_ROWS:
         return pairs
-    ranked = sorted(range(len(pairs)), key=lambda i: -_longer(pairs[i]))
+    ranked = sorted(
+        range(len(pairs)), key=lambda i: -max(step.gpu_us + step.host_us for step in pairs[i] if step is not None)
+    )
     return [pairs[i] for i in sorted(ranked[: _MOST_ROWS - 1])]
-
-
-def _longer(pair: _Pair) -> float:
-    return max(step.gpu_us + step.host_us for step in pair if step is not None)
 
 
 def _rest(pairs: list[_Pair], calls: Sequence[CallBudget]) -> list[tuple[Cell, ...]]:

@@ -20,14 +20,12 @@ def render(report: LintReport) -> str:
         }
         if line == end_line:  # GitHub refuses columns of a range of lines
             properties |= {"col": str(column), "endColumn": str(end_column)}
-        given = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+        given = ",".join(
+            f"{key}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in properties.items()
+        )
         lines.append(f"::{_COMMANDS[finding.severity]} {given}::{_data(located_message(finding))}\n")
     return "".join(lines)
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -39,7 +39,7 @@ def given_elsewhere(site: Site, functions: list[cst.FunctionDef]) -> Effects:
     waiting = sorted(known)
     while waiting:
         name = waiting.pop()
-        for mention in _mentioned(site, name):
+        for mention in (one for one in mentions(site.module, name) if isinstance(one, cst.Name)):
             calls = (one for one in source.above(mention) if isinstance(one, cst.Call))
             span = next((site.module.span(call) for call in calls if site.module.span(call) in followed), None)
             around = source.function(mention)
@@ -57,10 +57,6 @@ def given_elsewhere(site: Site, functions: list[cst.FunctionDef]) -> Effects:
             line = source.line_number(source.start(other))
             return Effects("unsafe", notes=(f"what `{name}` is given, for one at line {line}, was not followed",))
     return Effects()
-
-
-def _mentioned(site: Site, name: str) -> list[cst.Name]:
-    return [mention for mention in mentions(site.module, name) if isinstance(mention, cst.Name)]
 
 
 def another_caller(site: Site, launch: cst.Call, runs: int) -> tuple[str, cst.CSTNode] | None:

@@ -149,7 +149,9 @@ class Expr:
         for m1, c1 in self.terms.items():
             for m2, c2 in factors:
                 # A constant changes no order; sorting by texts is dear.
-                monomial = tuple(sorted(m1 + m2, key=_atom_order)) if m1 and m2 else m1 or m2
+                monomial = (
+                    tuple(sorted(m1 + m2, key=lambda atom: (type(atom).__name__, str(atom)))) if m1 and m2 else m1 or m2
+                )
                 result[monomial] = result.get(monomial, 0) + c1 * c2
         return Expr(result)
 
@@ -494,7 +496,3 @@ def _evaluate_opaque(atom: Opaque, values: Mapping[Atom, float], known: dict[int
                 result = function(*args)
     known[id(atom)] = result
     return result
-
-
-def _atom_order(atom: Atom) -> tuple[str, str]:
-    return (type(atom).__name__, str(atom))

@@ -121,7 +121,7 @@ def _second_products(context: Context) -> Iterator[_Product]:
                 if found is None or first is None or top is None or dot.span in seen:
                     continue
                 wide, narrow = found
-                if narrow is None and not _fed_as_loaded(first):
+                if narrow is None and not all(one.direct and not one.known for one in (first.a, first.b)):
                     continue
                 seen.add(dot.span)
                 yield _Product(launch, dot, wide, narrow, first, top)
@@ -146,7 +146,3 @@ def _computed_from(dot: Dot, first: Dot) -> bool:
     """Whether the computed operand of ``dot`` contains what the operands of ``first`` were loaded as."""
     computed = dot.b.loads if dot.a.direct else dot.a.loads
     return bool(first.a.loads and first.b.loads) and first.a.loads | first.b.loads <= computed
-
-
-def _fed_as_loaded(dot: Dot) -> bool:
-    return all(operand.direct and not operand.known for operand in (dot.a, dot.b))

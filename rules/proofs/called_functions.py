@@ -139,7 +139,9 @@ def _bound(helper: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpress
 
 def _result(helper: cst.FunctionDef) -> cst.BaseExpression | None:
     """What a helper returns that does nothing else but say what it is about."""
-    lines = [line for line in _small_statements(helper) if not _is_text(line)]
+    texts = (cst.SimpleString, cst.ConcatenatedString)
+    statements = _small_statements(helper)
+    lines = [one for one in statements if not (isinstance(one, cst.Expr) and isinstance(one.value, texts))]
     last = lines[0] if len(lines) == 1 else None
     return last.value if isinstance(last, cst.Return) else None
 
@@ -147,10 +149,6 @@ def _result(helper: cst.FunctionDef) -> cst.BaseExpression | None:
 def _small_statements(helper: cst.FunctionDef) -> Iterator[cst.CSTNode]:
     for line in helper.body.body:
         yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
-
-
-def _is_text(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, cst.Expr) and isinstance(statement.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
 def _value(helper: cst.FunctionDef, result: cst.BaseExpression, call: cst.Call) -> cst.BaseExpression | None:

@@ -126,7 +126,8 @@ class PoorTuningSpace(Rule):
         change = next(one for one in variant.transforms if isinstance(one, MoreConfigurations))
         listed = ", ".join(map(written, change.configurations))
         count = len(launch.configurations)
-        extents = sorted({_output_tile(one, dot) for one in launch.configurations}, key=lambda t: t[0] * t[1])
+        dots = [dot_at(one, dot.span) or dot for one in launch.configurations]
+        extents = sorted({(one.m, one.n) for one in dots}, key=lambda t: t[0] * t[1])
         tried = ", ".join(f"{m}x{n}" for m, n in extents[-4:])
         listing, lose = ("one configuration", "loses") if count == 1 else (f"{count} configurations", "all lose")
         return self.finding(
@@ -148,11 +149,6 @@ def _launches_us(estimate: Estimate, launch: Launch) -> float:
     """What the launches at the place of ``launch`` take in one call, in microseconds."""
     rows = (row for row in estimate.steps if isinstance(row.step, Launch) and row.step.span == launch.span)
     return sum(row.total_gpu_us for row in rows)
-
-
-def _output_tile(launch: Launch, dot: Dot) -> tuple[int, int]:
-    same = dot_at(launch, dot.span) or dot
-    return same.m, same.n
 
 
 def _added(choice: TileChoice, launch: Launch) -> tuple[Variant | None, list[Tile]]:

@@ -39,7 +39,6 @@ def test_what_arguments_are_that_do_not_bind(launch: str, expected: list[str]) -
     ("launch", "level"),
     [
         pytest.param("fill.warmup(x, x.numel(), B=64, grid=(1,))", "info", id="compiled"),
-        pytest.param("fill.run(x, x.numel(), B=64, grid=(1,), warmup=True)", "info", id="compiled by another name"),
         pytest.param("fill.run(x, x.numel(), B=64, grid=(1,), warmup=False)", "warning", id="run"),
         pytest.param(
             "fill.warmup(x, x.numel(), B=64, grid=(1,))\n    fill[(1,)](x, x.numel(), B=64)",

@@ -216,10 +216,6 @@ def _celu(w: Writer) -> Value:
     return w.map("where", w.map("gt", x, 0.0), x, low)
 
 
-def _mish(w: Writer) -> Value:
-    return w.map("mul", w.args[0], w.map("tanh", _softplus(w)))
-
-
 def _prelu(w: Writer) -> Value:
     x, weight = w.tensor(0, "input"), w.tensor(1, "weight")
     slope: Any = weight if (weight.shape or ()) == (1,) else per_channel(w, weight, len(w.shape))
@@ -328,10 +324,6 @@ def _where(w: Writer) -> Value:
     return w.map("where", *args)
 
 
-def _masked_fill(w: Writer) -> Value:
-    return w.map("where", w.args[1], w.args[2], w.args[0])
-
-
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "clamp": _clamp,
     "clamp_min": _bounded("maximum", "min"),
@@ -359,7 +351,7 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "softshrink": _softshrink,
     "threshold": _threshold,
     "celu": _celu,
-    "mish": _mish,
+    "mish": lambda w: w.map("mul", w.args[0], w.map("tanh", _softplus(w))),
     "erfc": _erfc,
     "tan": lambda w: w.map("div", w.map("sin", w.args[0]), w.map("cos", w.args[0])),
     "prelu": _prelu,
@@ -378,5 +370,5 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "addcmul": _with_product("mul"),
     "addcdiv": _with_product("div"),
     "where": _where,
-    "masked_fill": _masked_fill,
+    "masked_fill": lambda w: w.map("where", w.args[1], w.args[2], w.args[0]),
 }

@@ -97,15 +97,16 @@ def _may_be_pruned_to(name: str, kernel: Function) -> bool:
     """Whether what prunes the configurations of ``kernel`` may set ``name`` in each that it gives back: unless it makes some by a
     dictionary that it writes out, in a module that has no such key."""
     module = kernel.module
-    prunes = {arg.value for one in kernel.node.decorators for arg in module.within(one, cst.Arg) if _prunes(arg)}  # type: ignore[union-attr]
+    prunes = {
+        arg.value
+        for one in kernel.node.decorators
+        for arg in module.within(one, cst.Arg)
+        if arg.keyword is not None and arg.keyword.value == "prune_configs_by"
+    }  # type: ignore[union-attr]
     used = {one.value for value in prunes for one in module.within(value, cst.Name)}
     pruners = [one for one in module.of(cst.FunctionDef) if one.name.value in used]
     written = any(_makes_written_ones(one, module) for one in pruners)
     return not written or re.search(rf"['\"]{name}['\"]|\b{name}\s*=", module.text) is not None
-
-
-def _prunes(argument: cst.Arg) -> bool:
-    return argument.keyword is not None and argument.keyword.value == "prune_configs_by"
 
 
 def _makes_written_ones(function: cst.FunctionDef, module: Module) -> bool:

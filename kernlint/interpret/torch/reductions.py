@@ -148,10 +148,6 @@ def _with_places(name: str) -> Handler:
     return handler
 
 
-def _argsort(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return _rowwise("argsort", "scan", 16)(h, args, {**kwargs, "dtype": dt.INT64}, node)
-
-
 @takes("input", "k", "dim", dim=-1, operands=1)
 def _topk(h: HostState, node: cst.CSTNode, x: Tensor, k: Any, dim: Any) -> Any:
     axis, shape = axis_in(x, dim), x.shape
@@ -234,7 +230,7 @@ TABLE: dict[str, Handler] = {
     "bincount": _counted,
     "histc": _histogram,
     "multinomial": _sampled,
-    "argsort": _argsort,
+    "argsort": lambda h, a, k, n: _rowwise("argsort", "scan", 16)(h, a, {**k, "dtype": dt.INT64}, n),
     "topk": _topk,
     "cross_entropy": _cross_entropy,
     "nll_loss": _loss("nll_loss"),

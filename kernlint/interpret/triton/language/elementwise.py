@@ -107,7 +107,8 @@ def unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: st
             nonnegative=name in masked_lanes.NONNEGATIVE,
             growth=growth,
         )
-    if name in _POWERS and len(args) == 2 and _is_small_power(args[1]):
+    power = args[1] if name in _POWERS and len(args) == 2 else None
+    if isinstance(power, (int, float)) and power == int(power) and 1 <= power <= _SMALL_POWER:
         # The compiler knows the exponent, and multiplies.
         k.compute("arith", "*", result, node)
     else:
@@ -120,10 +121,6 @@ _POWERS = frozenset({"pow", "fast_powf"})
 
 
 _SMALL_POWER = 4
-
-
-def _is_small_power(exponent: Any) -> bool:
-    return isinstance(exponent, (int, float)) and exponent == int(exponent) and 1 <= exponent <= _SMALL_POWER
 
 
 def _extreme(op: str) -> Handler:
