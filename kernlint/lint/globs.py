@@ -133,9 +133,10 @@ def expand(path: str) -> list[str]:
         part = parts[step]
         if part == "**":
             waiting.append((folder, step + 1))
-            waiting += [(os.path.join(folder, e.name), step) for e in _entries(folder) if _is_folder(e)]
+            shown = [entry for entry in _entries(folder) if entry.name[0] != "."]
+            waiting += [(os.path.join(folder, e.name), step) for e in shown if e.is_dir(follow_symlinks=False)]
             if step + 1 == len(parts):
-                found.update({os.path.join(folder, e.name): None for e in _entries(folder) if e.name[0] != "."})
+                found.update({os.path.join(folder, e.name): None for e in shown})
         elif not is_glob(part):
             if os.path.lexists(os.path.join(folder, part)):
                 waiting.append((os.path.join(folder, part), step + 1))
@@ -155,10 +156,6 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
             yield from entries
     except OSError:
         return
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.name[0] != "." and entry.is_dir(follow_symlinks=False)
 
 
 def _pieces(text: str) -> list[list[str]] | None:
