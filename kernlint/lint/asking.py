@@ -220,10 +220,11 @@ class Asking(FileFindings):
         if self.haste is not None:
             yield from self._in_haste(context, rules, self.haste)
             return
-        times = self._guarded(
-            "the cost model", lambda: [*map(context.estimate(workload).total_us, ("gpu", "call"))], []
+        known = self._guarded(
+            "the cost model",
+            lambda: any(us is not None for us in map(context.estimate(workload).total_us, ("gpu", "call"))),
+            False,
         )
-        known = any(time is not None for time in times)
         unheard = set[str]() if known else self.silent - self.named
         nothing = self._nothing_in_copies(program, workload)
         for rule in rules:

@@ -106,7 +106,7 @@ def undefined_names(module: Module) -> list[Undefined]:
     inert = frozenset() if module.of(cst.NamedExpr) else _INERT
     names = _bound(module.tree.body, inert) | {n for node in module.of(cst.Global) for n in _items(node)}
     # `type Row[T] = list[T]`, `def first[T](...)`: of these names it is not asked where they hold.
-    names |= {node.name.value for kind in _TYPES for node in module.of(kind)}
+    names |= {node.name.value for kind in _TYPES for node in module.of(kind)}  # type: ignore[attr-defined]
     search = _Search(module, inert)
     try:
         for statement in module.tree.body:

@@ -99,10 +99,10 @@ def _may_be_pruned_to(name: str, kernel: Function) -> bool:
     module = kernel.module
     prunes = {
         arg.value
-        for one in kernel.node.decorators
+        for one in kernel.node.decorators  # type: ignore[union-attr]
         for arg in module.within(one, cst.Arg)
         if arg.keyword is not None and arg.keyword.value == "prune_configs_by"
-    }  # type: ignore[union-attr]
+    }
     used = {one.value for value in prunes for one in module.within(value, cst.Name)}
     pruners = [one for one in module.of(cst.FunctionDef) if one.name.value in used]
     written = any(_makes_written_ones(one, module) for one in pruners)
