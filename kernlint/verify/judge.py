@@ -190,7 +190,9 @@ class _Shown:
         scaled = self._scaled(measure)
         if math.isinf(self.after) or self.share > 1.0 or (not self.measured and self.after > 0.0):
             # Where a factor explains most of the errors it is what there is to say.
-            return scaled if scaled and self._all_alike() else self._place()
+            return (
+                scaled if scaled and abs(self.measured["factor"]) > self.measured.get("scatter", 0.0) else self._place()
+            )
         return scaled or self._together(measure)
 
     def unlike_before(self) -> str:
@@ -206,9 +208,6 @@ class _Shown:
         """Whether the two versions differ by no more than rounding explains."""
         difference = _error(self.row.get("difference"))
         return difference is not None and difference <= 2 * _UNITS * self.measured.get("widest", 0.0)
-
-    def _all_alike(self) -> bool:
-        return abs(self.measured["factor"]) > self.measured.get("scatter", 0.0)
 
     def _scaled(self, measure: Mapping[str, Any]) -> str:
         """Whether results are the truth times a factor that nothing explains."""

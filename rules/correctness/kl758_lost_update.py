@@ -111,7 +111,8 @@ class LostUpdate(Rule):
             store = site.node
             if isinstance(store, Store) and store.offset is not None and not unknown_in(store.offset) and not site.open:
                 twins = (loads[i] for i in sorted(store.depends) if i in loads)
-                twin = next((t for t in twins if _same_place(places[t].access, store)), None)
+                target = store.base, store.offset
+                twin = next((t for t in twins if (places[t].access.base, places[t].access.offset) == target), None)
                 if twin is not None and twin < place:
                     updates.append((twin, place, site))
         for loaded, place, site in updates:
@@ -137,10 +138,6 @@ class LostUpdate(Rule):
                     ),
                     severity=severity,
                 )
-
-
-def _same_place(load: Access, store: Access) -> bool:
-    return load.base == store.base and load.offset == store.offset
 
 
 def _shift(first: Access, second: Access) -> int | None:
