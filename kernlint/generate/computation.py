@@ -109,7 +109,7 @@ class Computation:
                 raise CannotGenerate(f"`{entry}` changes `{changed[0]}` in place, which the reference does not")
         self.workload: Workload = workload
         #: Whether something is added that is taken away again.
-        values, self.cancels = reassociated([*values, *self.updates.values()], self.sizes)
+        values, self.cancels = reassociated(attended([*values, *self.updates.values()], self.sizes), self.sizes)
         values = row_by_row(gated(values, self.sizes), self.sizes)
         #: Whether something is rounded that the computation does not round.
         values, self.narrowed = narrowed(values)
@@ -124,13 +124,13 @@ class Computation:
             raise CannotGenerate(
                 "it is not known how large its arguments are, and at other sizes it may compute something else"
             )
-        return attended(lifted(workload), {})
+        return lifted(workload)
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""
         lost = [
             s
-            for s in reference.steps
+            for s in reference.all_steps
             if isinstance(s, TorchOp) and (s.call is None or not s.writes or s.writes[0].shape is None)
         ]
         loops = [s for s in reference.steps if isinstance(s, Repeat) and (s.round is None or self._is_short(s))]

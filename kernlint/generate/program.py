@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Mapping
 
 from kernlint.generate.computation import Lost
 from kernlint.generate.tiles import Chosen
-from kernlint.generate.values import CannotGenerate, Divided, TooMuch, Unbound
+from kernlint.generate.values import CannotGenerate, Divided, Unbound
 from kernlint.generate.writing import Rewritten, Writing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
@@ -47,9 +48,10 @@ def _shorter(program: Program, entry: str, chosen: Chosen) -> Rewritten:
     found: Rewritten | CannotGenerate
     try:
         found = _as_the_reference(program, entry, SHORT_LOOP, chosen)
-    except TooMuch as error:
+    except CannotGenerate as error:
         found = error
-    if isinstance(found, CannotGenerate) or len(found.kernels) >= _MANY_KERNELS:
+    loops = program.reference is not None and re.search(r"\b(for|while)\b", program.reference.text)
+    if loops and (isinstance(found, CannotGenerate) or len(found.kernels) >= _MANY_KERNELS):
         try:
             other = _as_the_reference(program, entry, 1, chosen)
         except (CannotGenerate, Unbound):

@@ -16,6 +16,7 @@ from kernlint.generate.calls.canonical import is_widening, through
 from kernlint.generate.calls.products import met
 from kernlint.generate.halves import of_half
 from kernlint.generate.values import Value, View, exchanged, identity, lane, lanes_of, looked_through, walk_all
+from kernlint.generate.work import count
 from kernlint.records import dataclass
 from kernlint.workload import Size
 from kernlint.workload import dtype as dt
@@ -125,19 +126,15 @@ class Orders:
     def work(self, values: Iterable[Value]) -> float:
         """The multiplications of all sums and products that ``values`` are made of."""
         return sum(
-            self._count((*one.shape, *one.attributes["over"]))
+            count((*one.shape, *one.attributes["over"]), self.sizes)
             for one in walk_all(values)
             if one.op == "product" or is_sum(one)
         )
 
-    def _count(self, extents: Iterable[Size]) -> float:
-        numbers = [lift(extent).evaluate(self.sizes) for extent in extents]
-        return math.prod(math.inf if number is None else number for number in numbers)
-
     def cheaper(self, value: Value) -> Value | None:
         """``value`` put together of its factors; None where they are too few or too many, or their extents are not known."""
         extents, leaves, scales = taken_apart(value)
-        if not 1 < len(leaves) <= _MOST_FACTORS or math.isinf(self._count(extents)):
+        if not 1 < len(leaves) <= _MOST_FACTORS or math.isinf(count(extents, self.sizes)):
             return None
         factors = [self._factor(view, extents) for view in leaves]
         if any(factor.value.dtype.is_integer for factor in factors):
@@ -185,9 +182,9 @@ class Orders:
         needed = kept.union(*(one.letters for one in rest))
         own = [set(factors[at].letters) for at in pair]
         both = (own[0] & (own[1] | needed)) | (own[1] & (own[0] | needed))
-        left = self._count(extents[d] for d in both & needed)
-        taken = sum(self._count(extents[d] for d in one) for one in own)
-        return self._count(extents[d] for d in both) * (1.0 if left < taken else 1.0 + left / taken)
+        left = count((extents[d] for d in both & needed), self.sizes)
+        taken = sum(count((extents[d] for d in one), self.sizes) for one in own)
+        return count((extents[d] for d in both), self.sizes) * (1.0 if left < taken else 1.0 + left / taken)
 
     def _alone(
         self, factor: Factor, factors: Sequence[Factor], kept: frozenset[int], extents: Sequence[Size]

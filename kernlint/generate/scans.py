@@ -239,6 +239,8 @@ class Along:
 
     def _whole(self, value: Value) -> Value:
         rank = len(value.shape)
+        if value.op == "attention" and "plain" in value.attributes:
+            return self.whole(value.attributes["plain"])  # found again where all rounds are known
         if value.op == "input":
             views: list[View] = [value.view]
             return Value("cast", (*value.shape, self.count), value.dtype, tuple(views), name=value.name)

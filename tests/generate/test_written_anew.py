@@ -58,6 +58,34 @@ def test_operands_are_masked_where_they_are_not_zero_beyond_their_end() -> None:
     assert "tl.where(k_mask" not in written("return (x * 2.0) @ torch.where(y > 0.5, y, 0.0)", **two)
 
 
+_HANDED_ON = "a Python loop in another one, of which one hands something on"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("    s = x[i, 0]\n    for j in range(T):\n        s = s + x[i, j]\n        o[i, j] = s", _HANDED_ON),
+        ("    for j in range(T):\n        s = s + x[i, j]\n        o[i, j] = s", _HANDED_ON),
+        ("    s = s + x[i, 0]\n    for j in range(T):\n        o[i, j] = x[i, j] + s", _HANDED_ON),
+        ("    s *= 0.5\n    for j in range(T):\n        o[i, j] = x[i, j] + s", _HANDED_ON),
+        ("    for j in range(T):\n        o[i + 1, j] = o[i, j] + x[i, j]", _HANDED_ON),
+        ("    for j in range(T):\n        o[i, j + 1] = o[i, j] + x[i, j]", "reads what it has put elsewhere"),
+        ("    for j in range(T):\n        o[i, j] = x[i, j] + o.sum()", "reads what it has put elsewhere"),
+        ("    for j in range(T):\n        o[i, j] = x[i, j] + p[j]", "reads what it has put elsewhere"),
+        ("    for j in range(T):\n        o[i, 0] += x[i, j]", "places that overlap"),
+        ("    for j in range(T):\n        o[j, i + j] = x[i, j] * 2", "no rectangle"),
+        ("    for j in range(T):\n        o[0, j] = x[i, j]", "changes what is made around it"),
+        ("    a = x[i] * 2\n    for j in range(T):\n        a[j] = x[i, 0]\n        o[i, j] = a[j]", "made around it"),
+        ("    for j in range(i + 1):\n        o[i, j] = x[i, j]", "not known how often it goes round"),
+        ("    for j in range(T):\n        a = x[i, j] * 2\n    o[i, 0] = a", "what is no torch function"),
+    ],
+)
+def test_loops_in_loops_that_need_one_another_are_refused(body: str, reason: str) -> None:
+    """Rounds of several loops are places of one result only where no round changes what another one makes."""
+    forward = f"s = x[0, 0] * 3.0\no = torch.zeros(B + T, B + T, device=x.device)\np = o[0]\nfor i in range(B):\n{body}\nreturn o"
+    assert reason in refused(forward, "torch.randn(B, T)", "B = 40\nT = 50")
+
+
 def test_numbers_that_the_object_has_come_from_there() -> None:
     assert "self.shift" in written(**CASES["parameter"][0])
 

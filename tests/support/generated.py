@@ -1471,6 +1471,35 @@ CASES = {
         },
         1,
     ),
+    "attention head by head in a loop over batches": (
+        {
+            "forward": (
+                "g = q.shape[1] // k.shape[1]\np = torch.arange(q.shape[2], device=q.device)\nd = p[:, None] - p[None]\n"
+                "o = torch.empty_like(q)\nfor i in range(q.shape[0]):\n    for j in range(q.shape[1]):\n"
+                "        s = (q[i, j].float() @ k[i, j // g].float().T) * q.shape[3] ** -0.5\n"
+                "        s = s.masked_fill((d < 0) | (d >= 20), float('-inf')).softmax(-1)\n"
+                "        o[i, j] = (s @ v[i, j // g].float()).to(q.dtype)\nreturn o"
+            ),
+            "inputs": "torch.randn(B, 6, T, 16).half(), *(torch.randn(B, 3, T, 16).half() for _ in range(2))",
+            "constants": "B = 7\nT = 70\n",
+            "arguments": "q, k, v",
+        },
+        1,
+    ),
+    "a loop in a loop in a loop": (
+        {
+            "forward": (
+                "o = x.new_full((x.shape[0], 5, 2 * x.shape[1] + 3, 6), 4.0)\nfor i in range(x.shape[0]):\n    a = x[i] * 2.0\n"
+                "    for j in reversed(range(x.shape[1])):\n        b = a[j] + y[j]\n        for c in range(5):\n"
+                "            e = b * torch.sigmoid(y[c])\n            o[i, c, j] = e\n"
+                "            o[i, c, x.shape[1] + 3 + j] = e.sum() - b\nreturn o"
+            ),
+            "inputs": "torch.randn(B, T, 6), torch.randn(T, 6)",
+            "constants": "B = 7\nT = 40",
+            "arguments": "x, y",
+        },
+        1,
+    ),
     "results of rounds put into what is handed on": (
         {
             "forward": (

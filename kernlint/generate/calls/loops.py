@@ -20,7 +20,7 @@ from kernlint.generate.values import (
 )
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import dataclass, replace
-from kernlint.workload import Call, Collected, Expr, Repeat, Size, Tensor, TorchOp
+from kernlint.workload import Call, Collected, Expr, Repeat, Size, Symbol, Tensor, TorchOp
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Rounds that what a round has put into a tensor is looked at later.
 _MOST_LAGS = 4
+
+_HANDED_ON = "a Python loop in another one, of which one hands something on"
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,14 @@ class LoopReader:
         reader.sizes = {**reader.sizes, self.place: rounds - 1}
         assert loop.before is not None
         self.earlier_place = loop.before
+        #: The places of all loops around what is done, innermost first, with how often each goes round.
+        self.places: tuple[tuple[Symbol, Size], ...] = ((loop.round, loop.count),)
         #: Views of tensors from before the loop that the round before has handed on: what the first round had in their place.
         self.kept: dict[Tensor, Any] = {}
         #: The same of views of what the round before has put into such a tensor.
         self.handed: dict[Tensor, Any] = {}
         now: dict[Atom, Size] = {loop.before: Expr.atom(loop.round)}
-        self.steps, self.earlier = _calls(loop.body), _calls(tuple(_at(step, now) for step in loop.earlier))
+        self.steps, self.earlier = self._bodies(now)
         if [s.name for s in self.steps] != [s.name for s in self.earlier]:
             raise CannotGenerate("a Python loop whose rounds differ")
         #: By what a round makes: what the round before has made there.
@@ -84,6 +88,25 @@ class LoopReader:
             self._match(dict(one.call.kwargs), dict(step.call.kwargs))
         if self._is_earlier([step.writes for step in self.steps]):
             raise CannotGenerate("a Python loop that writes where the round before has")
+
+    def _bodies(self, now: Mapping[Atom, Size]) -> tuple[list[TorchOp], list[TorchOp]]:
+        """What a round and the one before it do, with what a loop at their end does in each of its own rounds."""
+        body, before = self.loop.body, self.loop.earlier
+        if not isinstance(body[-1], Repeat) or not isinstance(before[-1], Repeat):
+            return _calls(body), [_at(step, now) for step in _calls(before)]
+        inner, earlier = (LoopReader(self.reader, one) for one in (body[-1], before[-1]))
+        if inner.first or inner.kept or inner.handed:
+            raise CannotGenerate(_HANDED_ON)
+        for out in (step.writes[0] for step in inner.steps):
+            around = self.place in lift(out.offset).atoms() and out.storage.id in self.reader.holds
+            if out.storage.id not in inner.before and not around:
+                raise CannotGenerate("a Python loop in another one that changes what is made around it")
+        if [count for _, count in inner.places] != [count for _, count in earlier.places]:
+            raise CannotGenerate("a Python loop whose rounds differ")
+        self.places = (*inner.places, *self.places)
+        same = {**now, **{mine: Expr.atom(other) for (mine, _), (other, _) in zip(earlier.places, inner.places)}}
+        steps = [*_calls(before[:-1]), *earlier.steps]
+        return [*_calls(body[:-1]), *inner.steps], [_at(step, same) for step in steps]
 
     def _match(self, earlier: Any, now: Any) -> None:
         """Hold the arguments of two rounds against one another: what is handed on differs, all else is the same."""
@@ -213,8 +236,8 @@ class LoopReader:
             held = holds.get(out.storage.id)
             if held is None or out.storage.id in self.before or _is_whole(out, held[1]):
                 continue
-            if self.place not in lift(out.offset).atoms():
-                if step.name == "setitem":
+            if any(place not in lift(out.offset).atoms() for place, _ in self.places):
+                if step.name == "setitem" or len(self.places) > 1:
                     raise CannotGenerate("a Python loop that puts its results at places that overlap")
                 continue
             if not all(
@@ -237,9 +260,10 @@ class LoopReader:
     def _rectangle(self, out: Tensor, base: Tensor) -> tuple[Any, Mapping[int, Expr]]:
         """What all rounds put to ``out``, as bounds of the axes of ``base``, and the places within ``out`` and of the round there."""
         rank = len(out.shape or ())
-        moving = {**axes_of(out), self.place: (rank, self.count)}
+        moving: dict[Atom, tuple[int, Size]] = {**axes_of(out)}
+        moving |= {place: (number, count) for number, (place, count) in enumerate(self.places, rank)}
         bounds, back = rectangle(base, index_of(base, out, self.reader.sizes), moving)
-        if rank not in back:
+        if not back.keys() >= set(range(rank, rank + len(self.places))):
             raise CannotGenerate("a Python loop that puts its results at places that overlap")
         return bounds, back
 
@@ -324,7 +348,9 @@ class LoopReader:
         puts: Sequence[tuple[Value, Tensor]],
         delayed: Sequence[tuple[Value, View, Value]],
     ) -> None:
-        reader, along = self.reader, Along(self.place, self.count)
+        reader, (*inner, along) = self.reader, [Along(*one) for one in self.places]
+        if inner and (befores or delayed or self.kept or self.handed):
+            raise CannotGenerate(_HANDED_ON)
         updated = {base.storage.id: mine for mine, base in self.before.items()}
         ends = [updated.get(storage, storage) for _, _, storage in befores]
         states = []
@@ -336,7 +362,8 @@ class LoopReader:
                 raise CannotGenerate("a Python loop in which a tensor changes its shape or type")
             states.append(State(along.whole(before), first, along.whole(value)))
         new, made = after_the_loop(states, self.loop.backwards), dict[int, Value]()
-        inside = {key: value for key, value in reader.holds.items() if key in self.written}
+        # What a loop within this one makes is not known behind it.
+        inside = {} if inner else {key: value for key, value in reader.holds.items() if key in self.written}
         reader.holds = holds
         targets = {out.storage.id for _, out in puts}
         for storage, (value, base) in inside.items():
@@ -346,6 +373,8 @@ class LoopReader:
             if storage not in targets and (storage in self.before or storage in ends):
                 reader.holds[storage] = self._last(every), base
         for value, out in puts:
+            for one in inner:
+                value = one.whole(value)
             every = exchanged(along.whole(value), new, made)
             reader.holds[out.storage.id] = self._put(reader.holds[out.storage.id], out, every)
 
@@ -360,8 +389,7 @@ class LoopReader:
         """A tensor with what each round has put into it."""
         old, base = held
         bounds, back = self._rectangle(out, base)
-        rank = len(out.shape or ())
-        index = looked_through(identity(every.shape), [back.get(d, lift(0)) for d in range(rank + 1)])
+        index = looked_through(identity(every.shape), [back.get(d, lift(0)) for d in range(len(every.shape))])
         if not bounds:
             return Value("cast", old.shape, old.dtype, (View(every, index),), name=old.name), base
         views = View(every, index), old.view

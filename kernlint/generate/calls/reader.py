@@ -64,7 +64,7 @@ class Reader:
         #: What the rounds of a loop have put into lists, by the storage of the last.
         self.filled: dict[int, Filled] = {}
         #: The symbols for the place of a round of a loop.
-        self.rounds = {step.round for step in workload.steps if isinstance(step, Repeat)}
+        self.rounds = {step.round for step in workload.all_steps if isinstance(step, Repeat)}
         #: What must not be below zero for all views to lie within their tensors.
         self.within: dict[Expr, None] = {}
         self._begin()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
 from kernlint.generate.ingredients import PRODUCTS, is_lane
 from kernlint.generate.values import Value, View, exchanged, lane, lanes_of, walk_all
+from kernlint.generate.work import count
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -76,8 +77,8 @@ def _is_worth_it(made: Value, sizes: Mapping[Atom, float]) -> bool:
     """Whether many rows go through the keys of ``made``, or all through few."""
     scores, _, query, _ = made.operands
     rows = lanes_of((*scores.index, *query.index))
-    many = _count((n for d, n in enumerate(made.shape) if d in rows), sizes) >= _MANY_ROWS
-    return many or _count(made.attributes["over"][:1], sizes) <= _FEW_KEYS
+    many = count((n for d, n in enumerate(made.shape) if d in rows), sizes) >= _MANY_ROWS
+    return many or count(made.attributes["over"][:1], sizes) <= _FEW_KEYS
 
 
 def _softmax(view: View, product: Value) -> tuple[View, bool] | None:
@@ -216,13 +217,9 @@ def _fits(made: Value, sizes: Mapping[Atom, float]) -> bool:
     seen = lanes_of((*scores.index, *query.index, *keys.index))
     columns = [d for d in lanes_of(values.index) - seen if d < len(made.shape)]
     return all(
-        _LEAST <= _count(extents, sizes) <= _MOST
+        _LEAST <= count(extents, sizes) <= _MOST
         for extents in ([made.shape[d] for d in columns], made.attributes["over"][1:])
     )
-
-
-def _count(extents: Iterable[Size], sizes: Mapping[Atom, float]) -> float:
-    return math.prod(lift(n).evaluate(sizes) or math.inf for n in extents)
 
 
 def _by_groups(
