@@ -4,33 +4,28 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
-from kernlint.records import dataclass, replace
+from kernlint.headroom.causes import Cause
+from kernlint.records import dataclass
 from kernlint.rules.algorithm.cascade import Cascade, cascade
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.proofs.launch_change import LaunchChange
-from kernlint.rules.proofs.pricing import LEAST_GAIN, gain
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.pricing import causes_at
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import (
     Atomic,
     Branch,
-    Compute,
     Dot,
-    Expr,
-    Lane,
     Launch,
     Load,
     Loop,
     LoopIndex,
-    Node,
     Reduce,
     Scan,
-    Span,
     Store,
     concrete,
 )
-from kernlint.workload.expr import ceildiv, lift, simplify
-from kernlint.workload.synthesis import arith, iteration, lane, power_of_two
+from kernlint.workload.expr import simplify
+from kernlint.workload.synthesis import power_of_two
 
 #: Elements that one program scans at a time: four warps with 16 each.
 _BLOCK = 2048
@@ -131,13 +126,12 @@ class SequentialScalarScan(Rule):
                 if updates is None:
                     continue
                 seen.add(place)
-                transform = BlockScan(launch.span, found.loop.span, _scans(found, updates), len(updates.kinds))
-                variant = context.variant.then(transform=transform)
-                if found.results and (gain(context, variant) or 0.0) < LEAST_GAIN:
-                    continue  # a loop over few elements, such as the lengths of a batch, or over an open number
-                yield self._finding(launch, found, updates, variant)
+                for cause in causes_at(context, launch.kernel.name):
+                    # One that only ends in a result may be over few elements, such as the lengths of a batch.
+                    if cause is not None or not found.results:
+                        yield self._finding(launch, found, updates, cause)
 
-    def _finding(self, launch: Launch, found: ScalarScan, cascade: Cascade, variant: Variant) -> Finding:
+    def _finding(self, launch: Launch, found: ScalarScan, cascade: Cascade, cause: Cause | None) -> Finding:
         updates = cascade.kinds
         kernel = launch.kernel.name
         trip = concrete(found.loop.trip)
@@ -175,12 +169,13 @@ class SequentialScalarScan(Rule):
                 Evidence(f"`{target}` is {stored}", written.span),
             ),
             Change(
-                variant,
+                None,
                 f"The loop at line {found.loop.span.line} runs {times}, each time waiting for a scalar load before it can go on, "
                 f"so one lane of {launch.num_warps} warps works and the row takes the latency of every iteration.",
                 method,
                 plan,
             ),
+            cause,
         )
 
 
@@ -192,13 +187,6 @@ def _named(updates: Mapping[str, str]) -> str:
         what = _NAMES[kind] if len(names) == 1 else {"extremum": "running extrema"}.get(kind, f"{_NAMES[kind]}s")
         found.append(f"{what} {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}")
     return ", ".join(found[:-1]) + (" and " if found[1:] else "") + found[-1]
-
-
-def _scans(found: ScalarScan, cascade: Cascade) -> int:
-    """How many variables have to be scanned: those that each iteration needs, and recurrences, whose end is no reduction."""
-    if found.stores and not cascade.each:
-        return 1
-    return sum(name in cascade.each or kind == "linear" for name, kind in cascade.kinds.items())
 
 
 def scalar_scans(launch: Launch) -> Iterator[ScalarScan]:
@@ -248,66 +236,3 @@ def _block_size(found: ScalarScan) -> int:
     trip = concrete(found.loop.trip)
     block = max(_LEAST_TRIP, _BLOCK // power_of_two(found.rows))
     return min(block, power_of_two(trip)) if trip is not None else block
-
-
-@dataclass(frozen=True)
-class BlockScan(LaunchChange):
-    """The workload with one element-by-element loop turned into a loop over blocks, in which ``scans`` of the carried
-    ``variables`` are scanned and all are reduced to what the next block starts from."""
-
-    loop: Span
-    scans: int = 1
-    variables: int = 1
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = next((s for s in scalar_scans(launch) if s.loop.span == self.loop), None)
-        if found is None:
-            return launch
-
-        def change(node: Node) -> Node:
-            same = isinstance(node, Loop) and node.id == found.loop.id
-            return _blocked(found, self.scans, self.variables) if same else node
-
-        return launch.rewritten(change)
-
-
-def _blocked(found: ScalarScan, scans: int, variables: int) -> Loop:
-    """The loop over blocks: each access gains a lane along the row, each update becomes a scan and a carry."""
-    loop, block = found.loop, _block_size(found)
-    trip = lift(loop.trip or 0)
-    body: list[Node] = []
-    for node in loop.body:
-        if isinstance(node, (Load, Store)):
-            rows = tuple(extent for extent in node.shape if extent != 1)
-            body.append(_widened(node, loop, rows, block, trip))
-        elif isinstance(node, Compute):
-            body.append(replace(node, elements=node.elements * block))
-    shape = (*(e for e in found.loads[0].shape if e != 1), block)
-    at = next((i for i, node in enumerate(body) if isinstance(node, Store)), len(body))
-    scan = (Scan("cumsum", shape, len(shape) - 1, loop.span), arith(found.rows * block, loop.span)) * scans
-    # The carry of the next block: the last element of this one, picked out by a masked sum; or the block's sum.
-    carry = (
-        Reduce("sum", shape, len(shape) - 1, len(shape) == 1, frozenset({found.loads[0].id}), loop.span),
-        arith(found.rows, loop.span),
-    ) * variables
-    return replace(loop, trip=ceildiv(trip, block), body=(*body[:at], *scan, *body[at:], *carry))
-
-
-def _widened(node: Load | Store, loop: Loop, rows: tuple[int, ...], block: int, trip: Expr) -> Node:
-    """``node`` over a whole block: its iteration number becomes ``block * iteration + lane``."""
-    dim = len(rows)
-    names: dict[int, int] = {}
-    for old, extent in enumerate(node.shape):
-        if extent != 1:
-            names[old] = len(names)
-    index = iteration(loop.id) * block + lane(dim)
-
-    def change(atom: object) -> Expr | None:
-        if isinstance(atom, Lane):
-            return lane(names.get(atom.dim, atom.dim))
-        return index if atom == LoopIndex(loop.id) else None
-
-    mask = tuple((left.rewrite(change), right.rewrite(change)) for left, right in node.mask or ())
-    if node.offset is None or node.offset.coefficient(LoopIndex(loop.id)) == 0:
-        return node
-    return replace(node, shape=(*rows, block), offset=node.offset.rewrite(change), mask=(*mask, (index, trip)))

@@ -1,39 +1,28 @@
-"""Neighbouring elements that one atomic each sends to the same address, and the sum in registers that takes their place."""
+"""Neighbouring elements that one atomic each sends to the same address."""
 
 from __future__ import annotations
 
 import math
 
-from kernlint.records import dataclass, replace
-from kernlint.rules.proofs.counterparts import launches_at
+from kernlint.records import dataclass
 from kernlint.workload import (
     Access,
     Atomic,
     Compute,
     Expr,
-    Kernel,
     Launch,
     Load,
-    Loop,
-    Node,
     Opaque,
     ProgramId,
-    Reduce,
     Size,
-    Span,
     Store,
     Symbol,
-    Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, Lane, floordiv, lift, mod
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_launch
-from kernlint.workload.synthesis import arith, iteration, lane, pid, power_of_two
+from kernlint.workload.expr import Atom, Lane
+from kernlint.workload.synthesis import lane, pid
 
 REDUCTIONS = frozenset({"add", "max", "min"})
-#: The least tile that the changed kernel works on: a warp.
-_WARP = 32
 
 
 @dataclass(frozen=True)
@@ -117,57 +106,3 @@ def _count(atomic: Atomic, block: int, programs: int) -> int:
         if _by_element(left, block) == lane(0) and concrete(right) is not None
     ]
     return min([programs * block, *(end for end in ends if end)])
-
-
-@dataclass(frozen=True)
-class SummedRuns:
-    """The workload with one launch whose programs add up ``chunk`` elements of one address in registers and send one atomic
-    for them."""
-
-    launch: Span
-    chunk: int
-
-    def __call__(self, workload: Workload) -> Workload:
-        found = [runs for one in launches_at(workload, self.launch) if (runs := address_runs(one)) is not None]
-        return map_launch(workload, self.launch, lambda _: self._summed(found[0])) if len(found) == 1 else workload
-
-    def _summed(self, found: AddressRuns) -> Launch:
-        kernel, atomic, span = found.launch.kernel, found.atomic, found.atomic.span
-        chunk = min(self.chunk, found.run)
-        tile = max(_WARP, min(found.block, power_of_two(chunk)))
-        parts = -(-found.run // chunk)
-        loop = 1 + max(node.id for node in kernel.body if isinstance(node, Access))
-        trip = -(-chunk // tile)
-        step: Size = iteration(loop) * tile if trip > 1 else 0
-        first = lift(floordiv(pid(0), parts)) * found.run + lift(mod(pid(0), parts)) * chunk
-        within = lift(mod(pid(0), parts)) * chunk + step + lane(0)
-        ends = (within, lift(min(found.run, found.count)))
-
-        def moved(value: Expr) -> Expr:
-            flat = _by_element(value, found.block)
-            assert flat is not None
-            return flat.substitute({Lane(0): first + step + lane(0)})
-
-        def inside(node: Node) -> Node | None:
-            if isinstance(node, Atomic):
-                return arith(tile, span, atomic.dtype)
-            if isinstance(node, Compute):
-                return replace(node, elements=tile) if node.elements == found.block else node
-            if not isinstance(node, Access) or node.shape != (found.block,) or node.offset is None:
-                return node
-            mask = tuple((moved(left), moved(right)) for left, right in node.mask or ())
-            return replace(node, shape=(tile,), offset=moved(node.offset), mask=(*mask, ends))
-
-        body = rewrite(kernel.body, inside)
-        if trip > 1:
-            body = (Loop(loop, "range", trip, body, span, carried=True),)
-        op = "sum" if atomic.op == "add" else atomic.op
-        address = _by_element(atomic.offset, found.block)
-        assert address is not None
-        summed = (
-            *body,
-            Reduce(op, (tile,), 0, True, atomic.depends, span, atomic.dtype),
-            replace(atomic, shape=(), offset=address.substitute({Lane(0): first}), mask=None),
-        )
-        changed = Kernel(kernel.name, summed, kernel.span, kernel.name_span, kernel.file, dims=1)
-        return replace(found.launch, kernel=changed, grid=(-(-found.count // found.run) * parts,))

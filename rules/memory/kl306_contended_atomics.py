@@ -2,45 +2,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.records import dataclass, replace
+from kernlint.headroom import kernels
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, SummedRuns, address_runs
+from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, address_runs
 from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loaded_from
-from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.indices import always_run
-from kernlint.rules.proofs.liveness import uses
-from kernlint.rules.proofs.pricing import LEAST_GAIN, best_gain, cheapest, gain
+from kernlint.rules.proofs.pricing import best_gain, causes_at
 from kernlint.workload import (
-    Access,
     Atomic,
-    Compute,
     Dot,
-    Expr,
-    Kernel,
     Launch,
-    Loop,
-    LoopIndex,
-    Node,
-    ProgramId,
-    Span,
-    Step,
-    Storage,
     Store,
-    Tensor,
-    TorchOp,
-    Workload,
     concrete,
 )
-from kernlint.workload.expr import Lane, ceildiv
-from kernlint.workload.kernel import rewrite
+from kernlint.workload.expr import Lane
 from kernlint.workload.synthesis import power_of_two
 
-#: Programs per SM that a grid which loops over its work keeps.
-_PER_SM = (1, 2, 4, 8)
 #: Least predicted gain for bins, whose contention depends on the data: values may all be alike, or spread evenly.
 _LEAST_GAIN_OF_BINS = 2.0
-#: Blocks of one address that a program may add up.
+#: Blocks that a program may count.
 _BLOCKS = (1, 4, 16)
 
 
@@ -99,59 +80,52 @@ class ContendedAtomics(Rule):
                 yield from self._of_bins(context, bins)
                 continue
             atomic = None if launch.autotuned or not launch.kernel.complete else _contended(launch)
-            if atomic is None or launch.programs == 1:
-                continue
-            sm_count = context.device.sm_count
-            counts = [n for n in (sm_count * k for k in _PER_SM) if launch.programs is None or n < launch.programs]
-            options = {context.variant.then(transform=Partials(launch.span, atomic.span, n)): n for n in counts}
-            if not options:
-                continue
-            best = cheapest(context, options) or next(iter(options))
-            expected = gain(context, best)
-            if expected is not None and expected < LEAST_GAIN:
-                continue
-            kernel, programs = launch.kernel.name, options[best]
-            name = launch.name_of(atomic.base)
-            what = "one address" if atomic.elements == 1 else f"the same {atomic.elements} addresses"
-            grid = "all programs" if launch.programs is None else f"{launch.programs} programs"
-            change = Change(
-                best,
-                f"{grid} of `{kernel}` send their atomic_{atomic.op} to {what} of `{name}`, where the L2 does one after the "
-                "other.",
-                f"Let {programs} programs loop over the work, add up in registers, and store one partial result each; reduce the "
-                "partial results in a second step.",
-                f"Launch {programs} programs that stride over the blocks, replace the tl.atomic_{atomic.op} by a tl.store to "
-                f"`partial[{programs}, {atomic.elements}]` after the loop, and reduce `partial` over its first axis.",
-            )
+            few = launch.programs is not None and launch.programs <= context.device.sm_count
+            if atomic is not None and not few:
+                yield from self._of_all(context, launch, atomic)
+
+    def _of_all(self, context: Context, launch: Launch, atomic: Atomic) -> Iterable[Finding]:
+        """The finding on an ``atomic`` that all programs send to the same addresses."""
+        kernel, name = launch.kernel.name, launch.name_of(atomic.base)
+        what = "one address" if atomic.elements == 1 else f"the same {atomic.elements} addresses"
+        grid = "all programs" if launch.programs is None else f"{launch.programs} programs"
+        change = Change(
+            None,
+            f"{grid} of `{kernel}` send their atomic_{atomic.op} to {what} of `{name}`, where the L2 does one after the other.",
+            "Let a few programs for each SM loop over the work, add up in registers, and store one partial result each; reduce the partial "
+            "results in a second step.",
+            f"Launch a few programs for each SM that stride over the blocks, replace the tl.atomic_{atomic.op} by a tl.store to "
+            f"`partial[programs, {atomic.elements}]` after the loop, and reduce `partial` over its first axis.",
+        )
+        for cause in causes_at(context, kernel, names=(kernels.ATOMICS,)):
             yield self.finding(
                 f"{grid} of `{kernel}` add to {what} of `{name}` with atomics", atomic.span, kernel,
-                (Evidence(f"the address of the atomic_{atomic.op} does not depend on a program id", atomic.span),), change,
+                (Evidence(f"the address of the atomic_{atomic.op} does not depend on a program id", atomic.span),), change, cause,
+                kernel=kernel,
             )  # fmt: skip
 
     def _of_runs(self, context: Context, found: AddressRuns) -> Iterable[Finding]:
+        """The finding on an atomic whose neighbouring lanes go to one address."""
         launch, atomic, run = found.launch, found.atomic, found.run
-        chunks = sorted({min(found.block * blocks, run) for blocks in _BLOCKS} | {min(run, found.count)})
-        options = {context.variant.then(transform=SummedRuns(launch.span, chunk)): chunk for chunk in chunks}
-        best = best_gain(context, options)
-        if best is None:
-            return
-        kernel, chunk = launch.kernel.name, options[best]
-        name = launch.name_of(atomic.base)
+        kernel, name = launch.kernel.name, launch.name_of(atomic.base)
         what = f"{run} neighbouring elements" if run < found.count else f"all {found.count} elements"
         made = {"add": "sum", "max": "maximum", "min": "minimum"}[atomic.op]
         change = Change(
-            best,
+            None,
             f"{what} go to one address of `{name}`, each by an atomic_{atomic.op} of its own, so that the lanes of a warp queue "
             "in the L2.",
             f"Form the {made} of the elements of one address in registers and send one atomic_{atomic.op} for it.",
-            f"Let each program walk over {chunk} elements of one address, at most, form their {made} in registers (mask the rest "
-            f"of a block that the run of {run} does not fill), and send one scalar atomic_{atomic.op} with the result.",
+            f"Let each program walk over elements of one address alone, form their {made} in registers (mask the rest of a block that the "
+            f"run of {run} does not fill), and send one scalar atomic_{atomic.op} with the result.",
         )
-        yield self.finding(
-            f"`{kernel}` sends one atomic_{atomic.op} for each of {found.count} elements, {run} neighbours to "
-            f"one address of `{name}`", atomic.span, kernel,
-            (Evidence(f"the address is {str(atomic.offset)[:90]}, the same for {run} neighbours", atomic.span),), change,
-        )  # fmt: skip
+        for cause in causes_at(context, kernel, names=(kernels.ATOMICS,)):
+            if cause is not None:
+                yield self.finding(
+                    f"`{kernel}` sends one atomic_{atomic.op} for each of {found.count} elements, {run} neighbours to "
+                    f"one address of `{name}`", atomic.span, kernel,
+                    (Evidence(f"the address is {str(atomic.offset)[:90]}, the same for {run} neighbours", atomic.span),), change, cause,
+                    kernel=kernel,
+                )  # fmt: skip
 
     def _of_bins(self, context: Context, found: FewBins) -> Iterable[Finding]:
         launch, atomic = found.launch, found.atomic
@@ -204,56 +178,3 @@ def _contended(launch: Launch) -> Atomic | None:
     used = any(atomic.id in getattr(node, "depends", ()) for node, _ in kernel.walk() if node is not atomic)
     written = any(isinstance(node, Store) for node, _ in kernel.walk())
     return None if used or written else atomic
-
-
-@dataclass(frozen=True)
-class Partials:
-    """The workload with one launch on ``programs`` programs that loop over its former grid, accumulate what they sent to
-    ``atomic`` in registers and store it once, and a reduction of these partial results."""
-
-    launch: Span
-    atomic: Span
-    programs: int
-
-    def __call__(self, workload: Workload) -> Workload:
-        launch = next(iter(launches_at(workload, self.launch)), None)
-        atomic = _contended(launch) if launch is not None else None
-        out = launch.tensor(atomic.base) if launch is not None and atomic is not None else None
-        if launch is None or atomic is None or out is None:
-            return workload
-        users = [step for step, _ in uses(workload, out.storage.id)]
-        fill = users[0] if len(users) == 2 and isinstance(users[0], TorchOp) and users[0].kind == "fill" else None
-
-        def change(step: Step) -> Step | tuple[Step, ...] | None:
-            if step is fill:
-                return None
-            return self._partial(step, atomic, out) if isinstance(step, Launch) and step.span == self.launch else step
-
-        return workload.mapped(change)
-
-    def _partial(self, step: Launch, atomic: Atomic, out: Tensor) -> tuple[Step, ...]:
-        size = atomic.elements
-        scratch = Tensor("partial", atomic.dtype, (self.programs, size), (size, 1), Storage(-1, "empty"))
-        loop_id = 1 + max((n.id for n, _ in step.kernel.walk() if hasattr(n, "id")), default=0)
-        stride = Expr.atom(ProgramId(0)) + Expr.atom(LoopIndex(loop_id)) * self.programs
-        moved, kernel = Expr.substitution({ProgramId(0): stride}), step.kernel
-
-        def inside(node: Node) -> Node | None:
-            if node is atomic or (isinstance(node, Atomic) and node.id == atomic.id):
-                return Compute("arith", size, atomic.dtype, atomic.span)
-            if isinstance(node, Loop):
-                return replace(node, trip=moved(node.trip)) if isinstance(node.trip, Expr) else node
-            return node.moved(moved) if isinstance(node, Access) and node.offset is not None else node
-
-        lanes = Expr.atom(Lane(0)) if atomic.shape else Expr.constant(0)
-        shape = (size,) if atomic.shape else ()
-        body = (
-            Loop(loop_id, "range", ceildiv(step.grid[0], self.programs), rewrite(kernel.body, inside), atomic.span, carried=True),
-            Store(loop_id + 1, "partial", atomic.dtype, shape, Expr.atom(ProgramId(0)) * size + lanes, None, atomic.span),
-        )  # fmt: skip
-        looped = Kernel(kernel.name, body, kernel.span, kernel.name_span, kernel.file, dims=1)
-        partial = replace(step, kernel=looped, grid=(self.programs,), arguments={**step.arguments, "partial": scratch})
-        whole = replace(out, shape=(size,), strides=(1,)) if concrete(out.numel) is not None else out
-        kinds = {"inner": 1 if size == 1 else 0}
-        name = {"add": "sum", "max": "amax", "min": "amin"}[atomic.op]
-        return (partial, TorchOp(name, "reduce", (scratch,), (whole,), step.span, step.function, 0, kinds))

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import inf
 
-from kernlint.cost.comparing import speedup
+from kernlint.headroom import kernels
 from kernlint.records import dataclass, replace
 from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.dot_tiles import main_dot
-from kernlint.rules.proofs.pricing import LEAST_GAIN
-from kernlint.rules.tiling.persistent import MorePrograms, Shares, shares
-from kernlint.rules.tiling.tuned_tiles import UNSURE
+from kernlint.rules.proofs.pricing import causes_at
+from kernlint.rules.tiling.persistent import Shares, shares
 from kernlint.workload import (
     Compute,
     Dot,
@@ -33,8 +31,8 @@ from kernlint.workload.kernel import Node, rewrite
 from kernlint.workload.steps import map_launch
 
 _SPLITS = (2, 4, 8, 16, 32)
-#: Persistent programs to try for each SM.
-_PER_SM = (1, 2, 4, 8)
+#: Items that each program of a persistent kernel has at least where more programs pay.
+_LEAST_ROUNDS = 2
 
 
 class UnderfilledGrid(Rule):
@@ -86,7 +84,7 @@ class UnderfilledGrid(Rule):
                 continue
             share = shares(launch)
             if share is not None:
-                if launch.span not in persistent:
+                if launch.span not in persistent and share.items >= _LEAST_ROUNDS * share.programs:
                     persistent.add(launch.span)
                     yield from self._few_persistent(context, launch, share)
                 continue
@@ -129,46 +127,26 @@ class UnderfilledGrid(Rule):
 
     def _few_persistent(self, context: Context, launch: Launch, share: Shares) -> Iterator[Finding]:
         """The finding on a persistent kernel that is launched with few programs for its items."""
-        beside = (launch.programs or 1) // share.programs
-        sms = context.device.sm_count
-        # A pipelined loop of dots fills an SM by itself, as far as the model can tell.
-        many_per_sm = _PER_SM[:1] if launch.kernel.dots() else _PER_SM
-        counts = {min(share.items, max(1, many * sms // beside)) for many in many_per_sm}
-        options = {
-            context.variant.then(transform=MorePrograms(launch.span, count)): count
-            for count in sorted(counts)
-            if count > share.programs
-        }
-        times = {variant: us for variant in options if (us := context.gpu_us(variant)) is not None}
-        before = context.gpu_us(context.variant)
-        if before is None or not times:
-            return
-        # The fewest of those that may be the best, for all that the model knows.
-        best = next(variant for variant in options if times.get(variant, inf) <= UNSURE * min(times.values()))
-        after = context.after(best)
-        if before < LEAST_GAIN * times[best] or after is None:
-            return
-        if speedup(context.estimate(context.workload), context.estimate(after), "gpu")[1] <= 1.0:
-            return
-        kernel, programs, more = launch.kernel.name, share.programs, options[best]
-        yield self.finding(
-            f"`{kernel}` works off {share.items} items in {launch.programs} programs on {sms} SMs",
-            launch.span,
-            kernel,
-            (
-                Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span),
-                Evidence(f"each program walks through its share of {share.items} items, one after another", share.span),
-            ),
-            Change(
-                best,
-                f"Only {launch.programs} programs run on {sms} SMs, each with {-(-share.items // programs)} of {share.items} items one "
-                "after another, so most of the device idles.",
-                f"Launch {more} programs along axis {share.axis} of the grid in place of {programs}; the kernel shares the items out "
-                "among as many as there are.",
-                f"At line {launch.span.line} launch min(items, {more}) programs, the number of SMs from "
-                "`torch.cuda.get_device_properties(device).multi_processor_count` (asked for once), in place of a constant.",
-            ),
+        sms, kernel = context.device.sm_count, launch.kernel.name
+        change = Change(
+            None,
+            f"Only {launch.programs} programs run on {sms} SMs, each with {-(-share.items // share.programs)} of {share.items} items one "
+            "after another, so most of the device idles.",
+            f"Launch as many programs along axis {share.axis} of the grid as fill the device in place of {share.programs}; the kernel "
+            "shares the items out among as many as there are.",
+            f"At line {launch.span.line} take the number of programs, min(items, SMs), from "
+            "`torch.cuda.get_device_properties(device).multi_processor_count` (asked for once), in place of a constant.",
         )
+        for cause in causes_at(context, kernel, names=(kernels.FEW, kernels.TILE)):
+            if cause is not None:
+                yield self.finding(
+                    f"`{kernel}` works off {share.items} items in {launch.programs} programs on {sms} SMs", launch.span, kernel,
+                    (
+                        Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span),
+                        Evidence(f"each program walks through its share of {share.items} items, one after another", share.span),
+                    ),
+                    change, cause, kernel=kernel,
+                )  # fmt: skip
 
 
 def _best_split(context: Context, launch: Launch, trip: int) -> tuple[int, Variant] | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernlint.records import dataclass, replace
-from kernlint.rules.proofs.launch_change import LaunchChange
+from kernlint.records import dataclass
 from kernlint.workload import (
     Access,
     Atomic,
@@ -16,14 +15,12 @@ from kernlint.workload import (
     LoopIndex,
     Node,
     ProgramId,
-    Size,
     Span,
     Symbol,
     concrete,
 )
 from kernlint.workload.at_sizes import substituted
-from kernlint.workload.expr import Atom, ceildiv, lift, maximum, minimum
-from kernlint.workload.kernel import rewrite
+from kernlint.workload.expr import Atom, lift
 
 #: The item that a program is at, wherever it stands among the programs' shares.
 _ITEM = Symbol("item of a persistent loop")
@@ -121,32 +118,3 @@ def _expressions(node: Node | Access) -> Iterator[Expr]:
         yield from [lift(node.trip)] if node.trip is not None else []
     elif isinstance(node, Branch):
         yield from (side for bounds in node.conditions for pair in bounds or () for side in pair)
-
-
-@dataclass(frozen=True)
-class MorePrograms(LaunchChange):
-    """The workload with the items of a launch shared out to (at most) ``programs`` along an axis of its grid."""
-
-    programs: int
-
-    def _changed(self, launch: Launch) -> Launch:
-        found = shares(launch)
-        if found is None:
-            return launch
-        wanted = replace(found, programs=min(self.programs, found.items))
-        if not found.strided:
-            # Runs of equal length may be fewer.
-            wanted = replace(wanted, programs=-(-found.items // -(-found.items // wanted.programs)))
-        program = Expr.atom(ProgramId(found.axis))
-        if wanted.strided:
-            trip: Size = ceildiv(wanted.items - program, wanted.programs)
-        else:
-            run = -(-wanted.items // wanted.programs)
-            trip = minimum(run, maximum(0, wanted.items - program * run))
-
-        def change(node: Node) -> Node:
-            return replace(node, trip=trip) if isinstance(node, Loop) and node.id == found.loop else node
-
-        moved = substituted(_by_item(launch, found), {_ITEM: _item(wanted)})
-        grid = tuple(wanted.programs if i == found.axis else size for i, size in enumerate(launch.grid))
-        return replace(moved, kernel=replace(moved.kernel, body=rewrite(moved.kernel.body, change)), grid=grid)

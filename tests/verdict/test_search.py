@@ -24,10 +24,10 @@ def judged(code: str) -> Judgement:
 
 
 def test_rules_and_causes_stand_in_one_order() -> None:
-    search = judged("KL306").search
+    search = judged("KL216").search
     order = [one.finding.rule.code for one in ranked(search.changes, "gpu")]
-    assert sorted(order) == ["", "KL306"] and len(search.changes) == 2
-    assert order[0] == "KL306", "at about equal gain a rule has words"
+    assert {*order} == {"", "KL216"} and order.count("KL216") == 1 and len(order) == len(search.changes)
+    assert order[0] == "KL216", "at about equal gain a rule has words"
     assert search.best is next(ranked(search.changes, "gpu"))
 
 
