@@ -12,12 +12,12 @@ from kernlint.records import dataclass
 from kernlint.rewrite.copies import read_in_place
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.fills import leave_uninitialised
+from kernlint.rewrite.mended_faults import only_mends
 from kernlint.rewrite.native_dots import feed_natively
 from kernlint.rewrite.precisions import set_precision
 from kernlint.rewrite.settings import same_work, set_literals, set_options
 from kernlint.rewrite.site import NO_REWRITE, Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
-from kernlint.rules.faults import MendedFault
 from kernlint.rules.finding import Variant
 from kernlint.syntax.tree import check_syntax
 from kernlint.workload import Launch
@@ -87,7 +87,6 @@ def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) 
 def _other_configurations(site: Site, bare: bool, variant: Variant) -> Iterator[Site]:
     """The program under the further configurations of its tuners, those with equal constexprs left out. A mend asks for no other
     versions of the program, so that its launches are enough, as they were followed."""
-    mends = not variant.edits and all(isinstance(one, MendedFault) for one in variant.transforms)
     launches = [launch for launch in site.workload.first_call().launches() if launch.alternatives]
     seen = [_constexprs(launches, 0)]
     for number in range(1, max((len(launch.configurations) for launch in launches), default=1)):
@@ -95,7 +94,7 @@ def _other_configurations(site: Site, bare: bool, variant: Variant) -> Iterator[
         if values in seen:
             continue
         seen.append(values)
-        if mends:
+        if only_mends(variant):
             yield Site(site.program, site.workload.configured(number))
             continue
         work.check()

@@ -10,6 +10,7 @@ from kernlint.rewrite.other_elements import other_elements
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.faults import MendedFault
+from kernlint.rules.finding import Variant
 from kernlint.workload import Workload
 
 #: From a site and the fault to the edits that mend it; a list of edits is safe, and exact as nothing was computed before.
@@ -31,6 +32,11 @@ def mends(*kinds: str) -> Callable[[_M], _M]:
         return function
 
     return register
+
+
+def only_mends(variant: Variant) -> bool:
+    """Whether ``variant`` is the program without some faults, and nothing else."""
+    return not variant.edits and all(isinstance(one, MendedFault) for one in variant.transforms)
 
 
 @codemod(MendedFault)
