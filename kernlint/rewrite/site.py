@@ -81,10 +81,9 @@ def codemod(kind: type, effects: Effects = Effects()) -> Callable[[_C], _C]:  # 
 def rewriting_of(site: Site, transform: object) -> Rewriting:
     """The rewriting that makes ``transform``. Raises :class:`CannotRewrite`."""
     kind = type(transform)
-    # Few changes take the operators, with all that writes kernels.
-    for package in ("kernlint.rewrite", "kernlint.operators"):
-        if kind not in _CODEMODS:
-            _load_codemods(package)
+    _load_codemods("kernlint.rewrite")  # all of it: what mends faults is registered by kind, too
+    if kind not in _CODEMODS:
+        _load_codemods("kernlint.operators")  # which few changes take, with all that writes kernels
     if kind not in _CODEMODS:
         raise CannotRewrite(NO_REWRITE)
     make, effects = _CODEMODS[kind]
