@@ -26,7 +26,7 @@ from pathlib import Path
 
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
-from kernlint.interpret.callers import CallSite, Items, of_entry, sites_in
+from kernlint.interpret.callers import CallSite, Items, _of_types, of_entry, sites_in
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
@@ -106,7 +106,15 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
         for kind in versions[0]:
             _add(count, kind, [version[kind] for version in versions])
     bare = {workload.entry: facts_of(workload)["dots"] for workload in program.bare_kernels()}
-    left = {name: operands for name, operands in bare.items() if operands}
+    left = {name: operands for name, operands in bare.items() if any(operands.values())}
+    for name, operands in list(left.items()):
+        for workload in workloads:
+            # A call may take a branch to a kernel that the source alone does not launch.
+            called, assumed = _with_calls(program, workload, of_entry(sites, workload.entry, program), {name})
+            if called["dots"]:
+                _add(count, "dots", [operands, called["dots"], assumed.get("dots", called["dots"])])
+                del left[name]
+                break
     for other_module in launchers(module.path, list(left)) if project and left else ():
         outside = Program(other_module, None, Question(host=host_facts(DEVICE), strict=False))
         ours = [w for w in outside.workloads() if left.keys() & {launch.kernel.name for launch in w.launches()}]
@@ -152,7 +160,9 @@ def _with_calls(
     called: dict[str, Known] = {}
     assumed: dict[str, Known] = {}
     _keep_best(assumed, facts_of(_assumed(program, workload, sites) or workload, kernels))
-    for site in sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values())):
+    telling = sorted(sites, key=lambda site: -sum(_is_typed(value) for value in site.arguments.values()))
+    # What a call gives has its type on the branches too that its sizes do not take.
+    for site in (*telling, *(_of_types(site) for site in telling if site.tells and not site.is_of_types)):
         facts = [_fact(name, site.owner, value) for name, value in site.arguments.items()]
         asked = program.about(Question(facts=facts, host=program.question.host, strict=False))
         read = asked.workload(workload.entry, NO_EDITS)

@@ -26,7 +26,7 @@ def report_of(outcome: Outcome) -> LintReport:
     from kernlint.report.lint_report import LintReport
 
     here = os.getcwd()
-    return LintReport(outcome.findings, len(outcome.files), repository_root(here) or here)
+    return LintReport(outcome.findings, len(outcome.files), repository_root(here) or here, undecided=outcome.undecided)
 
 
 def print_report(

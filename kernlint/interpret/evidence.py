@@ -216,17 +216,17 @@ def _used(workload: Workload, tensor: Tensor, data: bool) -> Iterator[Clue]:
             yield Clue(kinds, "use", f"`{kernel.name}` computes addresses or bounds from it")
             continue
         for dot in kernel.dots() if data else ():
-            for operand, other in ((dot.a, dot.b), (dot.b, dot.a)):
+            for operand in (dot.a, dot.b):
                 if not operand.loads & loads:
                     continue
-                if operand.known:
+                if operand.known and operand.casts:
                     # Its type is known although that in memory is not: it is cast on the way.
                     narrower = tuple(one for one in (*_HALVES, dt.INT8) if one.bits < operand.dtype.bits)
                     if narrower:
                         because = f"`{kernel.name}` casts it to {operand.dtype} for tl.dot"
                         yield Clue(narrower, "use", because, operand.span.line)
                 elif operand.load in loads:
-                    fed = (other.dtype,) if other.known and not other.loads & loads else _FED
+                    fed = (operand.dtype,) if operand.known else _FED
                     yield Clue(fed, "use", f"`{kernel.name}` feeds it to tl.dot as it is", operand.span.line)
 
 

@@ -225,6 +225,8 @@ class Asking(FileFindings):
             lambda: any(us is not None for us in map(context.estimate(workload).total_us, ("gpu", "call"))),
             False,
         )
+        if workload.first_call().launches() and any(rule.category not in NOT_ABOUT_SPEED for rule in rules):
+            self.timed[workload.entry] = known or self.timed.get(workload.entry, False)
         unheard = set[str]() if known else self.silent - self.named
         nothing = self._nothing_in_copies(program, workload)
         for rule in rules:

@@ -62,9 +62,10 @@ class Cache:
         try:
             if record is None:
                 return None
-            found, read = record
+            found, read, undecided = record
             helpers = tuple((path, digest) for path, digest in read)
-            result = Result(tuple(Finding.from_record(item) for item in found), helpers=helpers)
+            findings = tuple(Finding.from_record(item) for item in found)
+            result = Result(findings, helpers=helpers, undecided=tuple(undecided))
         except (KeyError, TypeError, ValueError):  # not written by us
             return None
         return result if all(self.files.digest_of(path) == digest for path, digest in helpers) else None
@@ -73,7 +74,7 @@ class Cache:
         """Remember ``result``, unless another run might end otherwise."""
         if result.repeatable:
             found = [finding.to_record() for finding in result.findings]
-            self._write(self._path(key), [found, [list(helper) for helper in result.helpers]])
+            self._write(self._path(key), [found, result.helpers, result.undecided])
 
     def catalogue(self) -> list[Entry] | None:
         """What the rules are called, where a run before has noted it."""

@@ -90,7 +90,8 @@ class Check(Asking):
     def _result_of(self, found: Iterable[tuple[Finding, str]]) -> Result:
         findings = fingerprinted(sorted(found, key=lambda pair: pair[0].key))
         helpers = tuple((path, digest_of(path)) for path in sorted(self.helpers))
-        return Result(tuple(f for f in findings if f.code in self.codes), self.repeatable, helpers)
+        undecided = tuple(entry for entry, timed in self.timed.items() if not timed)
+        return Result(tuple(f for f in findings if f.code in self.codes), self.repeatable, helpers, undecided)
 
     def _findings(self) -> Iterator[tuple[Finding, str]]:
         """Each finding with the source that it stands on."""

@@ -90,6 +90,8 @@ class FileFindings:
         self.fixing: Allowance | None = None
         self.unfixed: dict[str, None] = {}
         self.helpers: set[str] = set()
+        #: The functions that launch, and whether the time of one of their calls is known.
+        self.timed: dict[str, bool] = {}
         #: The calls of the file's functions, in the file and in its project, once somebody has looked for them.
         self.sites: dict[bool, list[CallSite]] = {}
 

@@ -22,8 +22,10 @@ class Job:
 @dataclass(frozen=True)
 class Result:
     """The findings of a file; ``repeatable`` where another run would surely find the same, as long as the modules that
-    it takes helpers from (``helpers``: path and :func:`~kernlint.lint.known_files.digest_of`) stay as they are."""
+    it takes helpers from (``helpers``: path and :func:`~kernlint.lint.known_files.digest_of`) stay as they are. ``undecided`` are
+    the functions of which rules about speed could say nothing, as what their launches take is open."""
 
     findings: tuple[Finding, ...]
     repeatable: bool = True
     helpers: tuple[tuple[str, str], ...] = ()
+    undecided: tuple[str, ...] = ()

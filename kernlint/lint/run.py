@@ -26,12 +26,14 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True)
 class Outcome:
     """``findings`` in order, all ``files`` that were looked at with the codes that ran on each, and what a baseline left
-    over: entries that nothing matched (``stale``) and how many findings it holds back (``known``)."""
+    over: entries that nothing matched (``stale``) and how many findings it holds back (``known``). Of ``undecided``, files and
+    functions, rules about speed could say nothing."""
 
     findings: tuple[Finding, ...]
     files: Ran
     stale: tuple[Known, ...] = ()
     known: int = 0
+    undecided: tuple[tuple[str, str], ...] = ()
 
 
 def check_targets(
@@ -53,6 +55,7 @@ def check_targets(
     findings = list(found)
     ran: dict[str, frozenset[str]] = {}
     jobs: list[tuple[str, Job]] = []
+    results: list[tuple[str, Result]] = []
     for target in targets:
         settings = configurations.of(os.path.dirname(target.path)).of_file(target.path)
         ran[target.shown] = settings.codes
@@ -67,14 +70,16 @@ def check_targets(
             if result is None:
                 jobs.append((key, Job(target.shown, file.data(), settings, reference, fixes)))
             else:
-                findings += result.findings
+                results.append((target.shown, result))
         except SourceError as error:
             findings += unreadable(target.shown, str(error), settings)
-    for result in _results(jobs, cache, workers, progress):
-        findings += result.findings
+    results += _results(jobs, cache, workers, progress)
     if cache is not None:
         cache.keep_files()
-    return Outcome(tuple(sorted(map(_named, findings), key=lambda finding: finding.key)), ran)
+    findings += (finding for _, result in results for finding in result.findings)
+    undecided = tuple(sorted((shown, entry) for shown, result in results for entry in result.undecided))
+    found_all = tuple(sorted(map(_named, findings), key=lambda finding: finding.key))
+    return Outcome(found_all, ran, undecided=undecided)
 
 
 class _File:
@@ -108,12 +113,12 @@ def narrow(outcome: Outcome, changed: ChangedLines | None, baseline: Baseline | 
         known = before - len(findings)
     if changed is not None:
         findings = changed.select(findings)
-    return Outcome(tuple(findings), outcome.files, tuple(stale), known)
+    return Outcome(tuple(findings), outcome.files, tuple(stale), known, outcome.undecided if changed is None else ())
 
 
 def _results(
     jobs: list[tuple[str, Job]], cache: Cache | None, workers: int | None, progress: Progress
-) -> Iterable[Result]:
+) -> Iterable[tuple[str, Result]]:
     if not jobs:
         return
     from kernlint.crew import processors
@@ -124,7 +129,7 @@ def _results(
         if cache is not None:
             cache.put(jobs[index][0], result)
         progress(done, len(jobs))
-        yield result
+        yield jobs[index][1].shown, result
 
 
 def _reference(path: str) -> tuple[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,17 +17,19 @@ from kernlint.records import dataclass, replace
 @dataclass(frozen=True)
 class LintReport:
     """``findings`` in order, the number of ``files`` looked at, and the ``root`` of the repository that reports for
-    other tools name files relative to. ``hidden`` more findings are left out of what people read."""
+    other tools name files relative to. ``hidden`` more findings are left out of what people read. Nothing is known of the speed of
+    ``undecided``, files and functions."""
 
     findings: Sequence[Finding]
     files: int
     root: str
     hidden: int = 0
+    undecided: Sequence[tuple[str, str]] = ()
 
     def without(self, severity: str) -> LintReport:
         """The report without the findings of ``severity``, which it still counts."""
         shown = [finding for finding in self.findings if finding.severity != severity]
-        return replace(self, findings=shown, hidden=self.hidden + len(self.findings) - len(shown))
+        return replace(self, findings=shown, hidden=self.hidden + len(self.findings) - len(shown), undecided=())
 
     def path_of(self, finding: Finding) -> str:
         """The finding's file relative to the root, with forward slashes; absolute where it lies outside."""
@@ -56,6 +59,16 @@ class LintReport:
             f"{counts[s]} {s}{'s' if counts[s] > 1 and s != 'info' else ''}" for s in SEVERITIES if counts[s]
         )
         return f"{total} finding{'' if total == 1 else 's'} in {files} ({parts}).{hidden}"
+
+    def left_open(self) -> list[str]:
+        """A sentence for people on what would decide the speed of what is open; none where nothing is."""
+        if not self.undecided:
+            return []
+        (file, entry), *others = self.undecided
+        more = f" and {len(others)} more" if others else ""
+        ask = f"`kernlint {'-' if file.startswith('<') else shlex.quote(file)}`"
+        told = f"The speed of `{entry}`{more} was not judged, as sizes or types are open"
+        return [f"{told}: {ask} tries plausible ones, --assume gives them."]
 
 
 def file_lines(finding: Finding) -> tuple[int, int, int, int]:

@@ -26,7 +26,7 @@ def render(report: LintReport, look: Look = PLAIN) -> str:
             blocks.append("\n".join(_lines(finding, look)) + "\n")
         elif finding is alike[0]:
             blocks.append(_together(alike, look) + "\n")
-    return "\n".join([*blocks, report.summary() + "\n"])
+    return "\n".join([*blocks, "\n".join([report.summary(), *report.left_open()]) + "\n"])
 
 
 def _subject(finding: Finding) -> tuple[str, str, str]:

@@ -107,6 +107,37 @@ def test_did_you_mean(run):
     assert "did you mean int8-upcast-before-dot" in run("--select", "int8-upcast", "k.py")[2]
 
 
+OPEN = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double_kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+def double(x):
+    y = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), B=1024)
+    return y
+"""
+
+
+def test_where_sizes_are_open_the_last_line_says_what_judges_the_speed(run, folder):
+    (folder / "open.py").write_text(OPEN)
+    told = "The speed of `double` was not judged"
+    for _ in range(2):  # worked out, then remembered
+        assert run("open.py")[1].splitlines()[-1].startswith(told)
+    silent = (
+        ["--assume", "double.x:float32[4096,4096]"],
+        ["--select", "correctness"],
+        ["--hide", "info"],
+        ["--statistics"],
+    )
+    assert all("was not judged" not in "".join(run("open.py", *given)[1:]) for given in silent)
+
+
 def test_nothing_to_check_is_said(run, folder):
     (folder / "empty").mkdir()
     assert run("empty") == (

@@ -79,6 +79,17 @@ def test_without_findings(empty):
     assert LintReport([], 1, "").summary() == "No findings in 1 file."
 
 
+def test_what_would_judge_the_speed_is_told_to_people_alone(empty):
+    left = replace(empty, undecided=(("my kernels.py", "softmax"), ("other.py", "Model.forward")))
+    told = text_findings.render(left).splitlines()[1]
+    assert told.startswith("The speed of `softmax` and 1 more was not judged") and "`kernlint 'my kernels.py'`" in told
+    piped = replace(empty, undecided=(("<stdin>", "softmax"),))
+    assert "`softmax` was not judged" in text_findings.render(piped) and "`kernlint -`" in text_findings.render(piped)
+    assert text_findings.render(left.without("info")) == text_findings.render(empty)
+    for machine in (concise, findings_json, sarif, github, gitlab, junit, rdjson):
+        assert machine.render(left) == machine.render(empty)
+
+
 def test_statistics_count_by_rule(report):
     assert statistics.render(report).splitlines()[0] == "3  KL101  int8-upcast-before-dot"
     assert json.loads(statistics.render(report, "json"))[0]["count"] == 3

@@ -22,7 +22,28 @@ if TYPE_CHECKING:
 @takes("input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")
 def _dot(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     a, b, acc = map(k.lift, given[:3])
-    precision, allow_tf32, _, out_dtype = given[3:]
+    if a is not None and b is not None:
+        a, b = _beside(a, b), _beside(b, a)
+    return _product(k, node, a, b, acc, *given[3:])
+
+
+def _beside(block: Block, other: Block) -> Block:
+    """``block`` with the type that it must have beside ``other``: Triton compiles no dot of two types, but for those of 8 bits."""
+    told = block.dtype is None and other.dtype is not None and other.dtype.bits > 8
+    return replace(block, dtype=other.dtype) if told else block
+
+
+def _product(
+    k: KernelEvaluator,
+    node: cst.CSTNode,
+    a: Block | None,
+    b: Block | None,
+    acc: Block | None,
+    precision: Any = None,
+    allow_tf32: Any = None,
+    _: Any = None,
+    out_dtype: Any = None,
+) -> Any:
     if a is None or b is None or len(a.shape) < 2 or len(b.shape) < 2:
         k.give_up("dot of unknown operands")
         return Unknown("dot")
@@ -78,7 +99,7 @@ def _sum_along(k: KernelEvaluator, block: Block, node: cst.CSTNode) -> None:
 @takes("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format", "acc")
 def _dot_scaled(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     lhs, _, _, rhs, _, _, acc = given
-    return _dot(k, [lhs, rhs], {"acc": acc, "out_dtype": dt.FLOAT32}, node)
+    return _product(k, node, k.lift(lhs), k.lift(rhs), k.lift(acc), out_dtype=dt.FLOAT32)
 
 
 def _argument(node: cst.CSTNode, index: int) -> cst.CSTNode:
