@@ -225,7 +225,8 @@ class Asking(FileFindings):
             lambda: any(us is not None for us in map(context.estimate(workload).total_us, ("gpu", "call"))),
             False,
         )
-        if workload.first_call().launches() and any(rule.category not in NOT_ABOUT_SPEED for rule in rules):
+        about_speed = not workload.bare and any(rule.category not in NOT_ABOUT_SPEED for rule in rules)
+        if about_speed and workload.first_call().launches():
             self.timed[workload.entry] = known or self.timed.get(workload.entry, False)
         unheard = set[str]() if known else self.silent - self.named
         nothing = self._nothing_in_copies(program, workload)

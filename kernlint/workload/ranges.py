@@ -96,7 +96,7 @@ def _lowered(expr: Expr) -> Iterator[Expr]:
     """``expr`` with one of its terms as something that is never larger."""
     for monomial, coefficient in expr.terms.items():
         for place, atom in enumerate(monomial):
-            if not isinstance(atom, Opaque):
+            if not isinstance(atom, Opaque) or not atom.args:
                 continue
             factor = Expr({monomial[:place] + monomial[place + 1 :]: coefficient})
             others, first, last = expr - Expr({monomial: coefficient}), atom.args[0], atom.args[-1]

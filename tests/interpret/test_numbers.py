@@ -9,7 +9,8 @@ from kernlint.analysis import analysis
 from kernlint.interpret.program import Program
 from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import concrete
+from kernlint.workload import Expr, Opaque, concrete
+from kernlint.workload.ranges import never_negative
 
 HEAD = """
 import torch
@@ -191,6 +192,36 @@ def drawn(rows: str) -> tuple[int | None, ...] | None:
 @pytest.mark.parametrize("rows", ["int(ends[-1])", "ends[-1].item()", "int(ends[100])"])
 def test_inputs_are_as_large_as_what_they_draw_adds_up_to(rows: str) -> None:
     assert drawn(rows) == (1001, 64)  # not 1000: what is drawn is no multiple of a block, but by chance
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "len(torch.repeat_interleave(torch.arange(100), lengths))",
+        "torch.arange(100).repeat_interleave(lengths).numel()",
+    ],
+)
+def test_repeats_that_are_drawn_add_up_to_what_their_running_sum_ends_with(rows: str) -> None:
+    assert drawn(rows) == (1001, 64)
+
+
+def test_a_number_that_is_read_bounds_nothing() -> None:
+    read = Expr.atom(Opaque("load", (), 7))
+    assert not never_negative(read - 1) and not never_negative(1 - read)
+
+
+def test_repeats_of_which_nothing_is_known_are_open() -> None:
+    rows = "len(torch.repeat_interleave(torch.arange(100), torch.randn(100).abs().long()))"
+    (workload,) = Program(parse_module(DRAWN.replace("{rows}", rows), "k.py")).workloads()
+    shape = workload.inputs[0].shape
+    assert shape is None or concrete(shape[0]) is None
+
+
+def test_a_number_that_the_host_sets_leaves_the_others_as_they_are_drawn() -> None:
+    lengths = "lengths = torch.randint(0, 21, (100,))\n"
+    source = DRAWN.replace("{rows}", "int(ends[-1])").replace(lengths, f"{lengths}    lengths[0] = 21\n")
+    (workload,) = Program(parse_module(source, "k.py")).workloads()
+    assert list(map(concrete, workload.inputs[0].shape or ())) == [1001, 64]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,27 @@ def test_source_that_tells_everything_stands():
     assert read.judgement.workload.traced
 
 
+def test_writes_by_index_are_as_large_as_what_is_written():
+    forward = """
+        rows = torch.arange(8, device="cuda")
+        x[:, rows] = 0.5 * x[:, rows + 8]
+        x[0] = 0
+        x[:, :64].fill_diagonal_(1.0)
+        x.index_put_((rows, rows), x[0, :8], accumulate=True)
+        scale[(triton.cdiv(x.numel(), 1024),)](x, x, x.numel(), 0.5, BLOCK=1024)
+        return torch.relu(x)
+    """
+    source = program(forward)
+    read = analysis(Request(source, recording=record(Request(source))))
+    assert read.program.differences == ()
+    ops = [step for step, _ in read.judgement.workload.walk() if isinstance(step, TorchOp)]
+    assert [(op.kind, op.writes[0].numel) for op in ops if op.name in ("setitem", "index_put_")] == [
+        ("copy", 64 * 8),
+        ("fill", 1000),
+        ("gather", 64 * 1000),
+    ]
+
+
 def test_configurations_device_and_loops():
     tuned = """
 @triton.autotune(configs=[triton.Config({"BLOCK": b}, num_warps=w) for b in (512, 2048) for w in (4, 8)], key=["n"])

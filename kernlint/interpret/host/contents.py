@@ -67,6 +67,14 @@ class Contents(Recording):
             number = held.step * place if x.storage.origin == "filled" and held.mean is None else None
         else:
             number = held.mean
+        return self._about(number)
+
+    def likely_total(self, x: Tensor) -> int | None:
+        """About what the elements of ``x`` come to where they are drawn, the number that their running sum ends with; else None."""
+        held = self.held_by(x)
+        return None if held.mean is None or x.numel is None or self.as_one else self._about(held.mean * x.numel)
+
+    def _about(self, number: float | None) -> int | None:
         if number is None or not math.isfinite(number) or number < 1:
             return None
         found = next((one for one in self._likely if math.isclose(one, number, rel_tol=_SAME)), round(number) | 1)

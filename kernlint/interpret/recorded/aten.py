@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kernlint.workload import Tensor
+from kernlint.workload import dtype as dt
 
 Args = list[Any]
 Call = tuple[str, Args, dict[str, Any]]
@@ -46,7 +47,9 @@ def _to_copy(args: Args, kwargs: dict[str, Any]) -> Call:
 
 def _written(args: Args, kwargs: dict[str, Any]) -> Call:
     """``x[i] = y`` with tensors among the indices."""
-    return "index_put", [args[0], *(index for index in args[1] if isinstance(index, Tensor)), args[2]], {}
+    places = [slice(None) if index is None else index for index in args[1]]
+    masked = any(isinstance(index, Tensor) and index.dtype == dt.BOOL for index in places)
+    return "index_put" if masked else "index_put_", [args[0], places, *args[2:]], kwargs
 
 
 def _indexed(args: Args, kwargs: dict[str, Any]) -> Call:

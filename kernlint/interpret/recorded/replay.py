@@ -91,6 +91,8 @@ class Replay(Launches):
 
     def _op(self, step: Mapping[str, Any], span: Span, symbol: str) -> TorchOp | None:
         base = str(step["name"]).partition(".")[0]
+        if base == "lift_fresh":  # a number of the host's among the operands
+            return None
         args = [self._value(value) for value in step["args"]]
         kwargs = {name: self._value(value) for name, value in step["kwargs"].items()}
         result = [self._tensor(index) for index in indices_of(step["result"])]
@@ -107,6 +109,8 @@ class Replay(Launches):
             kind = "elementwise" if step.get("pointwise") else "unknown" if reads else "fill"
             count = sum(t.numel or 0 for t in writes[:1]) if kind != "unknown" else None
             return TorchOp(name, kind, reads, writes, span, symbol, count)
+        if known.name == "setitem":
+            writes = tuple(replace(writes[0], shape=one.shape, strides=None) for one in known.writes)
         reads = known.reads if known.reads and set(known.reads) <= set(given) else given if known.reads else ()
         # How many elements there are is known now, whatever the table of functions made of the arguments.
         flops = known.flops if known.flops is not None else writes[0].numel if writes else 0

@@ -267,8 +267,10 @@ def _repeat_interleave(h: HostState, node: cst.CSTNode, x: Tensor, times: Any, d
     axis = 0 if axis is None and len(x.shape or ()) == 1 else axis
     if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
         shape = with_extents(x.shape, axis, ex.simplify(ex.lift(x.shape[axis]) * times))
-    elif axis is not None and isinstance(times, Tensor) and isinstance(told, (int, Expr)) and x.shape:
-        shape = with_extents(x.shape, axis, told)
+    elif axis is not None and isinstance(times, Tensor) and x.shape:
+        if told is None and h.makes_inputs and (told := h.likely_total(times)) is not None:
+            h.input_guesses.add(f"line {h.span(node).line}: the inputs are taken to draw {told}")
+        shape = with_extents(x.shape, axis, told) if isinstance(told, (int, Expr)) else None
     return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
 
 

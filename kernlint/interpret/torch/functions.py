@@ -113,8 +113,9 @@ def _inplace(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, name: 
         return Unknown(name)
     if name == "resize_":
         note_read_sizes(h, x, args[1:])
-    if name in ("zero_", "fill_"):
-        h.torch_op(name, "fill", (), (x,), node)
+    if name in ("zero_", "fill_", "fill_diagonal_"):
+        filled = torch_function(h, "diagonal", args[:1], {}, node) if name == "fill_diagonal_" else x
+        h.torch_op(name, "fill", (), tensors_in([filled]), node)
     elif name in ("normal_", "uniform_", "random_", "bernoulli_", "exponential_", "trunc_normal_"):
         h.torch_op(name, "random", (), (x,), node)
     elif name in ("requires_grad_", "share_memory_", "record_stream"):

@@ -147,6 +147,15 @@ def assign(h: HostState, x: Tensor, key: Any, value: Any, node: cst.CSTNode) -> 
         h.overwritten((x,))
 
 
+@takes("input", "indices", "values", "accumulate", operands=1)
+def _put(h: HostState, node: cst.CSTNode, x: Tensor, places: Any, values: Any, adds: Any) -> Tensor:
+    if adds:
+        h.torch_op("index_put_", "gather", tensors_in([places, values]), (x,), node)
+    else:
+        assign(h, x, tuple(places), values, node)
+    return x
+
+
 def run_of(x: Tensor, axes: int = 1) -> dict[str, int]:
     """The ``dims`` of a gather along the first ``axes`` of ``x``: ``run``, the elements that one index of each picks, side by side."""
     extents = [ex.concrete(size) for size in x.shape[axes:]] if x.shape and x.is_contiguous else [None]
@@ -333,6 +342,7 @@ TABLE: dict[str, Handler] = {
             "gather index_select take scatter scatter_add take_along_dim index_add index_copy index_fill index_put scatter_reduce"
         ).split()
     },
+    "index_put_": _put,
     "one_hot": _one_hot,
     **{name: dynamic(name) for name in "nonzero unique masked_select unique_consecutive argwhere".split()},
 }
