@@ -41,38 +41,15 @@ class Prose:
     docstring: str
     comments: tuple[tuple[int, str, str], ...]
 
-
-@dataclass(frozen=True)
-class Said:
-    """``text`` about an argument, in the comment at ``line`` (0: in the docstring)."""
-
-    text: str
-    line: int
-
-
-@dataclass(frozen=True)
-class Place:
-    """What is written at a function about its parameter ``name``."""
-
-    prose: Prose
-    name: str
-
-    @property
-    def function(self) -> str:
-        return self.prose.function
-
-    @property
-    def line(self) -> int:
-        return self.prose.line
-
-    def about(self) -> Iterator[Said]:
-        for text in _beside(self.name, self.prose.docstring, self.prose.names):
-            yield Said(text, 0)
-        for number, comment, code in self.prose.comments:
+    def about(self, name: str) -> Iterator[tuple[str, int]]:
+        """What is said of the parameter ``name``, with the line of the comment (0: in the docstring)."""
+        for text in _beside(name, self.docstring, self.names):
+            yield text, 0
+        for number, comment, code in self.comments:
             # A comment at the end of a parameter's own line is about that parameter.
-            own = re.match(rf"\s*{re.escape(self.name)}\s*(:[^=]*)?(=[^#]*)?,?\s*$", code) is not None
-            for text in (comment,) if own else _beside(self.name, comment, self.prose.names):
-                yield Said(text, number)
+            own = re.match(rf"\s*{re.escape(name)}\s*(:[^=]*)?(=[^#]*)?,?\s*$", code) is not None
+            for text in (comment,) if own else _beside(name, comment, self.names):
+                yield text, number
 
 
 def of_functions(module: Module) -> dict[str, Prose]:

@@ -13,10 +13,10 @@ import libcst as cst
 from kernlint.interpret import docstrings
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass, replace
-from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import (
     Access,
+    Compute,
     Dtype,
     Expr,
     HostSync,
@@ -97,7 +97,7 @@ def _read_by_torch(workload: Workload) -> Iterator[int]:
 
 def clues(program: Program, workload: Workload, tensor: Tensor) -> list[Clue]:
     """What speaks for the type of ``tensor``, the weightiest first; never nothing."""
-    named = list(_named(program.kernel, workload, tensor))
+    named = list(_named(workload, tensor))
     found = [*_stating(program.kernel, workload, tensor), *named]
     used = [*_used(workload, tensor, named[-1].source == "usual")]
     # Of the types that uses allow, the one that names speak for, or that what has scales is quantised to.
@@ -146,16 +146,14 @@ def _checked(workload: Workload, tensor: Tensor) -> Iterator[Clue]:
 
 def _written(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
     """Types that docstrings and comments of the entry, and comments at the parameters of its kernels, give beside the name."""
-    for place in _places(module, workload, tensor):
-        for said in place.about():
-            dtype = docstrings.first_type(said.text)
-            if dtype is None:
-                continue
-            if said.line:
-                yield Clue((dtype,), "comment", f"line {said.line} says {dtype} of {place.name}", said.line)
-            else:
-                because = f"the docstring of `{place.function}` says {dtype} of {place.name}"
-                yield Clue((dtype,), "docstring", because, place.line)
+    for prose, name in _places(module, workload, tensor):
+        for text, line in prose.about(name):
+            dtype = docstrings.first_type(text)
+            if dtype is not None and line:
+                yield Clue((dtype,), "comment", f"line {line} says {dtype} of {name}", line)
+            elif dtype is not None:
+                because = f"the docstring of `{prose.function}` says {dtype} of {name}"
+                yield Clue((dtype,), "docstring", because, prose.line)
 
 
 def written_axes(module: Module, workload: Workload) -> dict[str, tuple[str, ...]]:
@@ -163,7 +161,7 @@ def written_axes(module: Module, workload: Workload) -> dict[str, tuple[str, ...
     found: dict[str, tuple[str, ...]] = {}
     for tensor in workload.inputs:
         rank = len(tensor.shape) if tensor.shape is not None else None
-        told = (said.text for place in _places(module, workload, tensor) for said in place.about())
+        told = (text for prose, name in _places(module, workload, tensor) for text, _ in prose.about(name))
         names = next((axes for text in told if (axes := docstrings.axes(text)) and len(axes) == rank), ())
         found.update({f"{tensor.name}.shape[{axis}]": (name,) for axis, name in enumerate(names)})
     return found
@@ -183,13 +181,13 @@ def taps(module: Module, workload: Workload) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _places(module: Module, workload: Workload, tensor: Tensor) -> Iterator[docstrings.Place]:
-    """Where something may be written of ``tensor``: at the entry and at the kernels that it is given to."""
+def _places(module: Module, workload: Workload, tensor: Tensor) -> Iterator[tuple[docstrings.Prose, str]]:
+    """Where something may be written of ``tensor``, and its name there: at the entry and at the kernels that it is given to."""
     written = module.once(docstrings.of_functions)
     entry = workload.entry.split(".")[-1], tensor.name.partition("[")[0]
     for at, name in (entry, *((launch.kernel.name, base) for launch, base in _bases(workload, tensor))):
         if at in written:
-            yield docstrings.Place(written[at], name)
+            yield written[at], name
 
 
 # -- how it is used ----------------------------------------------------------------------------------------------------
@@ -219,7 +217,7 @@ def _used(workload: Workload, tensor: Tensor, data: bool) -> Iterator[Clue]:
             for operand in (dot.a, dot.b):
                 if not operand.loads & loads:
                     continue
-                if operand.known and operand.casts:
+                if operand.known and not operand.alike:
                     # Its type is known although that in memory is not: it is cast on the way.
                     narrower = tuple(one for one in (*_HALVES, dt.INT8) if one.bits < operand.dtype.bits)
                     if narrower:
@@ -232,25 +230,15 @@ def _used(workload: Workload, tensor: Tensor, data: bool) -> Iterator[Clue]:
 
 def _addressing(launch: Launch) -> set[int]:
     """The loads whose values addresses, masks and trip counts of a kernel depend on."""
-    found: set[int] = set()
-
-    def add(expr: Expr | None) -> None:
-        for atom in expr.atoms() if expr is not None else ():
-            if isinstance(atom, Opaque) and atom.op == "load" and isinstance(atom.key, int):
-                found.add(atom.key)
-
-    for node in launch.kernel.nodes((Access, Loop)):
-        if isinstance(node, Loop):
-            add(node.trip if isinstance(node.trip, Expr) else None)
-        elif isinstance(node, Access):
-            add(node.offset)
-    return found
+    found = (node.trip if isinstance(node, Loop) else node.offset for node in launch.kernel.nodes((Access, Loop)))  # type: ignore[attr-defined]
+    atoms = (atom for expr in found if isinstance(expr, Expr) for atom in expr.atoms())
+    return {atom.key for atom in atoms if isinstance(atom, Opaque) and atom.op == "load" and isinstance(atom.key, int)}
 
 
 # -- what it is called -------------------------------------------------------------------------------------------------
 
 
-def _named(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
+def _named(workload: Workload, tensor: Tensor) -> Iterator[Clue]:
     name = tensor.name.rpartition(".")[2].lower()
     if _MASKS.fullmatch(name):
         yield Clue((dt.BOOL, dt.FLOAT32), "name", f"{tensor.name} is called a mask")
@@ -268,7 +256,7 @@ def _named(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]
         if said is not None and _is_data(tensor):
             yield Clue(tuple(t for t in map(dt.find, types) if t is not None), "name", f"`{said}` is named after it")
             break
-    if _upcast(module, workload, tensor):
+    if _upcast(workload, tensor):
         yield Clue((*_HALVES, dt.FLOAT32), "use", "it is cast to float32 as soon as it is loaded")
     dots = any(launch.kernel.dots() for launch in workload.first_call().launches())
     yield Clue(_FED if dots else (dt.FLOAT32, *_HALVES), "usual", "nothing in view tells it")
@@ -279,28 +267,20 @@ def _is_data(tensor: Tensor) -> bool:
     return tensor.shape is None or len(tensor.shape) != 1
 
 
-def _upcast(module: Module, workload: Workload, tensor: Tensor) -> bool:
+def _upcast(workload: Workload, tensor: Tensor) -> bool:
     """Whether a kernel loads ``tensor`` with ``tl.load(...).to(tl.float32)``."""
-    functions = {function.name.value: function for function in module.of(cst.FunctionDef)}
     for launch, base in _bases(workload, tensor):
-        kernel = functions.get(launch.kernel.name)
-        for call in module.within(kernel, cst.Call) if kernel is not None else ():
-            if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "to" or not call.args:
-                continue
-            wide = (dotted_name(call.args[0].value) or "").endswith("float32")
-            loaded = call.func.value
-            spans = {(load.span.line, load.span.column) for load in launch.kernel.loads() if load.base == base}
-            where = module.span(loaded)
-            if wide and (where.line, where.column) in spans:
-                return True
+        kernel = launch.kernel
+        loaded = {(load.span.line, load.span.column) for load in kernel.loads() if load.base == base}
+        casts = (one for one in kernel.nodes(Compute) if one.kind == "cast" and one.dtype == dt.FLOAT32)  # type: ignore[attr-defined]
+        if any((cast.span.line, cast.span.column) in loaded for cast in casts):
+            return True
     return False
 
 
 def open_names(workload: Workload, missing: Sequence[str]) -> list[str]:
     """The open sizes that have to be given: those that times miss, and those of grids and tensors."""
-    names = dict.fromkeys(missing)
     grids = (extent for launch in workload.first_call().distinct_launches() for extent in launch.grid)
-    for extent in (*grids, *(extent for tensor in workload.inputs for extent in tensor.shape or ())):
-        if isinstance(extent, Expr) and concrete(extent) is None:
-            names.update(dict.fromkeys(atom.name for atom in extent.atoms() if isinstance(atom, Symbol)))
-    return list(names)
+    extents = (*grids, *(extent for tensor in workload.inputs for extent in tensor.shape or ()))
+    atoms = (atom for one in extents if isinstance(one, Expr) and concrete(one) is None for atom in one.atoms())
+    return list(dict.fromkeys((*missing, *(atom.name for atom in atoms if isinstance(atom, Symbol)))))

@@ -153,15 +153,9 @@ class Planner:
                 about += found
         about.sort(key=lambda clue: SOURCES.index(clue.source))
         for tensor in self.data:
-            own = self.clues[tensor.name]
-            if (
-                about
-                and SOURCES.index(own.source) > SOURCES.index("annotation")
-                and own.source in ("use", "name", "usual")
-            ):
-                self.clues[tensor.name] = about[0] if own.source == "usual" else own
-        kinds = dict.fromkeys(dtype for clue in about for dtype in clue.dtypes)
-        self.types = list(kinds)
+            if self.clues[tensor.name].source == "usual":
+                self.clues[tensor.name] = about[0]
+        self.types = list(dict.fromkeys(dtype for clue in about for dtype in clue.dtypes))
 
     def _called(self, tensor: Tensor) -> Iterable[Clue]:
         """What calls in the project say of the type of ``tensor``."""
@@ -209,14 +203,9 @@ class Planner:
             if free and all(not _alike(other, known) for known in found):
                 found.append(other)
         legal = [types for types in found if self._accepted(types)]
-        self.refused = list(
-            dict.fromkeys(
-                str(types[t.name])
-                for types in found
-                for t in self.data
-                if types not in legal and legal and types[t.name] != legal[0][t.name]
-            )
-        )
+        refused = [types for types in found if legal and types not in legal]
+        kinds = (str(types[t.name]) for types in refused for t in self.data if types[t.name] != legal[0][t.name])
+        self.refused = list(dict.fromkeys(kinds))
         return (legal or found[:1])[: 1 + _MOST_TYPES]
 
     def _may_be(self, tensor: Tensor) -> Sequence[Dtype]:

@@ -45,9 +45,10 @@ class Operand:
     ``direct`` says that nothing but casts, transposes and broadcasts lie between one load and the dot, so that the
     memory layout reaches the tensor core. ``k_stride`` and ``other_stride`` are then the strides in elements of memory
     along the contracted and the other axis. ``known`` is false where nothing in view tells the type and ``dtype`` is only
-    assumed. ``unscaled`` is the operand without ``factors``, multiplications at these places by what is the same all along
-    the contracted axis and in each step of the loop: the product may be scaled as well. Nor has it the ``offsets``, added there
-    to integers of 8 bits: sums of the other operand along that axis tell what they add to the product.
+    assumed, ``alike`` says that the type of the other operand alone tells it. ``unscaled`` is the operand without ``factors``,
+    multiplications at these places by what is the same all along the contracted axis and in each step of the loop: the product may be
+    scaled as well. Nor has it the ``offsets``, added there to integers of 8 bits: sums of the other operand along that axis tell what
+    they add to the product.
     """
 
     dtype: Dtype
@@ -59,6 +60,7 @@ class Operand:
     span: Span
     load: int | None = None
     known: bool = True
+    alike: bool = False
     factors: tuple[Span, ...] = ()
     unscaled: Operand | None = None
     offsets: tuple[Span, ...] = ()

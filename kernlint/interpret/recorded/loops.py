@@ -28,42 +28,64 @@ def folded(keys: Sequence[Hashable], loop_of: Callable[[Sequence[int]], tuple[An
     ``loop_of`` says of the steps of a round which loop makes them, and how many rounds it takes at least; None where there is
     none in the source, so that the steps stay as they are.
     """
-    items: list[Item] = list(range(len(keys)))
-    marks: list[Hashable] = list(keys)
-    asked: dict[Any, tuple[Any, int] | None] = {}
+    folding = _Folding(keys, loop_of)
     # A round is at least twice as long as that of a loop within it, which is found before.
     longest = 1
     while longest <= _LONGEST:
-        new_items, new_marks = _pass(items, marks, longest, loop_of, asked)
-        if len(new_items) == len(items):
+        if not folding.folds(longest):
             longest *= 2
-        items, marks = new_items, new_marks
-    return tuple(items)
+    return tuple(folding.items)
 
 
-def _pass(
-    items: list[Item],
-    marks: list[Hashable],
-    longest: int,
-    loop_of: Callable[[Sequence[int]], tuple[Any, int] | None],
-    asked: dict[Any, tuple[Any, int] | None],
-) -> tuple[list[Item], list[Hashable]]:
-    following = _next_alike(marks)
-    found: list[Item] = []
-    kept: list[Hashable] = []
-    at = 0
-    while at < len(items):
-        stretch = _stretch(items, marks, at, longest, following, loop_of, asked)
-        if stretch is None:
-            found.append(items[at])
-            kept.append(marks[at])
-            at += 1
-            continue
-        period, rounds, loop = stretch
-        found.append(Looped(tuple(tuple(items[at + i * period : at + (i + 1) * period]) for i in range(rounds)), loop))
-        kept.append(("loop", *marks[at : at + period]))
-        at += period * rounds
-    return found, kept
+class _Folding:
+    """The ``items`` that are left of steps, and the ``marks`` that are equal for those of one place."""
+
+    def __init__(self, keys: Sequence[Hashable], loop_of: Callable[[Sequence[int]], tuple[Any, int] | None]) -> None:
+        self.items: list[Item] = list(range(len(keys)))
+        self.marks: list[Hashable] = list(keys)
+        self.loop_of = loop_of
+        self.asked: dict[Any, tuple[Any, int] | None] = {}
+
+    def folds(self, longest: int) -> bool:
+        """Tell the loops whose rounds have at most ``longest`` items, if there are any."""
+        items, marks = self.items, self.marks
+        following = _next_alike(marks)
+        found: list[Item] = []
+        kept: list[Hashable] = []
+        at = 0
+        while at < len(items):
+            period, rounds, loop = self._stretch(at, longest, following)
+            if not rounds:
+                found.append(items[at])
+                kept.append(marks[at])
+            else:
+                found.append(
+                    Looped(tuple(tuple(items[at + i * period : at + (i + 1) * period]) for i in range(rounds)), loop)
+                )
+                kept.append(("loop", *marks[at : at + period]))
+            at += period * max(1, rounds)
+        self.items, self.marks = found, kept
+        return len(found) != len(items)
+
+    def _stretch(self, at: int, longest: int, following: list[int]) -> tuple[int, int, Any]:
+        """The period, the rounds and the loop of the shortest repetition that begins at a place; one item and no rounds without any."""
+        items, marks = self.items, self.marks
+        other = following[at]
+        while other < len(marks) and other - at <= longest:
+            period = other - at
+            if marks[at:other] == marks[other : other + period]:
+                key = tuple(marks[at:other])
+                if key not in self.asked:
+                    self.asked[key] = self.loop_of([step for item in items[at:other] for step in _steps(item)])
+                loop = self.asked[key]
+                if loop is not None:
+                    rounds = 2
+                    while marks[at + rounds * period : at + (rounds + 1) * period] == marks[at:other]:
+                        rounds += 1
+                    if rounds >= loop[1]:
+                        return period, rounds, loop[0]
+            other = following[other]
+        return 1, 0, None
 
 
 def _next_alike(marks: list[Hashable]) -> list[int]:
@@ -74,34 +96,6 @@ def _next_alike(marks: list[Hashable]) -> list[int]:
         following[at] = last.get(marks[at], len(marks))
         last[marks[at]] = at
     return following
-
-
-def _stretch(
-    items: list[Item],
-    marks: list[Hashable],
-    at: int,
-    longest: int,
-    following: list[int],
-    loop_of: Callable[[Sequence[int]], tuple[Any, int] | None],
-    asked: dict[Any, tuple[Any, int] | None],
-) -> tuple[int, int, Any] | None:
-    """The period, the rounds and the loop of the shortest repetition that begins at a place."""
-    other = following[at]
-    while other < len(marks) and other - at <= longest:
-        period = other - at
-        if marks[at:other] == marks[other : other + period]:
-            key = tuple(marks[at:other])
-            if key not in asked:
-                asked[key] = loop_of([step for item in items[at:other] for step in _steps(item)])
-            loop = asked[key]
-            if loop is not None:
-                rounds = 2
-                while marks[at + rounds * period : at + (rounds + 1) * period] == marks[at:other]:
-                    rounds += 1
-                if rounds >= loop[1]:
-                    return period, rounds, loop[0]
-        other = following[other]
-    return None
 
 
 def _steps(item: Item) -> list[int]:

@@ -19,31 +19,15 @@ if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
 
 
-@takes("input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")
-def _dot(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
+def _beside(operand: Operand, other: Operand) -> Operand:
+    """``operand`` with the type that it must have beside ``other``: Triton compiles no dot of two types, but for those of 8 bits."""
+    told = not operand.known and other.known and other.dtype.bits > 8
+    return replace(operand, dtype=other.dtype, known=True, alike=True) if told else operand
+
+
+def _product(k: KernelEvaluator, node: cst.CSTNode, *given: Any, of_one_type: bool = True) -> Any:
     a, b, acc = map(k.lift, given[:3])
-    if a is not None and b is not None:
-        a, b = _beside(a, b), _beside(b, a)
-    return _product(k, node, a, b, acc, *given[3:])
-
-
-def _beside(block: Block, other: Block) -> Block:
-    """``block`` with the type that it must have beside ``other``: Triton compiles no dot of two types, but for those of 8 bits."""
-    told = block.dtype is None and other.dtype is not None and other.dtype.bits > 8
-    return replace(block, dtype=other.dtype) if told else block
-
-
-def _product(
-    k: KernelEvaluator,
-    node: cst.CSTNode,
-    a: Block | None,
-    b: Block | None,
-    acc: Block | None,
-    precision: Any = None,
-    allow_tf32: Any = None,
-    _: Any = None,
-    out_dtype: Any = None,
-) -> Any:
+    precision, allow_tf32, _, out_dtype = given[3:]
     if a is None or b is None or len(a.shape) < 2 or len(b.shape) < 2:
         k.give_up("dot of unknown operands")
         return Unknown("dot")
@@ -61,20 +45,10 @@ def _product(
     precision = k.new_precisions.get(span, precision)
     m, kk, n = a.shape[-2], a.shape[-1], b.shape[-1]
     accumulates = acc is not None
-    dot = Dot(
-        k.new_id(),
-        m,
-        n,
-        kk,
-        _operand(k, a, -1, _argument(node, 0)),
-        _operand(k, b, -2, _argument(node, 1)),
-        out,
-        precision,
-        accumulates,
-        span,
-        math.prod(a.shape[:-2]),
-    )
-    k.emit(dot)
+    left, right = _operand(k, a, -1, _argument(node, 0)), _operand(k, b, -2, _argument(node, 1))
+    if of_one_type:
+        left, right = _beside(left, right), _beside(right, left)
+    k.emit(Dot(k.new_id(), m, n, kk, left, right, out, precision, accumulates, span, math.prod(a.shape[:-2])))
     loads = a.loads | b.loads | (acc.loads if acc is not None else frozenset())
     carried = a.carried | b.carried | (acc.carried if acc is not None else frozenset())
     return Block(out, (*a.shape[:-1], n), loads=loads, carried=carried, fresh=None if accumulates else out)
@@ -99,7 +73,7 @@ def _sum_along(k: KernelEvaluator, block: Block, node: cst.CSTNode) -> None:
 @takes("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format", "acc")
 def _dot_scaled(k: KernelEvaluator, node: cst.CSTNode, *given: Any) -> Any:
     lhs, _, _, rhs, _, _, acc = given
-    return _product(k, node, k.lift(lhs), k.lift(rhs), k.lift(acc), out_dtype=dt.FLOAT32)
+    return _product(k, node, lhs, rhs, acc, None, None, None, dt.FLOAT32, of_one_type=False)
 
 
 def _argument(node: cst.CSTNode, index: int) -> cst.CSTNode:
@@ -163,5 +137,7 @@ def _search(body: Any, id: int | None) -> Load | None:
                 return found
     return None
 
+
+_dot = takes("input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")(_product)
 
 TABLE: dict[str, Handler] = {"dot": _dot, "dot_scaled": _dot_scaled}
