@@ -104,7 +104,10 @@ class LoopReader:
         if [count for _, count in inner.places] != [count for _, count in earlier.places]:
             raise CannotGenerate("a Python loop whose rounds differ")
         self.places = (*inner.places, *self.places)
-        same = {**now, **{mine: Expr.atom(other) for (mine, _), (other, _) in zip(earlier.places, inner.places)}}
+        same: dict[Atom, Size] = {
+            **now,
+            **{mine: Expr.atom(other) for (mine, _), (other, _) in zip(earlier.places, inner.places)},
+        }
         steps = [*_calls(before[:-1]), *earlier.steps]
         return [*_calls(body[:-1]), *inner.steps], [_at(step, same) for step in steps]
 
