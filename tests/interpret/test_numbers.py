@@ -217,13 +217,6 @@ def test_repeats_of_which_nothing_is_known_are_open() -> None:
     assert shape is None or concrete(shape[0]) is None
 
 
-def test_a_number_that_the_host_sets_leaves_the_others_as_they_are_drawn() -> None:
-    lengths = "lengths = torch.randint(0, 21, (100,))\n"
-    source = DRAWN.replace("{rows}", "int(ends[-1])").replace(lengths, f"{lengths}    lengths[0] = 21\n")
-    (workload,) = Program(parse_module(source, "k.py")).workloads()
-    assert list(map(concrete, workload.inputs[0].shape or ())) == [1001, 64]
-
-
 @pytest.mark.parametrize(
     "rows",
     [

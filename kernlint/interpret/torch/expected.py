@@ -164,11 +164,7 @@ def follow(
         counted, ordered = _is_counted(known, name, kind, reads), _is_ordered(known, name, kind, reads)
         made = replace(made, counted=counted, ordered=ordered, numbers=None)
     for target in writes:
-        held = known.get(target.storage.id)
-        if held is not None and name == "setitem" and not reads and target.shape == ():
-            # A number set by the host tells nothing of the others.
-            known[target.storage.id] = Expected(held.mean, held.step, held.spread)
-        elif made == Expected():
+        if made == Expected():
             known.pop(target.storage.id, None)
         elif made.equal or target.strides in (None, (1,)):
             known[target.storage.id] = made
