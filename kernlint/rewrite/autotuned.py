@@ -201,7 +201,7 @@ class _Rewrite:
         if value is not None and next(self._dependent(value), None) is not None:
             statement = self.host.line(value)
             if not any(statement is one for one in self.accounted):
-                self.editor.delete(statement, heading=False)
+                self.editor.delete(statement)
                 self.accounted.append(statement)
                 self.computed.append(name.value)
             text = self._expanded(value)

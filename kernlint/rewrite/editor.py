@@ -62,12 +62,10 @@ class Editor:
         """Put ``lines`` above a statement, indented as it is; above its comments too, if asked."""
         self.add([self.source.insert_before(statement, *lines, above_comments=above_comments)])
 
-    def delete(self, statement: cst.CSTNode, heading: bool = True) -> None:
-        """Take the lines of a statement away, with the comments behind it and, as its ``heading``, directly above it."""
-        first, end = self.source.with_heading(statement)
-        if not heading:
-            first = self.source.line_start(self.source.first_line(statement))
-        self.put(first, end, "", describes=True)
+    def delete(self, statement: cst.CSTNode) -> None:
+        """Take the lines of a statement away, with the comments behind it, but not those above."""
+        _, end = self.source.with_heading(statement)
+        self.put(self.source.line_start(self.source.first_line(statement)), end, "", describes=True)
 
     def insert_behind(self, item: cst.Param | cst.Arg, text: str) -> None:
         """Add ``text`` behind ``item``, a parameter or argument with or without one after it."""

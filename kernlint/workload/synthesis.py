@@ -64,10 +64,10 @@ def in_registers(dtype: Dtype, span: Span) -> Operand:
     return Operand(dtype, frozenset(), (), False, None, None, span)
 
 
-def from_load(load: Load, k_dim: int, span: Span, dtype: Dtype | None = None) -> Operand:
+def from_load(load: Load, k_dim: int, span: Span) -> Operand:
     """A dot operand that is a loaded 2-D tile, contracted along its dimension ``k_dim``, fed as it lies in memory."""
     return Operand(
-        dtype or load.dtype, frozenset({load.id}), (), True, load.stride(k_dim), load.stride(1 - k_dim), span, load.id
+        load.dtype, frozenset({load.id}), (), True, load.stride(k_dim), load.stride(1 - k_dim), span, load.id
     )
 
 
@@ -77,9 +77,9 @@ def dot(id: int, m: int, n: int, k: int, a: Operand, b: Operand, span: Span) -> 
     return Dot(id, m, n, k, a, b, out, "tf32", True, span)
 
 
-def arith(elements: int, span: Span, dtype: Dtype = dt.FLOAT32) -> Compute:
+def arith(elements: int, span: Span) -> Compute:
     """One elementwise addition, multiplication or comparison."""
-    return Compute("arith", elements, dtype, span)
+    return Compute("arith", elements, dt.FLOAT32, span)
 
 
 def cast(elements: int, span: Span, target: Dtype) -> Compute:

@@ -29,12 +29,11 @@ REDUCTIONS = frozenset({"add", "max", "min"})
 class AddressRuns:
     """A kernel that sends one ``atomic`` for each of ``count`` elements, ``run`` neighbours to one address.
 
-    Every address in it is a function of the element's flat index alone, program id x ``block`` + lane.
+    Every address in it is a function of the element's flat index alone, program id x elements of a program + lane.
     """
 
     launch: Launch
     atomic: Atomic
-    block: int
     count: int
     run: int
 
@@ -60,7 +59,7 @@ def address_runs(launch: Launch) -> AddressRuns | None:
     run = _run(_by_element(atomic.offset, block), programs * block)
     if run is None or run < 2:
         return None
-    return AddressRuns(launch, atomic, block, _count(atomic, block, programs), run)
+    return AddressRuns(launch, atomic, _count(atomic, block, programs), run)
 
 
 def _by_element(value: Expr | None, block: int) -> Expr | None:

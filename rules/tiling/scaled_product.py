@@ -11,7 +11,6 @@ from kernlint.rules.proofs.source_text import assignments, bound_names, loop_var
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import joined_by, walk
 from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span
-from kernlint.workload import dtype as dt
 from kernlint.workload.synthesis import arith
 
 #: Calls that give the same in each iteration when their arguments do.
@@ -135,5 +134,5 @@ class ScaleBehindLoop(LaunchChange):
         for node in changed.kernel.body:
             body.append(node)
             if isinstance(node, Loop) and any(isinstance(inner, Dot) and inner.span == self.dot for inner in node.body):
-                body.append(arith(dot.m * dot.n * dot.batch, self.dot, dt.FLOAT32))
+                body.append(arith(dot.m * dot.n * dot.batch, self.dot))
         return replace(changed, kernel=replace(changed.kernel, body=tuple(body)))

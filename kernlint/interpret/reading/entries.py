@@ -49,7 +49,7 @@ class Reading(KernelReading):
         if entry is not None:
             return [self._named(entry)]
         model = self._model("ModelNew")
-        if model is None and (self.reference_scope is not None or self._is_replacement("Model")):
+        if model is None and (self.reference_scope is not None or self._model_replaces):
             model = self._model("Model")
         if model is not None:
             return [self._of_model(model)]

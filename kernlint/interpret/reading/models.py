@@ -39,10 +39,11 @@ class ModelReading(CallReading):
             return value
         return None
 
-    def _is_replacement(self, name: str) -> bool:
-        """Whether the class ``name`` of the module launches kernels itself, on inputs that the module tells: in some
+    @property
+    def _model_replaces(self) -> bool:
+        """Whether the class ``Model`` of the module launches kernels itself, on inputs that the module tells: in some
         benchmarks a replacement goes by the name of what it replaces."""
-        return name in may_launch(self.kernel_module) and isinstance(self.scope.get("get_inputs"), Function)
+        return "Model" in may_launch(self.kernel_module) and isinstance(self.scope.get("get_inputs"), Function)
 
     def _of_model(self, cls: Class, method: str = "forward") -> Workload:
         init, arguments, instance = self._instance(cls)
@@ -145,7 +146,7 @@ class ModelReading(CallReading):
     def _reference(self, init: list[Any], arguments: list[Any] | None) -> Workload | None:
         scope = self.reference_scope if self.reference_scope is not None else self.scope
         model = scope.get("Model")
-        if scope is self.scope and self._is_replacement("Model") and not isinstance(scope.get("ModelNew"), Class):
+        if scope is self.scope and self._model_replaces and not isinstance(scope.get("ModelNew"), Class):
             return None
         if self.edited or not isinstance(model, Class) or arguments is None:
             return None
