@@ -272,7 +272,7 @@ def _upcast(workload: Workload, tensor: Tensor) -> bool:
     for launch, base in _bases(workload, tensor):
         kernel = launch.kernel
         loaded = {(load.span.line, load.span.column) for load in kernel.loads() if load.base == base}
-        casts = (one for one in kernel.nodes(Compute) if one.kind == "cast" and one.dtype == dt.FLOAT32)  # type: ignore[attr-defined]
+        casts = (one for one in kernel.nodes(Compute) if one.kind == "cast" and one.dtype == dt.FLOAT32)
         if any((cast.span.line, cast.span.column) in loaded for cast in casts):
             return True
     return False
