@@ -85,16 +85,30 @@ class Lines:
 
 
 def sass_lines(text: str, source: str) -> Lines:
-    """Instructions of ``nvdisasm -g -c``: those of other files (Triton's own functions) belong to the last line of ``source``."""
-    lines, line = Lines(), 0
+    """Instructions of ``nvdisasm -g -c``: those of other files (Triton's own functions) belong to the last line of ``source`` that
+    stands in the same loops of the code, so that what follows a loop is not taken for a part of it."""
+    rows: list[tuple[int, str]] = []  # the line, 0 in another file, and the name
+    labels: dict[str, int] = {}
+    jumps: list[tuple[int, str]] = []
+    line = 0
     for row in text.splitlines():
         if place := re.search(r'//## File "(.*)", line (\d+)', row):
-            line = int(place[2]) if place[1].endswith(source) else line
+            line = int(place[2]) if place[1].endswith(source) else 0
+        elif label := re.match(r"\s*(\.L_\w+):", row):
+            labels[label[1]] = len(rows)
         elif made := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", row):
-            if made[1] != "NOP":
-                lines.add(line, class_of(made[1]))
-            if class_of(made[1]) in ("load", "store"):
-                lines.widths[f"{made[1].split('.')[0]} {_width(made[1])}"] += 1
+            rows.append((line, made[1]))
+            if goal := re.search(r"\bBRA\b.*`\((\.L_\w+)\)", row):
+                jumps.append((len(rows), goal[1]))
+    loops = [range(labels[goal], end) for end, goal in jumps if labels.get(goal, end) < end]
+    lines, last = Lines(), dict[tuple[int, ...], int]()
+    for place, (line, name) in enumerate(rows):
+        around = tuple(number for number, loop in enumerate(loops) if place in loop)
+        line = last[around] = line or last.get(around, 0)
+        if name != "NOP":
+            lines.add(line, class_of(name))
+        if class_of(name) in ("load", "store"):
+            lines.widths[f"{name.split('.')[0]} {_width(name)}"] += 1
     return lines
 
 

@@ -439,3 +439,18 @@ def test_loads_that_wait_for_each_other_in_a_loop_are_unrolled() -> None:
         return program_time(made, H100).terms["latency"]
 
     assert bag(False) < bag(True) / 2
+
+
+@pytest.mark.parametrize(("length", "more"), [(38 * 10**6, True), (2**20, False)])
+def test_loads_of_a_turn_that_stores_wait_for_what_l2_lacks_of_any(length: int, more: bool) -> None:
+    def walk(count: int) -> float:
+        """Nanoseconds of a turn of two programs, which read ``count`` tensors of so many bytes in all."""
+        names = [f"x{number}" for number in range(count)]
+        cols = length // (count + 1) // 1024
+        at = Expr.atom(LoopIndex(0)) * 256 + PID * 128 + LANE
+        reads = [load(number, name, F32, (128,), at) for number, name in enumerate(names)]
+        body = (Loop(0, "range", cols, (*reads, store(8, "y", F32, (128,), at)), HERE, carried=True),)
+        arguments = {name: tensor(name, F32, cols * 256) for name in [*names, "y"]}
+        return program_time(launch("walk", body, (2,), arguments, 4), H100).terms["latency"] * 1000 / cols
+
+    assert (walk(4) > 1.25 * walk(1)) == more

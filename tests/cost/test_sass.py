@@ -16,6 +16,19 @@ SASS = """
         /*0060*/                   MUFU.EX2 R7, R7 ;
         /*0070*/                   NOP ;
 """
+LOOP = """
+\t//## File "/tmp/kernel.py", line 3
+        /*0000*/                   MOV R1, R2 ;
+.L_x_0:
+\t//## File "/tmp/kernel.py", line 5
+        /*0010*/                   FADD R4, R4, R8 ;
+\t//## File "/usr/lib/triton/language/standard.py", line 300
+        /*0020*/                   FMUL R4, R4, R8 ;
+        /*0030*/              @!P0 BRA `(.L_x_0) ;
+        /*0040*/                   SHFL.BFLY R4, R4, 1 ;
+\t//## File "/tmp/kernel.py", line 7
+        /*0050*/                   STG.E R4, R5 ;
+"""
 PTX = """
 \t.file\t1 "/tmp" "kernel.py"
 \t.loc\t1 5 3
@@ -34,6 +47,11 @@ def test_a_loop_that_stands_twice_counts_once_a_trip() -> None:
     sass, ptx = sass_lines(SASS, "kernel.py"), ptx_lines(PTX.replace('"/tmp" "kernel.py"', '"kernel.py"'), "kernel.py")
     assert copies(sass, ptx, range(5, 6)) == 2
     assert executed(sass, ptx, {range(5, 6): 10.0}) == {"load": 2, "float": 1, "special": 20}
+
+
+def test_what_follows_a_loop_is_no_part_of_it() -> None:
+    found = sass_lines(LOOP, "kernel.py").found
+    assert found == {3: {"integer": 1, "shuffle": 1}, 5: {"float": 2, "branch": 1}, 7: {"store": 1}}
 
 
 def test_what_has_no_landmark_stands_once() -> None:

@@ -306,6 +306,8 @@ def test_reductions_scans_atomics_and_special_functions() -> None:
         ("w + 2.0 * s * s", ["*", "*", "+"]),  # the product is a scalar's: the tile is only added to
         ("-v", ["negative"]),
         ("tl.where(v > w, v, 0.0)", ["where"]),
+        ("tl.where((v > w) & ((v < 1.0) | (w > 2.0)), v, w)", ["|", "&", "where"]),
+        ("tl.where((i > 2) & (i < 5), v, w)", ["where"]),
         ("tl.maximum(v, w) - tl.minimum(v, w)", ["max", "min", "-"]),
         ("libdevice.pow(v, w)", ["pow"]),
         ("q // 3 + q % r", ["// constant", "%", "+"]),

@@ -138,15 +138,17 @@ class Caches(Resources):
         self.l2_share[id(access.access)] = min(1.0, reach_l2 / moved) if moved else 0.0
         self.dram_share[id(access.access)] = min(1.0, dram / moved) if moved else 0.0
 
-    def latency_ns(self, load: Load, together: float = 1.0) -> float:
+    def latency_ns(self, load: Load, together: float = 1.0, beside: int = 1) -> float:
         """The mean of the slowest of so many loads like ``load``, which are waited for ``together``; of twins all are, and of lanes
-        that come to a new sector at different turns each of them."""
+        that come to a new sector at different turns each of them. Loads ``beside`` each other of other memory, this one included, come
+        to new sectors at the same turns, but L2 lacks them at others."""
         c, access = self.c, self.moved.by_node.get(id(load))
         if access is None:
             return 0.0
         count = together * access.twins * access.phases
         to_dram = min(1.0, self.dram_share.get(id(load), 0.0) * count * self._sharers(access))
         to_l2 = max(to_dram, min(1.0, self.l2_share.get(id(load), 0.0) * count))
+        to_dram = min(to_l2, to_dram * beside)
         return c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * (to_l2 - to_dram) + c.dram_latency_ns * to_dram
 
     def _sharers(self, access: AccessTraffic) -> float:

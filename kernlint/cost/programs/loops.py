@@ -56,7 +56,7 @@ class Loops(Paths):
         if any(load.id in load.through for load in loads):
             # Each turn begins where the last one's load has led: a list that is walked.
             return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
-        if chained and not exposed and loop.kind == "tl.static_range":
+        if loop.kind == "tl.static_range" and (streaming or (chained and not exposed)):
             # All indices are on their way together, then all that they name.
             for load in loads:
                 self._count_access(load, runs)
@@ -70,25 +70,21 @@ class Loops(Paths):
             chain = self._chain_ns(loads)
             step = chain * min(1.0, self._exposed_share(loads))
             return chain + serial + rest + (trip - 1) * (max(step, serial) + rest + c.loop_iteration_ns)
-        if streaming and loop.kind == "tl.static_range":
-            for load in loads:
-                self._count_access(load, runs)
-            return latency + serial * trip + trip * self.path_ns(others, runs)
         if streaming and not exposed:
             for load in loads:
                 self._count_access(load, runs)
             rest = self.path_ns(others, runs)
             share = self._exposed_share(loads)
-            together = min(_UNROLLED_LOADS, 1 / share)
+            together, beside = min(_UNROLLED_LOADS, 1 / share), 1
             if _strided(loop):
                 # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
                 share = max(share, c.strided_step)
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
                 share = max(share, c.stored_step)
-                together = 1.0
+                together, beside = 1.0, len(loads)
             # What is unrolled is waited for together, for as long as the slowest takes.
-            step = share * max(self.latency_ns(load, max(1.0, together)) for load in loads)
+            step = share * max(self.latency_ns(load, max(1.0, together), beside) for load in loads)
             each = max(step, serial) + requests + rest + c.loop_iteration_ns
             return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
         if exposed and self._used_later(loads, others):

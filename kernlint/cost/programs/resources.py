@@ -59,7 +59,7 @@ class Resources(TileSizes):
         self.active_programs = min(self.programs, self.resident * device.sm_count)
         # L2 keeps lines, so sectors that stand alone crowd it out four times as fast (``stride_copy``).
         self.footprint = sum(moved.held_storages(launch).values())
-        self.program_footprint = self._program_footprint()
+        self.program_footprint = self._on_an_sm(1.0)
         self.instructions = 0.0
         self.asking: dict[int, float] = {}
         self.arithmetic = 0.0
@@ -177,10 +177,6 @@ class Resources(TileSizes):
         the end (``same_work``: 267 programs on 132 SMs take as long as 396). Programs that return early do not count."""
         working = self.programs * self.working / self.device.sm_count
         return math.ceil(working) if self.working == 1.0 else max(1.0, working)
-
-    def _program_footprint(self) -> float:
-        """Distinct bytes one program touches."""
-        return self._on_an_sm(1.0)
 
     def _on_an_sm(self, programs: float) -> float:
         """Distinct bytes that so many programs touch: what they all read is there once, and what neighbours along the first axis read

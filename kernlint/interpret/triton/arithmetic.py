@@ -107,7 +107,10 @@ class KernelArithmetic(KernelRecording):
             partly = is_partial(a) or is_partial(b)
             classes = a.classes + b.classes if both else ()
             form = numerics.of_logic(a, b)
-            return Block(dtype, shape, bounds=bounds, partly=partly, form=form, classes=classes, **common)
+            result = Block(dtype, shape, bounds=bounds, partly=partly, form=form, classes=classes, **common)
+            # Each comparison is an instruction; that of a choice is counted with it.
+            self.compute("arith", name, replace(result, dtype=dt.INT32), node)
+            return result
         constant = None
         if a.constant is not None and b.constant is not None and name in _FLOAT_OPS:
             value = python_binary(name, _FLOAT_OPS[name], a.constant, b.constant)
