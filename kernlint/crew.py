@@ -61,6 +61,14 @@ class Trade:
     template: str = ""
 
 
+def ready_for_verdicts() -> None:
+    """Import what verdicts need: the ``prepare`` of those who ask for them."""
+    import kernlint.analysis  # noqa: F401
+    from kernlint.rules.registry import all_rules
+
+    all_rules()
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why there is no result of a job, and what was found of it ``so_far``. ``exhausted`` where it was given up although it had

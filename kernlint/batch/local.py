@@ -10,7 +10,7 @@ from typing import Any
 
 from kernlint.batch.judge import judge_row, unanswered
 from kernlint.batch.tasks import RowTask
-from kernlint.crew import NOT_RUN, Begun, Crew, Failure, Trade
+from kernlint.crew import NOT_RUN, Begun, Crew, Failure, Trade, ready_for_verdicts
 from kernlint.errors import AnalysisError
 
 #: The crews of this process by size; a process that is forked from it has its own.
@@ -57,7 +57,7 @@ def _crew(workers: int) -> Crew:
         if key not in _crews:
             if not _crews:
                 atexit.register(close)
-            _crews[key] = Crew(Trade(_prepare, _judge, _limit_s), workers)
+            _crews[key] = Crew(Trade(ready_for_verdicts, _judge, _limit_s), workers)
         return _crews[key]
 
 
@@ -68,14 +68,6 @@ def close() -> None:
         crews = [_crews.pop(key) for key in mine]
     for crew in crews:
         crew.close()
-
-
-def _prepare() -> None:
-    """Import what the rows to come need."""
-    import kernlint.analysis  # noqa: F401
-    from kernlint.rules.registry import all_rules
-
-    all_rules()
 
 
 def _judge(task: RowTask, begun: Begun) -> dict[str, Any]:

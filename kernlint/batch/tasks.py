@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from kernlint.lint.config import device_id
 from kernlint.records import dataclass
 from kernlint.request import DEFAULT_DEVICE
 
@@ -45,7 +46,7 @@ def row_task(row: Mapping[str, Any], number: int, device: str | None, scope: str
             name,
             _source(row.get("source")),
             _optional_text(row.get("reference"), "reference"),
-            _device(_optional_text(row.get("device"), "device") or device or DEFAULT_DEVICE),
+            device_id(_optional_text(row.get("device"), "device") or device or DEFAULT_DEVICE),
             scope,
             tuple(_overrides(row.get("set")).items()),
             timeout_s,
@@ -72,12 +73,6 @@ def _optional_text(value: Any, column: str) -> str | None:
     if len(value) > _MOST_TEXT:
         raise ValueError(f"{column} is larger than {_MOST_TEXT // 1_000_000} MB")
     return str(value)
-
-
-def _device(name: str) -> str:
-    from kernlint.cost.device import find_device
-
-    return find_device(name).id
 
 
 def _overrides(value: Any) -> dict[str, int | float | bool]:

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from kernlint import work
 from kernlint.records import dataclass
 
+#: What it costs to work out a value, beside what each of its numbers costs.
+OF_A_VALUE = 20
 #: Numbers that may be computed for a comparison.
 MOST_NUMBERS = 700_000
 #: Elements of a result that are looked at, if these are not made of too much.
@@ -132,8 +134,16 @@ def listed(column: Column, count: int) -> list[Any]:
     return column if type(column) is list else [column] * count
 
 
-def chunks(column: list[Any], size: int) -> list[list[Any]]:
-    return [column[i : i + size] for i in range(0, len(column), size)]
+def chunks(column: Column, size: int, count: int) -> list[list[Any]]:
+    """``size`` numbers for each of ``count`` places."""
+    numbers = listed(column, size * count)
+    return [numbers[i : i + size] for i in range(0, len(numbers), size)]
+
+
+def folded(function: Callable[[list[Any]], Any], column: Column, size: int, count: int) -> Column:
+    """``function`` of the ``size`` numbers for each of ``count`` places."""
+    made = list(map(function, chunks(column, size, count)))
+    return made if count > 1 else made[0]
 
 
 def mapped(function: Callable[..., Any], *columns: Column) -> Column:

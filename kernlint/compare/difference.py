@@ -9,7 +9,7 @@ from typing import Any
 
 from kernlint.compare.calls import CallReader
 from kernlint.compare.columns import ENOUGH, Effort, NotCompared, Points, TooMuch
-from kernlint.compare.elements import Elements, extents
+from kernlint.compare.elements import Elements, extents, least
 from kernlint.compare.launches import address
 from kernlint.generate.values import CannotGenerate, Unbound, View
 from kernlint.records import dataclass, replace
@@ -157,11 +157,15 @@ def _output(reference: Tensor, program: Tensor, theirs: CallReader, ours: CallRe
     witnesses: list[Witness] = []
     try:
         shape, other = extents(reference.shape), extents(program.shape)
-        least = effort.left - _CHEAP
+        cheap, each = effort.left - _CHEAP, least(expected)
         for place in _places(shape):
-            if len(witnesses) >= ENOUGH and effort.left < least:
+            if len(witnesses) >= ENOUGH and effort.left < cheap:
                 break
+            before = effort.left
+            if each > before:
+                effort.spend(each)  # too many, which is known before any is worked out
             witnesses.append(_witness(place, _at(place, shape, other), expected, found, effort))
+            each = min(each, before - effort.left) if len(witnesses) > 1 else before - effort.left
     except TooMuch:
         pass  # what was seen so far counts
     usual = sum(abs(one.expected) for one in witnesses) / max(1, len(witnesses))

@@ -10,13 +10,14 @@ from typing import Any
 
 from kernlint.compare.columns import (
     ARITHMETIC,
+    OF_A_VALUE,
     Column,
     Effort,
     NotCompared,
     Points,
-    chunks,
     converted,
     extreme,
+    folded,
     listed,
     mapped,
 )
@@ -26,9 +27,6 @@ from kernlint.workload.expr import OPERATIONS, Atom, lift
 
 #: Random numbers of a tensor; a prime, so that no stride meets the same ones again and again.
 _NUMBERS = 4093
-
-#: What it costs to work out a value, beside what each of its numbers costs.
-_OF_A_VALUE = 20
 
 _INDICES = {op: OPERATIONS[op] for op in ("floordiv", "mod", "min", "max")}
 
@@ -51,7 +49,7 @@ class Elements:
         value = value.attributes.get("plain", value)
         key = id(value), id(points)
         if key not in self._known:
-            self.effort.spend(_OF_A_VALUE)
+            self.effort.spend(OF_A_VALUE)
             made = self._made(value, points)
             if type(made) is list:
                 self.effort.spend(len(made))
@@ -102,12 +100,12 @@ class Elements:
     # -- operations -------------------------------------------------------------------------------------------------
 
     def _made(self, value: Value, points: Points) -> Column:
-        special = getattr(self, f"_{value.op}", None)
-        if special is not None:
-            return special(value, points)
         function = ARITHMETIC.get(value.op)
         if function is None:
-            raise NotCompared(f"`{value.op}`")
+            special = getattr(self, f"_{value.op}", None)
+            if special is None:
+                raise NotCompared(f"`{value.op}`")
+            return special(value, points)
         try:
             return mapped(function, *(self.view(view, points) for view in value.operands))
         except TypeError:
@@ -166,16 +164,12 @@ class Elements:
             (length,) = extents(value.attributes["over"])
             return self.view(value.operands[0], Points([*points.axes, length - 1], points.count))
         wide, size = self._wide(value, points)
-        column = listed(self.view(value.operands[0], wide), wide.count)
-        made = [_REDUCED[value.attributes["kind"]](part) for part in chunks(column, size)]
-        return made if points.count > 1 else made[0]
+        return folded(_REDUCED[value.attributes["kind"]], self.view(value.operands[0], wide), size, points.count)
 
     def _product(self, value: Value, points: Points) -> Column:
         wide, size = self._wide(value, points)
         x, y = (self.view(view, wide) for view in value.operands)
-        column = listed(mapped(ARITHMETIC["*"], x, y), wide.count)
-        made = [sum(part) for part in chunks(column, size)]
-        return made if points.count > 1 else made[0]
+        return folded(sum, mapped(ARITHMETIC["*"], x, y), size, points.count)
 
     def _scan(self, value: Value, points: Points) -> Column:
         """The state of a recurrence at places along its last axis, from its beginning on."""
@@ -225,6 +219,26 @@ class Elements:
         return self.view(value.operands[0], points, loaded)
 
 
+def least(view: View, count: int = 1, moving: frozenset[int] = frozenset(), known: dict[Any, int] | None = None) -> int:
+    """How many numbers it takes at least to look through ``view`` from ``count`` places that differ along the axes ``moving``: those
+    that the sums on one way down go over, each for every place that asks for it."""
+    known = {} if known is None else known
+    value = view.value.attributes.get("plain", view.value)
+    moving = frozenset(d for d, expr in enumerate(view.index) if any(Lane(axis) in expr.atoms() for axis in moving))
+    count = count if moving else 1
+    key = id(value), count, moving
+    if key not in known:
+        operands, own = value.operands, 0
+        if value.op == "product" or (value.op == "reduce" and value.attributes["kind"] != "last"):
+            over = extents(value.attributes["over"])
+            own = count = count * math.prod(over)
+            moving |= {len(value.shape) + d for d, extent in enumerate(over) if extent > 1}
+        elif value.op not in ARITHMETIC and value.op not in ("cast", "input"):
+            operands = ()  # what it looks at, numbers tell
+        known[key] = own + max((least(one, count, moving, known) for one in operands), default=0)
+    return known[key]
+
+
 def _within(bound: tuple[Column, ...], i: int) -> bool:
     low, place, high = (one[i] if type(one) is list else one for one in bound)
     return bool(low <= place and (high is None or place < high))
@@ -232,11 +246,9 @@ def _within(bound: tuple[Column, ...], i: int) -> bool:
 
 def _some(points: Points, chosen: Sequence[int]) -> Points:
     axes = [[axis[i] for i in chosen] if type(axis) is list else axis for axis in points.axes]
-    return (
-        Points(axes, len(chosen))
-        if len(chosen) > 1
-        else Points([axis[0] if type(axis) is list else axis for axis in axes], 1)
-    )
+    if len(chosen) == 1:
+        axes = [axis[0] if type(axis) is list else axis for axis in axes]
+    return Points(axes, len(chosen))
 
 
 def extents(shape: Sequence[Size]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kernlint.compare.columns import ARITHMETIC, NOWHERE, Effort, NotCompared, Pointer, Points, TooMuch
+from kernlint.compare.columns import ARITHMETIC, NOWHERE, OF_A_VALUE, Effort, NotCompared, Pointer, Points, TooMuch
 from kernlint.compare.operations import applied, limits_of
 from kernlint.workload import Launch
 from kernlint.workload.values import MANNERS, Value, Values
@@ -21,9 +21,6 @@ _MOST_ROUNDS = 1 << 14
 
 #: After how many rounds it is asked whether there is enough left for all.
 _FIRST_ROUNDS = 2
-
-#: What it costs to work out a value, beside what each of its numbers costs.
-_OF_A_VALUE = 20
 
 
 class Reading:
@@ -88,7 +85,7 @@ class Lanes:
             raise NotCompared("a value of a loop that is over") from None
         if key in self._known:
             return self._known[key]
-        self.effort.spend(_OF_A_VALUE)
+        self.effort.spend(OF_A_VALUE)
         made = applied(self, value, points)
         if type(made) is list:
             self.effort.spend(len(made))

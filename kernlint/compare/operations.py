@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kernlint.compare.columns import (
@@ -16,6 +17,7 @@ from kernlint.compare.columns import (
     chunks,
     converted,
     extreme,
+    folded,
     listed,
     mapped,
 )
@@ -219,9 +221,7 @@ def _dot(lanes: Lanes, value: Value, points: Points) -> Column:
     right = wide.derived("right", lambda: Points([*batch, at, n], wide.count))
     x, y = lanes.value(a, left), lanes.value(b, right)
     lanes.effort.spend(wide.count)
-    products = listed(mapped(ARITHMETIC["*"], x, y), wide.count)
-    sums: Column = [sum(part) for part in chunks(products, extent)]
-    sums = sums if points.count > 1 else sums[0]
+    sums = folded(sum, mapped(ARITHMETIC["*"], x, y), extent, points.count)
     if acc is not None:
         sums = mapped(ARITHMETIC["+"], sums, lanes.operand(acc, points))
     return sums
@@ -240,12 +240,9 @@ def _reduced(lanes: Lanes, value: Value, points: Points) -> Any:
         own = points.axes
         base = points.derived(("kept", tuple(left)), lambda: Points([own[d] for d in left], points.count))
     wide = base.expanded(axes, [given.shape[d] for d in axes])
-    size = wide.count // base.count
     column = lanes.value(given, wide)
     lanes.effort.spend(wide.count)
-    parts = chunks(listed(column, wide.count), size)
-    made = [_of_part(value.op, part) for part in parts]
-    return made if base.count > 1 else made[0]
+    return folded(partial(_of_part, value.op), column, wide.count // base.count, base.count)
 
 
 def _scanned(lanes: Lanes, value: Value, points: Points) -> Column:
@@ -256,7 +253,7 @@ def _scanned(lanes: Lanes, value: Value, points: Points) -> Column:
     axis = axes[0]  # which is the first where none is given
     extent = given.shape[axis]
     wide = points.without(axis).expanded([axis], [extent])
-    column = chunks(listed(lanes.value(given, wide), wide.count), extent)
+    column = chunks(lanes.value(given, wide), extent, points.count)
     places = listed(points.axes[axis], points.count)
     made = []
     for part, place in zip(column, places):

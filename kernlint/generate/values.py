@@ -15,6 +15,7 @@ from typing import Any
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
 from kernlint.workload.expr import lift
+from kernlint.workload.synthesis import lane as lane
 
 
 class CannotGenerate(Exception):
@@ -123,10 +124,6 @@ def walk_all(values: Iterable[Value]) -> Iterator[Value]:
         yield from value.walk(seen)
 
 
-def lane(dim: int) -> Expr:
-    return Expr.atom(Lane(dim))
-
-
 def element(operand: int) -> Expr:
     """Stands in an index for the element of that operand."""
     return Expr.atom(Opaque("load", (), operand))
@@ -150,7 +147,7 @@ def broadcast_index(shape: Sequence[Size], rank: int) -> tuple[Expr, ...]:
 def looked_through(index: Sequence[Expr], places: Sequence[Expr]) -> tuple[Expr, ...]:
     """``index`` with ``places[d]`` for ``Lane(d)``."""
     values = {Lane(d): place for d, place in enumerate(places)}
-    return tuple(expr.substitute(values) for expr in index)  # type: ignore[arg-type]
+    return tuple([expr.substitute(values) for expr in index])  # type: ignore[arg-type]
 
 
 def exchanged(value: Value, new: Mapping[int, Value], made: dict[int, Value]) -> Value:

@@ -8,6 +8,7 @@ questions of arithmetic. What no polynomial can say (floor division, modulo, min
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -136,8 +137,7 @@ class Expr:
 
     def __sub__(self, other: Size) -> Expr:
         result = dict(self.terms)
-        for monomial, coefficient in lift(other).terms.items():
-            result[monomial] = result.get(monomial, 0) - coefficient
+        _add_terms(result, lift(other), -1)
         return Expr(result)
 
     def __rsub__(self, other: Size) -> Expr:
@@ -172,11 +172,9 @@ class Expr:
     @property
     def value(self) -> int | None:
         """The integer this is, or None while an atom is left in it."""
-        if not self.terms:
-            return 0
-        if len(self.terms) == 1 and () in self.terms:
-            return self.terms[()]
-        return None
+        if len(self.terms) == 1:
+            return self.terms.get(())
+        return None if self.terms else 0
 
     @property
     def length(self) -> int:
@@ -249,13 +247,15 @@ class Expr:
                 total[monomial] = total.get(monomial, 0) + coefficient
                 continue
             changed = True
-            product = Expr.constant(coefficient)
-            for atom, factor in zip(monomial, factors):
-                product = product * (Expr.atom(atom) if factor is None else factor)
-            _add_terms(total, product)
+            product, *others = [Expr.atom(atom) if new is None else new for atom, new in zip(monomial, factors)]
+            _add_terms(total, math.prod(others, start=product), coefficient)
         return Expr(total) if changed else self
 
     def substitute(self, values: Mapping[Atom, Size]) -> Expr:
+        if len(self.terms) == 1:
+            ((monomial, coefficient),) = self.terms.items()
+            if coefficient == 1 and len(monomial) == 1 and monomial[0] in values:
+                return lift(values[monomial[0]])
         return self if values.keys().isdisjoint(self.atoms()) else self.rewrite(values.get)
 
     @staticmethod
@@ -442,9 +442,9 @@ def _exact_quotient(x: Expr, y: Expr) -> Size | None:
     return simplify(Expr(result))
 
 
-def _add_terms(total: dict[Monomial, int], summand: Expr) -> None:
+def _add_terms(total: dict[Monomial, int], summand: Expr, times: int = 1) -> None:
     for monomial, coefficient in summand.terms.items():
-        total[monomial] = total.get(monomial, 0) + coefficient
+        total[monomial] = total.get(monomial, 0) + times * coefficient
 
 
 def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None], known: dict[int, Expr | None]) -> Expr | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import libcst as cst
@@ -34,8 +33,6 @@ class FrontEndFaults(Evaluator):
         self.target = target
         self.arguments = arguments
         self.found: dict[tuple[str, Span], Fault] = {}
-        #: How many constructs around the current one may not be compiled at all.
-        self.doubts = 0
         #: Compile-time conditions around the statement, since the last run-time one.
         self.choices = 0
         #: The switch of the kernel, off by default, under which alone the statement is compiled.
@@ -52,12 +49,3 @@ class FrontEndFaults(Evaluator):
         if known is None or (certain and not known.certain) or (known.switch and not self.switch):
             self.found[(kind, span)] = Fault(kind, span, text, self.symbol, certain, name, self.switch, since)
         return Unknown(kind)
-
-    @contextmanager
-    def doubt(self) -> Iterator[None]:
-        """What happens inside may not happen."""
-        self.doubts += 1
-        try:
-            yield
-        finally:
-            self.doubts -= 1

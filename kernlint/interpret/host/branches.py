@@ -110,7 +110,7 @@ def _arms(h: HostEvaluator, node: cst.If, scope: Scope) -> tuple[list[_Outcome],
         narrowed.update(known)
         scope.vars |= known
         leaves: Return | Continue | Break | None = None
-        with h.recording() as steps, h.doubting():
+        with h.recording() as steps, h.doubt():
             try:
                 h.run_arm(arm, scope)
             except (Return, Continue, Break) as way:

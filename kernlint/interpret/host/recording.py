@@ -47,8 +47,6 @@ class Recording(Evaluator):
         self.made: list[Recorded] = []
         #: How many pieces of code that run once are around the current statement.
         self.depth_once = 0
-        #: How many conditions that nobody could decide are around the current statement.
-        self.doubts = 0
         #: Whether nothing may be changed that outlives the call.
         self.frozen = False
         self.assumptions: list[str] = []
@@ -145,15 +143,6 @@ class Recording(Evaluator):
         """Something that outlives the call is about to change. Raises :class:`OutOfReach` where it may not."""
         if self.frozen:
             raise OutOfReach
-
-    @contextmanager
-    def doubting(self) -> Iterator[None]:
-        """What happens inside may not happen."""
-        self.doubts += 1
-        try:
-            yield
-        finally:
-            self.doubts -= 1
 
 
 def as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Call | None:

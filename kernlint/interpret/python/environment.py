@@ -77,6 +77,8 @@ class Environment:
         self.tried = 0
         #: Conditions that were met whose outcome is not known.
         self.open_choices = 0
+        #: How much of what is around the current statement may not happen: conditions that nobody could decide, what may not be compiled.
+        self.doubts = 0
         self.modules: list[Module] = []
         #: Scopes that functions and classes refer to, which they in turn refer to by name.
         self.captured: list[Scope] = []

@@ -129,6 +129,15 @@ class Evaluator(Expressions):
             return False
         return True
 
+    @contextmanager
+    def doubt(self) -> Iterator[None]:
+        """What happens inside may not happen."""
+        self.doubts += 1
+        try:
+            yield
+        finally:
+            self.doubts -= 1
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         """An ``if`` whose test is not known; subclasses say what that means."""
         raise NotImplementedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from kernlint.crew import Begun, Crew, Failure, Trade
+from kernlint.crew import Begun, Crew, Failure, Trade, ready_for_verdicts
 from kernlint.errors import SourceError
 from kernlint.lint.config import Configurations
 from kernlint.lint.discovery import Target, find_files
@@ -41,7 +41,7 @@ def collect(
         elif job is not None:
             jobs.append(job)
     told: dict[int, FileReport] = {}
-    with Crew(Trade(_prepare, _report, _limit_s), workers) as crew:
+    with Crew(Trade(ready_for_verdicts, _report, _limit_s), workers) as crew:
         for index, result in crew.run(jobs):
             told[index] = _given_up(jobs[index], result) if isinstance(result, Failure) else result
             progress(len(told), len(jobs))
@@ -78,14 +78,6 @@ def _given_up(job: FileJob, failure: Failure) -> FileReport:
     if so_far is None:
         return FileReport(job.shown, error=failure.reason)
     return FileReport(job.shown, so_far.lines, so_far.programs, failure.reason)
-
-
-def _prepare() -> None:
-    """Import what the files to come need."""
-    import kernlint.analysis  # noqa: F401
-    from kernlint.rules.registry import all_rules
-
-    all_rules()
 
 
 def _report(job: FileJob, begun: Begun) -> FileReport:
