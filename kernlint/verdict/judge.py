@@ -98,9 +98,8 @@ class Judgement:
     def after(self) -> Estimate | None:
         """The times with the chosen change made: by its what-if, or by the kernels that ``fix`` writes where those are faster."""
         made = self.chosen.after if self.chosen is not None else None
-        if made is None or self.written is None or (self.written.gpu_us or 0.0) >= (made.gpu_us or 0.0):
-            return made
-        return self.written
+        known = [one for one in (made, self.written) if one is not None]
+        return min(known, key=lambda one: one.gpu_us or 0.0, default=None)
 
     @cached_property
     def promises(self) -> Mapping[str, Priced]:

@@ -144,7 +144,7 @@ class Reader:
         name = call.function
         if not step.writes or step.writes[0].shape is None or step.writes[0].dtype is None:
             raise CannotGenerate(f"the result of torch function {step.name} is not known")
-        out = call.args[0] if name in ("index_put", "index_put_") else step.writes[0]
+        out = call.args[0] if name in ("index_put", "index_put_", "fill_diagonal_") else step.writes[0]
         writer = Writer(self.view, self.sizes, out, call)
         if name == "setitem":
             self._set(writer, out, call)
