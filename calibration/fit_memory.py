@@ -31,11 +31,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "calibration")]
 from bench_launches import UNSEEN_FILES, bench_samples  # noqa: E402
 from micro_launches import Sample, samples  # noqa: E402
 
+from kernlint.cost.arithmetic import operations  # noqa: E402
 from kernlint.cost.classes import class_of  # noqa: E402
 from kernlint.cost.device import find_device  # noqa: E402
 from kernlint.cost.programs.constants import Constants  # noqa: E402
 from kernlint.cost.programs.constants import constants as current  # noqa: E402
-from kernlint.cost.programs.price import program_time, program_us  # noqa: E402
+from kernlint.cost.programs.price import Price, program_time  # noqa: E402
 from kernlint.cost.traffic.accesses import traffic  # noqa: E402
 from kernlint.cost.traffic.model import Traffic  # noqa: E402
 
@@ -104,10 +105,10 @@ def thinned(data: list[tuple[Sample, Traffic]], most: int = FAMILY_ROWS) -> list
 
 def residuals(theta: np.ndarray, data: list[tuple[Sample, Traffic]]) -> np.ndarray:
     constants = Constants(**dict(zip(NAMES, np.exp(theta))))
-    return np.array([
-        math.log(program_us(sample.launch, DEVICES[sample.device], constants, moved) / sample.us)
-        for sample, moved in data
-    ])  # fmt: skip
+    prices = (
+        Price(sample.launch, moved, DEVICES[sample.device], constants, {}, operations()) for sample, moved in data
+    )
+    return np.array([math.log(price.spent()[0] / sample.us) for price, (sample, _) in zip(prices, data)])
 
 
 #: Scale from which an error counts as an outlier.

@@ -353,6 +353,15 @@ def test_atomics_serialise_on_the_lines_that_run_together() -> None:
     assert many < parts < few
 
 
+def test_rows_at_a_quotient_of_what_was_read_are_those_of_the_whole_table() -> None:
+    """``token * dim + column block``: the block's step is within a row, so that no program has a part of the table to itself."""
+    row, block = opaque("floordiv", opaque("load", key=7), 8), Expr.atom(ProgramId(1))
+    offset = row * 2048 + block * 1024 + LANE
+    atomic = Atomic(1, "y", F32, (1024,), offset, None, HERE, through=frozenset({7}), sem="relaxed")
+    rows = launch("scatter", (atomic,), (2**11, 2), {"y": tensor("y", F32, 2**24)}, 4)
+    assert us(rows) < 2 * us(through_index(2**14, 1024))
+
+
 def test_indices_in_order_lie_inside_the_interval() -> None:
     inside = []
     for sample in bench_samples(ordered=True):

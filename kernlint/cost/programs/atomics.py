@@ -6,8 +6,9 @@ import math
 from functools import cached_property, lru_cache
 
 from kernlint.cost.programs.terms import Terms
+from kernlint.cost.traffic.accesses import step_of_loads
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic
-from kernlint.workload import Atomic, Expr, Opaque, ProgramId, Store, concrete
+from kernlint.workload import Atomic, ProgramId, Store, concrete
 from kernlint.workload.expr import simplify
 
 
@@ -139,15 +140,13 @@ class Atomics(Terms):
         offset = access.access.offset
         if offset is None:
             return addresses
-        loads = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and atom.op == "load"]
-        steps = [concrete(simplify(offset.coefficient(atom) or Expr.constant(1))) or 1 for atom in loads]
         window, slots, order = math.inf, 1.0, 1
         for axis, size in enumerate(self.launch.grid):
             coefficient, extent = offset.coefficient(ProgramId(axis)), concrete(size) or 1
             stride = concrete(simplify(coefficient)) if coefficient is not None else None
             if stride is None:
                 return addresses
-            if stride and extent > 1 and abs(stride) > max(map(abs, steps), default=0):
+            if stride and extent > 1 and abs(stride) > step_of_loads(offset):
                 window = min(window, abs(stride))
                 slots *= min(extent, self.active_programs / order + (order > 1))
             order *= extent

@@ -19,7 +19,7 @@ from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES, Ac
 from kernlint.cost.traffic.places import places
 from kernlint.cost.traffic.probe import ASSUMED_TRIP, Probe
 from kernlint.cost.traffic.reuse import footprints, over_grid, over_loops, share_windows, span_bytes
-from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, has_load, tile_of
+from kernlint.cost.traffic.sectors import _lane_steps, _put_lane, _sectors_of_run, contiguous_run, tile_of
 from kernlint.records import replace
 from kernlint.workload import (
     Atomic,
@@ -30,7 +30,6 @@ from kernlint.workload import (
     Loop,
     LoopIndex,
     Node,
-    Opaque,
     ProgramId,
     Size,
     Store,
@@ -227,7 +226,7 @@ def _anywhere(
 ) -> AccessTraffic:
     """The traffic of an access at addresses that the source does not tell: each run of lanes in sectors of its own."""
     size, programs = access.dtype.bytes, math.prod(probe.grid)
-    gather = has_load(offset) if offset is not None else bool(access.through)
+    gather = bool(access.through if offset is None else loaded(offset))
     if offset is None and not gather:
         return _somewhere_near(access, executions, active, whole, programs)
     apart = _far_apart(offset, launch) if offset is not None else None
@@ -258,16 +257,20 @@ def _anywhere(
     )  # fmt: skip
 
 
+def step_of_loads(offset: Expr) -> int:
+    """Elements from the place that a loaded number names to that of the next, the most of them: what is made of it
+    steps as far as its term does (``2048 * (load // 8)``: a row)."""
+    return max((abs(step) for term, step in offset.terms.items() if loaded(Expr({term: 1}))), default=0)
+
+
 def part_of(offset: Expr | None, launch: Launch) -> float:
     """Elements that loaded indices may go to from one program and turn, where these have parts of the tensor to themselves (a row of
     it, an image): the least of their steps that is larger than those of the indices; infinite where there is none."""
     if offset is None:
         return math.inf
     atoms = offset.atoms()
-    loads = [atom for atom in atoms if isinstance(atom, Opaque) and atom.op == "load"]
-    steps = [concrete(simplify(offset.coefficient(atom) or Expr.constant(1))) or 1 for atom in loads]
-    least, part = max(map(abs, steps), default=0), math.inf
-    if any((load := launch.kernel.load(atom.key)) is None or load.elements == 1 for atom in loads):
+    least, part = step_of_loads(offset), math.inf
+    if any((load := launch.kernel.load(atom.key)) is None or load.elements == 1 for atom in loaded(offset)):
         return math.inf
     extents = dict(enumerate(map(concrete, launch.grid)))
     for atom in atoms:
@@ -307,15 +310,14 @@ def _far_apart(offset: Expr, launch: Launch) -> Expr | None:
     """``offset`` as it is where loaded indices lie in no order: each as far from the next as there is room. Lanes with one index in
     common (``load(i // 64) * 64 + i % 64``) stay together. None where the address of an index is not known either."""
     places: dict[Atom, Size] = {}
-    for atom in offset.atoms():
-        if isinstance(atom, Opaque) and atom.op == "load":
-            load = launch.kernel.load(atom.key)
-            address = launch.kernel.likely_offset(load) if load is not None else None
-            if address is not None:
-                address = _far_apart(address, launch) if has_load(address) else address * _FAR
-            if address is None:
-                return None
-            places[atom] = address
+    for atom in loaded(offset):
+        load = launch.kernel.load(atom.key)
+        address = launch.kernel.likely_offset(load) if load is not None else None
+        if address is not None:
+            address = _far_apart(address, launch) if loaded(address) else address * _FAR
+        if address is None:
+            return None
+        places[atom] = address
     return offset.substitute(places)
 
 

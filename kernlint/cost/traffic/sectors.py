@@ -9,7 +9,7 @@ from kernlint.cost.evaluate import Point, evaluator
 from kernlint.cost.traffic.model import SECTOR_BYTES, WARP_LANES
 from kernlint.cost.traffic.probe import Probe, put
 from kernlint.records import dataclass
-from kernlint.workload import Atomic, Expr, Lane, Load, Opaque, Store
+from kernlint.workload import Atomic, Expr, Lane, Load, Store
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,3 @@ def contiguous_run(access: Load | Store | Atomic) -> float:
         if step is not None and step.value in (1, -1):
             best = max(best, float(extent))
     return best
-
-
-def has_load(expr: Expr) -> bool:
-    return any(isinstance(atom, Opaque) and atom.op == "load" for atom in expr.atoms())
