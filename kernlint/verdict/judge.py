@@ -18,7 +18,7 @@ from kernlint.rules.finding import Context
 from kernlint.verdict.candidate import Candidate, Priced
 from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
-from kernlint.verdict.proposals import promises, shorter_way, with_written
+from kernlint.verdict.proposals import promises, with_written, written_version
 from kernlint.verdict.search import MOST_WORK, Allowance, Search, search, unpriced
 from kernlint.workload import Access, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import BEHIND_ADDRESSES
@@ -205,8 +205,8 @@ def judge(
     found = search(context, rules, scope, allowance)
     best = found.best
     if best is None or best.worth(scope) is False:
-        shorter = allowance.ask(OTHER, partial(shorter_way, context))
-        best = shorter if shorter is not None and shorter.worth(scope) else best
+        written = allowance.ask(OTHER, partial(written_version, context))
+        best = written if written is not None and written.worth(scope) else best
     return Judgement(found, context.estimate(workload), reference, best, measured, short=tuple(allowance.short))
 
 

@@ -20,7 +20,7 @@ from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.verdict.callers import innermost_caller
-from kernlint.verdict.candidate import Candidate, Priced
+from kernlint.verdict.candidate import WORTH, Candidate, Priced
 from kernlint.workload import Launch, TorchOp
 
 
@@ -52,30 +52,34 @@ OTHER_KERNELS = _Other()
 
 def other_kernels(context: Context) -> Candidate:
     """The call in other kernels, whose gain nobody knows before they are written: those may know a shorter way to the result."""
-    program, workload = context.program, context.workload
+    workload = context.workload
     span, way = workload.steps[0].span, "Compute it in kernels of known good forms."
     cause = Cause(OTHER, "algorithm", 0.0, span, workload.entry)
     message = f"`{workload.entry}`: there may be a shorter way to what it computes"
-    finding = Finding(
-        OTHER_KERNELS, "warning", message, span, workload.entry, "", (), Change(None, message, way, way), cause
-    )
-    return Candidate(finding, {}, program=program, entry=workload.entry, bare=workload.bare, context=context)
+    change = Change(None, message, way, way)
+    return _unpriced(context, Finding(OTHER_KERNELS, "warning", message, span, workload.entry, "", (), change, cause))
 
 
 #: Times its bound from which on a call that nothing known holds back may go a longer way than it takes.
 _FAR = 10.0
 
 
-def shorter_way(context: Context) -> Candidate | None:
-    """:func:`other_kernels` with what they gain, where the call takes so much more than its bound that it is worth writing them.
-    Raises :class:`~kernlint.work.OutOfWork` where they would have to be written and there has been enough work."""
+def written_version(context: Context) -> Candidate | None:
+    """What kernels written anew gain where no good version is known to: for the cause that takes the most of the call, by itself as much as
+    is worth it, or else as :func:`other_kernels`, where the call takes far more than its bound. Raises
+    :class:`~kernlint.work.OutOfWork` where they would have to be written and there has been enough work."""
     headroom = context.headroom
-    if headroom is None or headroom.now_us < _FAR * headroom.bound.us:
+    if headroom is None:
+        return None
+    cause = max(headroom.causes, key=lambda one: one.alone_us, default=None)
+    saves = cause is not None and headroom.now_us >= WORTH * (headroom.now_us - cause.alone_us)
+    if not saves and headroom.now_us < _FAR * headroom.bound.us:
         return None
     work.check()
-    candidate, priced = other_kernels(context), Estimator(context.device).estimate
+    candidate = _for_cause(context, headroom, cause, {}) if saves and cause is not None else other_kernels(context)
     from kernlint.verdict.written import written  # which a check does without
 
+    priced = Estimator(context.device).estimate
     kernels = written(candidate, priced)
     if kernels is None:
         return None
@@ -93,22 +97,24 @@ _OF_THE_HOST = frozenset(
 
 def proposals(context: Context, headroom: Headroom, causes: Iterable[Cause]) -> list[Candidate]:
     """A candidate for each of the ``causes`` that is worth a tenth of the call."""
-    program, workload = context.program, context.workload
-    now = context.estimate(workload)
-    return [
-        Candidate(
-            _finding(_placed(cause, program), headroom),
-            gains,
-            program=program,
-            entry=workload.entry,
-            bare=workload.bare,
-            alone=headroom.alone(cause),
-            context=context,
-        )
-        for cause in causes
-        for gains in [gains_of(cause, now, headroom)]
-        if gains
-    ]
+    now = context.estimate(context.workload)
+    priced = ((cause, gains_of(cause, now, headroom)) for cause in causes)
+    return [_for_cause(context, headroom, cause, gains) for cause, gains in priced if gains]
+
+
+def _for_cause(context: Context, headroom: Headroom, cause: Cause, gains: Mapping[str, Priced]) -> Candidate:
+    cause = _placed(cause, context.program)
+    change = Change(None, *advice(cause, headroom))
+    evidence = (Evidence(cause.evidence, cause.span),) if cause.evidence else ()
+    finding = Finding(
+        Unnamed(cause), "warning", message(cause), cause.span, cause.symbol, cause.kernel, evidence, change, cause
+    )
+    return replace(_unpriced(context, finding), gains=gains, alone=headroom.alone(cause))
+
+
+def _unpriced(context: Context, finding: Finding) -> Candidate:
+    workload = context.workload
+    return Candidate(finding, {}, None, context.program, workload.entry, workload.bare, context=context)
 
 
 def _placed(cause: Cause, program: Program) -> Cause:
@@ -201,11 +207,3 @@ def _host_us(now: Estimate, headroom: Headroom) -> float:
     steps = [step for witness in headroom.witnesses for step in witness.steps]
     issued = sum(max(host_time(step), each) if isinstance(step, Launch) else host_time(step) for step in steps)
     return issued + made / max(1.0, launches) * len(steps)
-
-
-def _finding(cause: Cause, headroom: Headroom) -> Finding:
-    change = Change(None, *advice(cause, headroom))
-    evidence = (Evidence(cause.evidence, cause.span),) if cause.evidence else ()
-    return Finding(
-        Unnamed(cause), "warning", message(cause), cause.span, cause.symbol, cause.kernel, evidence, change, cause
-    )

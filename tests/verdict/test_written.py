@@ -62,6 +62,68 @@ def test_no_less_is_promised_than_the_kernels_gain_that_are_written() -> None:
     assert judgement.headroom is not None and judgement.headroom.achievable_us <= made * 1.001
 
 
+#: A linear layer whose weight, in bytes with a step for each row, one kernel unpacks for another.
+UNPACKED = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def unpack(packed, step, w, N, K, ROWS: tl.constexpr, B: tl.constexpr):
+    n = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    k = tl.program_id(1) * B + tl.arange(0, B)
+    mask = (n[:, None] < N) & (k[None, :] < K)
+    at = n[:, None] * K + k[None, :]
+    value = tl.load(packed + at, mask=mask, other=0).to(tl.float32) * tl.load(step + n, mask=n < N)[:, None]
+    tl.store(w + at, value.to(tl.float16), mask=mask)
+
+@triton.jit
+def linear(x, w, y, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.arange(0, BM)
+    n = tl.program_id(0) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        a = tl.load(x + m[:, None] * K + k[None, :], mask=(m[:, None] < M) & (k[None, :] < K), other=0.0)
+        b = tl.load(w + n[:, None] * K + k[None, :], mask=(n[:, None] < N) & (k[None, :] < K), other=0.0)
+        total = tl.dot(a, tl.trans(b), total)
+    tl.store(y + m[:, None] * N + n[None, :], total.to(tl.float16), mask=(m[:, None] < M) & (n[None, :] < N))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, packed, step):
+        (M, K), N = x.shape, packed.shape[0]
+        w = torch.empty(N, K, device=x.device, dtype=torch.float16)
+        unpack[(triton.cdiv(N, 8), triton.cdiv(K, 512))](packed, step, w, N, K, ROWS=8, B=512)
+        y = torch.empty(M, N, device=x.device, dtype=torch.float16)
+        linear[(triton.cdiv(N, 64),)](x, w, y, M, N, K, BM=32, BN=64, BK=128, num_warps=4, num_stages=4)
+        return y
+"""
+PACKED = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, packed, step):
+        w = packed.float() * step[:, None]
+        return (x.float() @ w.t()).half()
+
+def get_inputs():
+    return [torch.randn(32, 8192).half(), torch.randint(-127, 128, (24576, 8192), dtype=torch.int8), torch.rand(24576)]
+"""
+
+
+def test_kernels_are_written_for_a_cause_that_no_good_version_known_removes() -> None:
+    judgement = analysis(Request(UNPACKED, reference=PACKED, device="h200")).judgement
+    assert judgement.worth and judgement.chosen is not None and judgement.written is not None
+    assert judgement.chosen.finding.cause is not None and judgement.chosen.finding.cause.name == "round trips"
+    gain = judgement.before.gpu_us / judgement.written.gpu_us  # type: ignore[operator]
+    assert judgement.promises["gpu"].middle == pytest.approx(gain) and gain > 1.5
+
+
+def test_such_a_cause_promises_nothing_where_what_is_passed_on_is_a_result() -> None:
+    source = UNPACKED.replace("        return y", "        return y, w")
+    reference = PACKED.replace("w.t()).half()", "w.t()).half(), w.half()")
+    judgement = analysis(Request(source, reference=reference, device="h200")).judgement
+    assert not judgement.worth and judgement.written is None
+
+
 def test_nothing_is_written_where_the_change_is_not_worth_it() -> None:
     small = REFERENCE.replace("1024, 8192", "32, 16").replace("rand(1024)", "rand(32)")
     judgement = judged(small, scope="call")
