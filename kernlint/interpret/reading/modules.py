@@ -49,6 +49,7 @@ class ModuleReading:
             if f.is_value and isinstance(f.value, int) and not isinstance(f.value, bool)
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        self.host.modules.append(kernel)  # an entry is called from outside of all functions
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
         self.host.unrolled, self.host.other_vendor = question.unrolled, lambda: program.other_vendor
         self.host.reads_kernels, self.host.follows_tuners = question.kernels, question.tuners
