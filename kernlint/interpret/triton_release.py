@@ -48,25 +48,47 @@ _FORK = re.compile(
 #: measurement ("Triton 2.1 ms", "torch 3.5x") and no bound ("torch 2.1+").
 _TOLD = re.compile(
     r"\b(triton|(?:py)?torch)\s*(?:={1,3}\s*| v?|(?<=pytorch/pytorch):)([1-3]\.1?\d)(?:\.\d+)*(?:\.dev\d+|rc\d+|\.\*)?(?:\+\w+)?"
-    r"(?![\w.%]|\s*(?:\+|or\b|and\b|[a-z]{0,2}s\b|[TG](?:i?B|FLOP|OP)))",
+    r"(?![\w%]|\.\w|\s*(?:\+|or\b|and\b|[a-z]{0,2}s\b|[TG](?:i?B|FLOP|OP)))",
     re.I,
 )
+#: The comments and the docstring above the code of a module, and what stands there before a release that it was tested with.
+_HEAD = re.compile(r'''(?:\s*#.*)*(?:\s*[rR]?("""|\'{3})[\s\S]*?\1)?(?:\s*#.*)*''')
+_TESTED = re.compile(r"(?<!not )\b(?:tested|developed) (?:with|on|against|under):? +", re.I)
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
 
 
 def pinned(path: str, target: Target) -> Target:
-    """``target`` of the newest release that the project of the module at ``path`` allows, by the strictest of its files of a kind. Of one
-    that is older than all that are known, ``asked`` says so."""
+    """``target`` of the newest release that the project of the module at ``path`` allows, by the strictest of its files of a kind, or that
+    the module itself says it was tested with. Of one that is older than all that are known, ``asked`` says so."""
+    release, text = _wanted(path) or (target.version, "")
+    oldest = parse_version(supported()[0])
+    if release < oldest:
+        return replace(target, version=oldest, asked=text)
+    return target if release == target.version else replace(target, version=release, named=True)
+
+
+def _wanted(path: str) -> tuple[tuple[int, int], str] | None:
+    """The release that the module at ``path`` is for, with what says so: what its own head says counts where no file asks for one, and
+    none for a torch that is built with newer ones."""
+    bounds: list[str] = []
     for files in _groups(path):
-        wanted = min((release for file in files for release in _releases(_requirements(file))), default=None)
-        if wanted is None:
-            continue
-        release, text = wanted
-        oldest = parse_version(supported()[0])
-        if release < oldest:
-            return replace(target, version=oldest, asked=text)
-        return target if release == target.version else replace(target, version=release, named=True)
-    return target
+        asked = [_requirements(file) for file in files]
+        if releases := [release for one in asked for release in _releases(one)]:
+            return min(releases)
+        bounds += [text for one in asked for text in one.get("torch", ())]
+    built = {triton for torch, triton in _BUILT_WITH.items() if all(_allows(bound, torch) for bound in bounds)}
+    tested = [f"=={one}" for one in _head(path) if parse_version(one) in built or not bounds]
+    return next(_releases({"triton": tested}), None) if tested else None
+
+
+def _head(path: str) -> Sequence[str]:
+    """The releases of Triton that the docstring and the comments above the code of the module at ``path`` say it was tested with."""
+    state = file_state(Path(path))
+    if state is None or state[2] > _LONGEST:
+        return ()
+    head = _HEAD.match(Path(path).read_text("utf-8", "replace"))
+    told = (_TOLD.match(head[0], one.end()) for one in _TESTED.finditer(head[0])) if head is not None else ()
+    return [one[2] for one in told if one is not None and one[1].lower() == "triton"]
 
 
 def _releases(asked: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[int, int], str]]:
@@ -96,12 +118,12 @@ def _groups(path: str) -> Iterator[tuple[Path, ...]]:
     """As :func:`requirement_files`, those of a kind in one folder together."""
     if not os.path.isfile(path):
         return
-    here = Path(os.path.realpath(path)).parent
-    for _ in range(_HIGHEST):
+    folders = Path(os.path.realpath(path)).parents[:_HIGHEST]
+    tops = [place for place, one in enumerate(folders) if any((one / name).exists() for name in _TOP)]
+    # A project that a repository keeps in a folder of its own is installed with what the repository asks for.
+    cloned = [place for place in tops if (folders[place] / ".git").exists()]
+    for here in folders[: (cloned or tops or [_HIGHEST])[0] + 1]:
         yield from _files_in(here, here.stat().st_mtime_ns)
-        if here.parent == here or any((here / name).exists() for name in _TOP):
-            return
-        here = here.parent
 
 
 @lru_cache(maxsize=1024)

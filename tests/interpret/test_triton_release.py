@@ -124,6 +124,43 @@ def test_the_nearest_file_counts_and_none_above_the_project(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("head", "files", "asked"),
+    [
+        ('"""Attention.\nTested with triton==2.0.0.dev20221202.\n"""', {}, "triton==2.0"),
+        ("# Copyright\n# Developed on Triton 2.1.0\n", {"requirements.txt": "torch>=1.12"}, "triton==2.1"),
+        ('"""Tested with triton==2.0.0."""', {"requirements.txt": "torch>=2.4"}, ""),
+        ('"""Tested with triton==2.0.0."""', {"requirements.txt": "triton>=3.0"}, ""),
+        ('"""Tested with triton==2.0.0 and triton==3.4.0."""', {}, ""),
+        ('"""Not tested with triton==2.0.0; fails with triton==2.1."""', {}, ""),
+        ('"""Tested with torch==2.0.0; Triton 2.0 has a new back end."""', {}, ""),
+        ("import os\n# Tested with triton==2.0.0\n", {}, ""),
+        ('"""' + "#" * 9999 + "\nTested with triton==2.0.0", {}, ""),
+    ],
+)
+def test_what_the_module_itself_was_tested_with(tmp_path: Path, head: str, files: dict[str, str], asked: str) -> None:
+    path = module_in(tmp_path)
+    path.write_text(f"{head}\n{path.read_text()}")
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert pinned(str(path), Target(named=False)).asked == asked
+    found = check_file(Job(str(path), path.read_bytes(), FileSettings(frozenset({"KL803"})))).findings
+    assert all((asked in str(one.evidence)) == (one.severity == "info") for one in found if asked)
+
+
+@pytest.mark.parametrize(
+    ("inner", "asked"), [("triton", "triton==2.2"), ("triton>=3.0", ""), ("triton==2.1", "triton==2.1")]
+)
+def test_a_project_in_a_folder_of_a_repository(tmp_path: Path, inner: str, asked: str) -> None:
+    path = module_in(tmp_path / "vendored")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "README.md").write_text("pip install triton==2.2.0\n")
+    (tmp_path / "vendored" / "setup.py").write_text(f'setup(install_requires=["{inner}"])')
+    assert pinned(str(path), Target(named=False)).asked == asked
+    (tmp_path / ".git").rmdir()
+    assert pinned(str(path), Target(named=False)).asked == (asked if inner == "triton==2.1" else "")
+
+
+@pytest.mark.parametrize(
     ("asked", "expected"), [("", ["error"]), ("triton>=2.0", ["error"]), ("triton==2.0.0", ["info"])]
 )
 def test_what_an_old_release_still_has(tmp_path: Path, asked: str, expected: list[str]) -> None:
