@@ -12,8 +12,8 @@ from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.proofs.dataflow import fed_by, is_alloc, read_tensors, written_tensors
 from kernlint.rules.proofs.source_text import names_in, node_at
-from kernlint.syntax.names import dotted_name
-from kernlint.syntax.testing import is_read_by_check
+from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.testing import CLOCKS, is_read_by_check
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import HostSync, Launch, Span, Step, TorchOp, Workload
@@ -62,7 +62,7 @@ class _DropWait(Operator[Wait, Wait]):
         if any(is_read_by_check(sync.span, f, module) for f in _definitions(module, sync.function)):
             return WhyNot(f"`{sync.function}` checks results, and reads it for that alone")
         if _measures(module, sync.function):
-            return WhyNot(f"`{sync.function}` measures times on the device and has to wait for them")
+            return WhyNot(f"`{sync.function}` measures times and has to wait for them")
         return site
 
     def apply(self, context: Context, proofs: Sequence[Wait]) -> Variant:
@@ -121,9 +121,11 @@ def _left_out(context: Context, sync: HostSync) -> bool:
 
 
 def _measures(module: Module, function: str) -> bool:
-    """Whether ``function`` asks for the time between two events of the device: then it waits in order to measure."""
-    nodes = (node for f in _definitions(module, function) for node in module.within(f.body, cst.Attribute))
-    return any(node.attr.value == "elapsed_time" for node in nodes)
+    """Whether ``function`` asks for the time between two events of the device, or reads a clock of the host twice: then it waits in
+    order to measure."""
+    calls = [call.func for f in _definitions(module, function) for call in module.own(f.body, cst.Call)]
+    events = any(isinstance(one, cst.Attribute) and one.attr.value == "elapsed_time" for one in calls)
+    return events or sum(origin_of(one, module.imports) in CLOCKS for one in calls) > 1
 
 
 def _optional(module: Module, function: str) -> set[str]:

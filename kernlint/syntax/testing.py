@@ -13,6 +13,10 @@ from kernlint.workload.span import Span
 
 #: What is called to measure, beside clocks and whatever has "bench" in its name.
 _MEASURING = frozenset({"perf_report", "perf_counter", "Event", "Timer", "elapsed_time", "profile"})
+#: Clocks of the host.
+CLOCKS = frozenset(
+    f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic", "process_time") for unit in ("", "_ns")
+)
 #: Functions that give the result of a test, or end one.
 _ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
 #: Those that say whether two tensors agree, and the origins of what asserts or calls tests by itself.

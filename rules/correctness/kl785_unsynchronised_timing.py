@@ -9,12 +9,12 @@ from kernlint.interpret.reading.launching import may_launch
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
+from kernlint.rules.proofs.compiled import run_otherwise
+from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.testing import CLOCKS
 from kernlint.syntax.tree import Module
 
-_CLOCKS = frozenset(
-    f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic", "process_time") for unit in ("", "_ns")
-)
 #: The last parts of calls after which the device has finished.
 _SYNCS = frozenset("synchronize item cpu tolist numpy do_bench do_bench_cudagraph elapsed_time".split())
 
@@ -65,14 +65,24 @@ class UnsynchronisedTiming(Rule):
         module = context.program.kernel
         for gap in _gaps(module):
             launch, clock = module.span(gap.launch), module.span(gap.clock)
+            runner = _interpreter(context, gap.launch)
             yield self.finding(
                 f"`{gap.function}` reads the clock while the launch at line {launch.line} may still run",
                 clock,
                 gap.function,
                 (Evidence("nothing waits for the device after the launch", launch),),
-                doubts=doubted(gap.may_be_meant, "the time of issuing may be what is asked for"),
+                doubts=doubted(gap.may_be_meant, "the time of issuing may be what is asked for")
+                + doubted(runner, f"`{runner}` may hand the launch to an interpreter, which returns when it is done"),
                 kernel="",
             )
+
+
+def _interpreter(context: Context, launch: cst.CSTNode) -> str:
+    """What may hand ``launch`` to an interpreter: a decorator of its kernel, or, where it does not name one, of any in the module."""
+    names = {kernel.name for kernel in jit_functions(context.program.kernel)}
+    called = launch.func.value if isinstance(launch, cst.Call) and isinstance(launch.func, cst.Subscript) else None
+    kernels = names & {dotted_name(called) if called is not None else None} or names
+    return next(filter(None, (run_otherwise(context, kernel) for kernel in sorted(kernels))), "")
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ def _unsynchronised(
 
 
 def _letter(call: cst.Call, module: Module, launching: frozenset[str], waiting: set[str]) -> str:
-    if origin_of(call.func, module.imports) in _CLOCKS:
+    if origin_of(call.func, module.imports) in CLOCKS:
         return "c"
     if _last(call) in waiting:
         return "w"

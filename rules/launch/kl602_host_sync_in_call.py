@@ -7,6 +7,12 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.workload import Launch, Step
 
+_IN_ORDER = "Leave it out: the device takes what is queued in order, and who reads a result waits for it."
+_KEPT = "Keep the value on the device: pass the tensor to the kernel, which loads it, or bound the sizes without looking at it."
+_ELSEWHERE = (
+    "`tl.load` it there, compute shapes from an upper bound with a mask, and move host-side checks behind a debug flag."
+)
+
 
 class HostSyncInCall(Rule):
     code = "KL602"
@@ -60,9 +66,11 @@ class HostSyncInCall(Rule):
         sync, waiting = wait.sync, wait.waiting[0]
         first = next((s for s in (waiting, *wait.before) if isinstance(s, Launch)), None)
         others = f" (and at {len(waits) - 1} more place{'s' if len(waits) > 2 else ''})" if len(waits) > 1 else ""
-        places = _places(waits)
+        places, advice, instead = _places(waits), _IN_ORDER, ": no value is read there."
+        if any(one.sync.what != "torch.cuda.synchronize" for one in waits):
+            advice, instead = _KEPT, f"; pass the tensor itself to {_name(waiting)} and {_ELSEWHERE}"
         return self.finding(
-            f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}{others}",
+            f"`{sync.function}` waits for the device before {_name(waiting)} is issued: {sync.what}{others}",
             sync.span,
             sync.function,
             (
@@ -78,10 +86,8 @@ class HostSyncInCall(Rule):
                 DROP_WAIT.apply(context, waits),
                 f"The host waits at {places} ({sync.what}) until all queued work is done, and the device then idles until the "
                 f"host has issued {_name(waiting)}.",
-                "Keep the value on the device: pass the tensor to the kernel, which loads it, or bound the sizes without looking at it.",
-                f"Remove the wait at {places}; pass the tensor itself to {_name(waiting)} and `tl.load` "
-                "it there, compute shapes "
-                "from an upper bound with a mask, and move host-side checks behind a debug flag.",
+                advice,
+                f"Remove the wait at {places}{instead}",
             ),
             kernel=first.kernel.name if first is not None else "",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from itertools import chain, repeat
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret.project import launchers, module_of, origin
+from kernlint.interpret.project import launchers, module_of, origin, statements_of
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.jit_functions import Decorated, jit_functions, strings
@@ -222,7 +223,8 @@ def _switches(module: Module) -> list[tuple[int, bool]]:
 
 
 def _interprets(path: str, decorator: str) -> bool:
-    """Whether a decorator by this origin is of a package that is not in view, or of a module that knows Triton's interpreter."""
+    """Whether a decorator by this origin is of a package that is not in view, or of a module that knows Triton's interpreter, or a
+    function that imports one."""
     name = decorator.lstrip(".")
     package, _, last = name.rpartition(".")
     if not package:
@@ -230,8 +232,11 @@ def _interprets(path: str, decorator: str) -> bool:
     file = module_of(path, package, len(decorator) - len(name))
     if file is None:
         return True
-    where, _ = origin(str(file), last)
+    where, name = origin(str(file), last)
+    functions = (one for one in statements_of(where) if isinstance(one, ast.FunctionDef) and one.name == name)
+    imports = (node for one in functions for node in ast.walk(one) if isinstance(node, ast.ImportFrom))
+    files = [Path(where), *filter(None, (module_of(where, node.module or "", node.level) for node in imports))]
     try:
-        return _INTERPRETER in Path(where).read_text("utf-8", "replace")
+        return any(_INTERPRETER in one.read_text("utf-8", "replace") for one in files)
     except OSError:
         return False

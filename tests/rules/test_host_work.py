@@ -259,6 +259,36 @@ def test_a_function_that_measures_waits_on_purpose():
     assert not run_rule("KL602", syncing(body.format("self.time = a.elapsed_time(b)\n")))
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "waits"),
+    [
+        pytest.param("a = time.perf_counter()", "print(time.perf_counter() - a)", False, id="fences of a clock"),
+        pytest.param("a = time.perf_counter()", "print(a)", True, id="one reading measures nothing"),
+        pytest.param("a = x.time()", "print(x.time() - a)", True, id="no clock"),
+        pytest.param("def told(): return time.time() - time.time()", "told()", True, id="a clock of another function"),
+    ],
+)
+def test_a_function_that_reads_a_clock_of_the_host_waits_on_purpose(start: str, end: str, waits: bool) -> None:
+    body = f"{start}\ny = run(x, 2.0)\ntorch.cuda.synchronize()\n{end}\nreturn run(y, 2.0)"
+    assert bool(run_rule("KL602", f"import time\n{syncing(body)}")) == waits
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("y = run(x, 2.0)\ntorch.cuda.synchronize()\nreturn run(y, 2.0)", False),
+        ("return run(x, x.max().item())", True),
+        ("if x.max() > 1:\n    x = x * 2\nreturn run(x, 2.0)", True),
+        ("i = x.nonzero()\nreturn run(x, 2.0) + i.shape[0]", True),
+        ("return run(x, torch.tensor([2.0], device='cuda'))", True),
+        ("y = run(x, x.max().item())\ntorch.cuda.synchronize()\nreturn run(y, 2.0)", True),
+    ],
+)
+def test_the_advice_fits_the_wait(body: str, value: bool) -> None:
+    told = run_rule("KL602", syncing(body)).findings[0].change
+    assert ("Keep the value" in str(told)) == value == ("no value is read" not in str(told))
+
+
 COMPARED = """
 from elsewhere import reference
 

@@ -683,6 +683,18 @@ def test_the_time_of_issuing_beside_the_whole() -> None:
     assert severities("KL785", ISSUED_AND_DONE.replace(", time.perf_counter() - begin", "")) == ["warning"]
 
 
+def test_the_time_of_a_launch_that_an_interpreter_may_run() -> None:
+    waited = ISSUED_AND_DONE.replace("        torch.cuda.synchronize()\n", "")
+    other = "@triton.jit\n    def other(x):\n        tl.store(x, 0.0)\n\n"
+    imported, traced = f"\n    import viz{waited}", "@viz.trace(client)\n    "
+    assert severities("KL785", imported) == ["warning"]
+    assert severities("KL785", imported.replace("@triton.jit", f"{traced}@triton.jit")) == ["info"]
+    # A decorator of Triton, or over another kernel than the one that is launched, runs nothing at once.
+    tuned = "@triton.autotune([triton.Config({'BLOCK': 1024})], key=[])\n    "
+    assert severities("KL785", imported.replace("@triton.jit", f"{tuned}@triton.jit")) == ["warning"]
+    assert severities("KL785", imported.replace("@triton.jit", f"{traced}{other}    @triton.jit")) == ["warning"]
+
+
 def test_the_time_of_issuing_beside_other_work_of_the_host() -> None:
     begin, end = "        begin = time.perf_counter()\n", "        torch.cuda.synchronize()\n"
     source = ISSUED_AND_DONE.replace(end, "").replace(", time.perf_counter() - begin", "")
