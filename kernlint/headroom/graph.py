@@ -113,7 +113,8 @@ def graph_of(workload: Workload) -> Graph:
     # What was there before the call and is written in it outlives it too.
     kept |= {(storage, version) for storage, version in builder.version.items() if storage in inputs}
     whole: dict[int, float] = {}
-    for tensor in (*workload.inputs, *(use.tensor for node in builder.nodes for use in (*node.reads, *node.writes))):
+    used = (use.tensor for node in builder.nodes for use in (*node.reads, *node.writes))
+    for tensor in (*workload.inputs, *workload.outputs, *used):
         whole[tensor.storage.id] = max(whole.get(tensor.storage.id, 0.0), view_bytes(tensor))
     makers = {made.value: node for node in builder.nodes for made in node.writes}
     return Graph(tuple(builder.nodes), kept, builder.readers, makers, whole, builder.handed)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, MAP, PRODUCT, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Span, TorchOp, concrete
 
 #: Elements of a row that one program holds: 32,768 fp32 values are 64 registers a thread with 16 warps.
@@ -292,13 +292,16 @@ def group_of(graph: Graph, members: Iterable[Node]) -> Group:
                 view = use.value, use.tensor.offset, use.tensor.shape, use.tensor.strides
                 # One call may pick a few elements of what another one reads as a whole.
                 reads[view] = max(reads.get(view, use), use, key=lambda one: one.bytes)
-    writes: dict[tuple[int, int], Use] = {}
-    for node in nodes:
-        for use in node.writes:
-            outside = any(reader not in indices for reader in graph.readers.get(use.value, ()))
-            if outside or use.value in graph.kept:
-                writes[use.value] = use
-    return Group(nodes, _capped(reads.values(), graph.whole), tuple(writes.values()))
+    writes: dict[object, Use] = {}
+    wanted: dict[int, tuple[int, int]] = {}
+    for use in (use for node in reversed(nodes) for use in reversed(node.writes)):
+        if use.value in graph.kept or any(reader not in indices for reader in graph.readers.get(use.value, ())):
+            wanted[use.value[0]] = use.value
+        if (value := wanted.get(use.value[0])) is not None:
+            # What was written elsewhere in the same memory before is part of it.
+            view = value, use.tensor.offset, use.tensor.shape, use.tensor.strides
+            writes.setdefault(view, replace(use, value=value))
+    return Group(nodes, _capped(reads.values(), graph.whole), _capped([*writes.values()][::-1], graph.whole))
 
 
 def _capped(uses: Iterable[Use], whole: Mapping[int, float]) -> tuple[Use, ...]:

@@ -15,7 +15,6 @@ from kernlint.headroom.causes import OTHER, Cause
 from kernlint.headroom.headroom import Headroom
 from kernlint.headroom.promise import between
 from kernlint.headroom.words import advice, message
-from kernlint.interpret.program import Program
 from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
@@ -103,7 +102,9 @@ def proposals(context: Context, headroom: Headroom, causes: Iterable[Cause]) -> 
 
 
 def _for_cause(context: Context, headroom: Headroom, cause: Cause, gains: Mapping[str, Priced]) -> Candidate:
-    cause = _placed(cause, context.program)
+    functions = {getattr(step, "function", "") for step in cause.steps}
+    if len(functions) > 1:  # the innermost function that calls them all
+        cause = replace(cause, symbol=innermost_caller(context.program.kernel, functions, cause.symbol))
     change = Change(None, *advice(cause, headroom))
     evidence = (Evidence(cause.evidence, cause.span),) if cause.evidence else ()
     finding = Finding(
@@ -115,14 +116,6 @@ def _for_cause(context: Context, headroom: Headroom, cause: Cause, gains: Mappin
 def _unpriced(context: Context, finding: Finding) -> Candidate:
     workload = context.workload
     return Candidate(finding, {}, None, context.program, workload.entry, workload.bare, context=context)
-
-
-def _placed(cause: Cause, program: Program) -> Cause:
-    """``cause``, of steps in several functions, at the innermost function that calls them all."""
-    functions = {getattr(step, "function", "") for step in cause.steps}
-    if len(functions) < 2:
-        return cause
-    return replace(cause, symbol=innermost_caller(program.kernel, functions, cause.symbol))
 
 
 def gains_of(cause: Cause, now: Estimate, headroom: Headroom) -> dict[str, Priced]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kernlint.analysis import analysis
+from kernlint.headroom.graph import graph_of
+from kernlint.headroom.groups import group_of
 from kernlint.headroom.serial import is_stepwise
 from kernlint.request import Request
 
@@ -105,3 +107,32 @@ def test_what_goes_step_by_step_is_held_against_itself_with_fewer_warps() -> Non
 def test_warps_that_suit_their_tile_are_no_cause() -> None:
     judgement = judged(BISECTION, warps=1)
     assert not judgement.worth
+
+
+@pytest.mark.parametrize(
+    ("body", "megabytes"),
+    [
+        ("y[0] = 2.0 * x[0]\n        y[1] = x[1] + y[0]", 8),
+        ("y[1] = 2.0 * x[1]\n        y[1] += x[0]", 4),  # the other half stays as it was
+        ("y[:] = 0.0\n        y[1] = x[1]\n        y.mul_(2.0)", 8),
+    ],
+)
+def test_parts_of_a_result_are_all_written(body: str, megabytes: int) -> None:
+    text = f"""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        {body}
+        return y
+
+def get_inputs():
+    return [torch.randn(2, 1 << 20)]
+"""
+    source = PROGRAM.format(body="tl.store(y + i, tl.load(x + i))", rounds=1, warps=4)
+    reference = analysis(Request(source, reference=text)).judgement.workload.reference
+    assert reference is not None
+    graph = graph_of(reference)
+    group = group_of(graph, graph.nodes)
+    assert [use.bytes / 2**20 for use in group.writes] == [megabytes]
