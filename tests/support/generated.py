@@ -947,6 +947,14 @@ CASES = {
         {"forward": "return torch.roll(x, (3, -5), (0, 1)) - x.roll(1, 1), torch.roll(x[0], 700), x.roll(shifts=-B, dims=0)"},
         2,
     ),
+    "slopes of channels": (
+        {
+            "forward": "return F.prelu(x, w) + 1.0, F.prelu(F.pixel_shuffle(x, 2), v)",
+            "inputs": "torch.randn(2, 12, 5, B), torch.rand(12), torch.rand(3)",
+            "arguments": "x, w, v",
+        },
+        2,
+    ),
     "pixels": (
         {
             "forward": "return F.pixel_shuffle(x, 2) + 1.0, F.pixel_unshuffle(y, 3) * 2.0, F.one_hot(i, 9).float()",

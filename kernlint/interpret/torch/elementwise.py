@@ -124,7 +124,7 @@ def elementwise(
     if not tensors:
         return Unknown(name)
     shape: Shape | None = tensors[0].shape
-    for t in tensors[1:]:
+    for t in () if name == "prelu" else tensors[1:]:  # slopes are those of the channels, whatever the last axis is
         shape = broadcast(shape, t.shape)
     result_type = common_dtype(h, args)
     if name in _OF_FLOATS and result_type is not None and not result_type.is_float:
