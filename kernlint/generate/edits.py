@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kernlint.generate.values import CannotGenerate
 from kernlint.rewrite.text import TextEdit, line_starts
+from kernlint.syntax.positions import python_tree
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -14,7 +15,9 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 def edits(text: str, entry: str, kernels: Sequence[str], body: Sequence[str]) -> list[TextEdit]:
     """``text``, a module, with ``kernels`` (sources of functions) and with ``body`` (lines) as what ``entry`` does; kernels that
     nothing uses any more go. Raises :class:`CannotGenerate`."""
-    tree = ast.parse(text)
+    tree = python_tree(text)
+    if tree is None:
+        raise CannotGenerate("the running Python does not take its file")
     starts = line_starts(text)
     top, function = _found(tree, entry)
     first = function.body[0]

@@ -14,6 +14,7 @@ from kernlint.generate.writing import Rewritten, Writing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
+from kernlint.syntax.positions import python_tree
 from kernlint.workload import Expr, Repeat, Symbol
 
 
@@ -117,7 +118,8 @@ def _decisive(
 def _constants(program: Program) -> dict[str, int | float]:
     """The numbers that the module of the reference gives names to, as they are in force."""
     found: dict[str, int | float] = {}
-    for statement in ast.parse(program.reference.text).body if program.reference is not None else ():
+    tree = python_tree(program.reference.text) if program.reference is not None else None
+    for statement in tree.body if tree is not None else ():
         if (
             isinstance(statement, ast.Assign)
             and len(statement.targets) == 1

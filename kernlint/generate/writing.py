@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections import Counter
@@ -29,6 +28,7 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.question import SHORT_LOOP
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import dataclass
+from kernlint.syntax.positions import python_tree
 from kernlint.workload import Dtype, Expr, Tensor, TorchOp, Workload
 
 _Writer = ProductWriter | AttentionWriter | HeldWriter | TileWriter
@@ -292,7 +292,9 @@ class Writing(Computation):
     def _given(self, body: str) -> list[str]:
         """What the program was given, its arguments and what its object was made with, beside the tensors: which way it takes may
         depend on any of it. Raises :class:`CannotGenerate` where it may depend on what is not known."""
-        known, module = self._known(), ast.parse(self.text)
+        known, module = self._known(), python_tree(self.text)
+        if module is None:
+            raise CannotGenerate("the running Python does not take its file")
         owner = self.workload.entry.rpartition(".")[0]
         if not self.itself:
             return self._as_made(known, configured(module, owner), asked_for(module, owner), body)

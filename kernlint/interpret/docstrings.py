@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -65,7 +66,9 @@ def of_functions(module: Module) -> dict[str, Prose]:
             first -= 1
         start, end = bisect_left(telling, (first,)), bisect_left(telling, (span.end_line + 1,))
         names = (param.name.value for param in parameters(function))
-        docstring = function.get_docstring() or ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of backslashes, see python_value
+            docstring = function.get_docstring() or ""
         found[function.name.value] = Prose(
             function.name.value,
             module.span(function.name).line,

@@ -11,6 +11,7 @@ import libcst as cst
 
 from kernlint.interpret.values import Function
 from kernlint.syntax.names import bound_by, dotted_name, targets
+from kernlint.syntax.positions import python_value
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
@@ -42,7 +43,9 @@ def is_template(node: cst.FunctionDef, module: Module) -> bool:
     declared = [p.annotation for p in parameters(node)]
     declared += [n.annotation for n in module.within(node.body, cst.AnnAssign) if n.value is None]
     texts = [a.annotation for a in declared if a is not None]
-    return any(isinstance(t, cst.SimpleString) and not _TYPE.fullmatch(str(t.evaluated_value).strip()) for t in texts)
+    return any(
+        isinstance(t, cst.SimpleString) and not _TYPE.fullmatch(str(python_value(t.value)).strip()) for t in texts
+    )
 
 
 def awaits_generator(module: Module) -> bool:

@@ -22,7 +22,7 @@ from kernlint.interpret import project
 from kernlint.interpret.imports import file_state, imported_at_top
 from kernlint.interpret.triton_release import fork_asked_for, requirement_files
 from kernlint.syntax.names import origin_of
-from kernlint.syntax.positions import python_tree
+from kernlint.syntax.positions import python_tree, python_value
 from kernlint.syntax.tree import Module
 
 #: Devices and vendors that Triton itself compiles for, and words for devices that say nothing of the vendor.
@@ -186,7 +186,7 @@ def _is_foreign_package(path: str) -> bool:
 def _devices(module: Module) -> set[str]:
     """The devices that calls name literally, without their number."""
     named = (arg.value for arg in module.of(cst.Arg) if arg.keyword is not None and arg.keyword.value == "device")
-    return {str(one.evaluated_value).partition(":")[0] for one in named if isinstance(one, cst.SimpleString)}
+    return {str(python_value(one.value)).partition(":")[0] for one in named if isinstance(one, cst.SimpleString)}
 
 
 def _demanded(statements: Iterable[ast.stmt]) -> str:

@@ -17,6 +17,7 @@ from kernlint.rewrite.reflection import reads_its_code, reflects
 from kernlint.rewrite.source import Source
 from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import bound_by, dotted_name, origin_of, variables
+from kernlint.syntax.positions import python_value
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
@@ -188,7 +189,7 @@ class _Readers:
                 other = _text_index(above)
                 if other is None:
                     raise _ReadElsewhere(read)
-                if other == key.evaluated_value:
+                if other == python_value(key.value):
                     yield above
             else:
                 raise _ReadElsewhere(read)
@@ -357,7 +358,7 @@ def _text_index(subscript: cst.Subscript) -> object:
     """The text between the brackets; None where it is none."""
     inner = subscript.slice[0].slice if len(subscript.slice) == 1 else None
     value = inner.value if isinstance(inner, cst.Index) else None
-    return value.evaluated_value if isinstance(value, cst.SimpleString) else None
+    return python_value(value.value) if isinstance(value, cst.SimpleString) else None
 
 
 def _attributes(module: Module, name: str, target: cst.Attribute | cst.Name | None) -> Iterator[cst.Attribute]:

@@ -11,6 +11,7 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.kl752_autotuned_in_place import Restored
 from kernlint.rules.correctness.kl755_tuned_parameter_in_key import KeyWithoutTuned
+from kernlint.syntax.positions import python_value
 from kernlint.workload import Span
 
 
@@ -62,4 +63,4 @@ def tuner_at(source: Source, place: Span) -> cst.Call:
 
 
 def _text(element: cst.BaseElement) -> object:
-    return element.value.evaluated_value if isinstance(element.value, cst.SimpleString) else None
+    return python_value(element.value.value) if isinstance(element.value, cst.SimpleString) else None

@@ -11,6 +11,7 @@ import ast
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -27,6 +28,15 @@ def python_tree(text: str) -> ast.Module | None:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+@lru_cache(maxsize=4096)
+def python_value(text: str) -> Any:
+    """What the literal ``text`` stands for. Raises ``ValueError``, ``SyntaxError`` or ``MemoryError`` where it is none that Python
+    takes. Of backslashes that it will not take for ever the running Python would warn, without a file or a line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.literal_eval(text)
 
 
 #: Kinds of nodes of which parts lie outside of where they stand: the annotation of a parameter, the space behind a statement.

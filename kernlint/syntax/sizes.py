@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from kernlint.syntax.positions import python_tree
+
 #: A literal below this is no size that anybody would scale.
 LEAST_LITERAL = 16
 MOST_LITERALS = 6
@@ -13,9 +15,8 @@ _MAKERS = frozenset("randn rand empty zeros ones full randint tensor normal aran
 
 def varied_names(source: str) -> dict[str, int]:
     """The module-level integers, written as literals, that ``get_inputs`` and ``get_init_inputs`` of ``source`` depend on, by name."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_tree(source)
+    if tree is None:
         return {}
     bound: dict[str, ast.expr] = {}
     wanted: list[str] = []
@@ -52,9 +53,8 @@ def lifted(source: str, prefix: str = "SIZE_") -> tuple[str, dict[str, int]]:
     A size is an integer in the shape of a tensor that is made, one that a local name is bound to, or one among the arguments
     of the model. Lines stay where they are.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_tree(source)
+    if tree is None:
         return source, {}
     found: list[tuple[ast.expr, int]] = []
     for statement in tree.body:

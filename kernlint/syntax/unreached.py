@@ -3,7 +3,6 @@ what stands behind the end of a block."""
 
 from __future__ import annotations
 
-import ast
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.syntax.names import bound_by, dotted_name, origin_of
+from kernlint.syntax.positions import python_value
 from kernlint.syntax.tree import Module
 
 #: What makes a name stand for more than one value of its module.
@@ -133,7 +133,7 @@ class Constants:
                 raise _Open
             return known
         if isinstance(node, (cst.Integer, cst.SimpleString)):
-            return [ast.literal_eval(node.value)]
+            return [python_value(node.value)]
         if isinstance(node, (cst.List, cst.Tuple)):
             items = [self._value(element.value, choices) for element in node.elements]
             if any(len(item) != 1 for item in items) or any(isinstance(e, cst.StarredElement) for e in node.elements):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
 from kernlint.records import dataclass
+from kernlint.syntax.positions import python_tree
 from kernlint.verify.significand import BITS, FP8_SUMS
 from kernlint.workload import Dtype, Launch, Tensor, Workload
 from kernlint.workload.access import Store
@@ -71,9 +72,8 @@ def _of_launch(launch: Launch, ends: set[Storage]) -> Iterator[tuple[str, str]]:
 
 def named_formats(source: str) -> frozenset[str]:
     """The formats that the code of ``source`` names; what comments and docstrings say does not count."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_tree(source)
+    if tree is None:
         return frozenset()
     words = (getattr(node, field, None) for node in ast.walk(tree) for field in ("attr", "id", "name", "value", "arg"))
     return frozenset(_NAMES[word] for word in words if isinstance(word, str) and word in _NAMES)

@@ -17,6 +17,7 @@ from kernlint.rules.proofs.jit_functions import Decorated, jit_functions, string
 from kernlint.rules.proofs.source_text import names_in
 from kernlint.syntax.copies import top_functions
 from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.positions import python_value
 from kernlint.syntax.tree import Module
 from kernlint.syntax.unreached import Constants
 from kernlint.syntax.walk import parameters
@@ -136,9 +137,8 @@ def _listed(value: cst.BaseExpression, launch: cst.Call, module: Module) -> list
     tests = [check.test for one in around for check in module.within(one, cst.Assert)]
     own = [test for test in tests if isinstance(test, cst.Comparison) and test.left.deep_equals(value)]
     ends = [test.comparisons[0] for test in own if len(test.comparisons) == 1]
-    return [
-        text.evaluated_value for end in ends if isinstance(end.operator, cst.In) for text in strings(end.comparator)
-    ]
+    listed = (text for end in ends if isinstance(end.operator, cst.In) for text in strings(end.comparator))
+    return [python_value(text.value) for text in listed]
 
 
 def _handed_on(
@@ -216,7 +216,7 @@ def _switches(module: Module) -> list[tuple[int, bool]]:
     for statement in (one for line in lines for one in line.body if isinstance(one, cst.Assign)):
         target = statement.targets[0].target
         if isinstance(target, cst.Subscript) and origin_of(target.value, module.imports) == "os.environ":
-            name, *value = [one.evaluated_value for one in module.within(statement, cst.SimpleString)] or [""]
+            name, *value = [python_value(one.value) for one in module.within(statement, cst.SimpleString)] or [""]
             if name == "TRITON_INTERPRET":
                 found.append((module.span(statement).line, value == ["1"]))
     return found

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -24,6 +22,7 @@ from kernlint.interpret.values import (
     Unknown,
     is_concrete,
 )
+from kernlint.syntax.positions import python_value
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Dtype
 
@@ -324,10 +323,9 @@ class Expressions(Environment):
         return [*items[:place], *found, *items[place + 1 :]]
 
 
-@lru_cache(maxsize=4096)
 def _literal(text: str) -> Any:
     try:
-        return bounded(ast.literal_eval(text))
+        return bounded(python_value(text))
     except (ValueError, SyntaxError, MemoryError):
         return Unknown("string")
 

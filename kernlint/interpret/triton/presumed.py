@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.values import Function
+from kernlint.syntax.positions import python_value
 
 #: Comparisons that hold for one value or for those listed, and those that hold for all others: what the first guard is done on purpose.
 _EQUALS, _DIFFERS = (cst.Equal, cst.In), (cst.NotEqual, cst.NotIn)
@@ -67,7 +68,7 @@ def _value(node: cst.BaseExpression, function: Function) -> Any:
     if isinstance(node, (cst.Tuple, cst.List)):
         return _value(node.elements[0].value, function) if node.elements else None
     if isinstance(node, (cst.SimpleString, cst.Integer)):
-        return node.evaluated_value
+        return python_value(node.value)
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         value = _value(node.expression, function)
         return -value if isinstance(value, int) else None
