@@ -21,13 +21,9 @@ class Names:
     def _base(self, name: str, value: object) -> str:
         if isinstance(value, Tensor):
             for known, other in self.arguments.items():
-                if (
-                    isinstance(other, Tensor)
-                    and value.storage.id == other.storage.id
-                    and (value.offset, value.dtype) == (other.offset, other.dtype)
-                ):
+                if isinstance(other, Tensor) and _same_view(value, other):
                     return known
-        elif name in self.arguments and type(value) is type(self.arguments[name]) and value == self.arguments[name]:
+        elif name in self.arguments and _same_constant(value, self.arguments[name]):
             return name
         fresh, number = name, 2
         while fresh in self.arguments:
@@ -100,3 +96,11 @@ def joined(host: Launch, names: Names, body: tuple[Node, ...], num_warps: int) -
     used = {node.base for node in kernel.nodes((Load, Store, Atomic))}
     arguments = {n: v for n, v in names.arguments.items() if not isinstance(v, Tensor) or n in used}
     return replace(host, kernel=kernel, arguments=arguments, num_warps=num_warps, alternatives=())
+
+
+def _same_constant(a: object, b: object) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def _same_view(a: Tensor, b: Tensor) -> bool:
+    return a.storage.id == b.storage.id and a.offset == b.offset and a.dtype == b.dtype
