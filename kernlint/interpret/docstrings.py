@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
 from kernlint.records import dataclass
+from kernlint.syntax.positions import unwarned
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Dtype
@@ -66,8 +66,7 @@ def of_functions(module: Module) -> dict[str, Prose]:
             first -= 1
         start, end = bisect_left(telling, (first,)), bisect_left(telling, (span.end_line + 1,))
         names = (param.name.value for param in parameters(function))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of backslashes, see python_value
+        with unwarned():
             docstring = function.get_docstring() or ""
         found[function.name.value] = Prose(
             function.name.value,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -214,12 +213,12 @@ def _source(cell: Any) -> list[str] | None:
 def syntax_error(code: str) -> tuple[int, int, str] | None:
     """Line, column and reason where ``code`` is not Python, neither the running one nor a newer one that LibCST knows."""
     from kernlint.syntax.guard import check_depth
+    from kernlint.syntax.positions import unwarned
     from kernlint.syntax.tree import parse_module
 
     try:
         check_depth(code)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             ast.parse(code)
     except SyntaxError as error:
         with suppress(SourceError):

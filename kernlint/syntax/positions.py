@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -20,11 +21,18 @@ import libcst as cst
 _HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+(?P<name>\w+)")
 
 
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without warnings of the running Python, which know neither the file nor the line of what they are about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def python_tree(text: str) -> ast.Module | None:
     """The tree that the running Python makes of ``text``; None where it cannot parse it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -33,9 +41,8 @@ def python_tree(text: str) -> ast.Module | None:
 @lru_cache(maxsize=4096)
 def python_value(text: str) -> Any:
     """What the literal ``text`` stands for. Raises ``ValueError``, ``SyntaxError`` or ``MemoryError`` where it is none that Python
-    takes. Of backslashes that it will not take for ever the running Python would warn, without a file or a line."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    takes. Backslashes that it will not take for ever are read in silence."""
+    with unwarned():
         return ast.literal_eval(text)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from kernlint.syntax.guard import check_depth
 from kernlint.syntax.light import LightTree
 from kernlint.syntax.light_expressions import Unusual
 from kernlint.syntax.names import imports_among, origin_of
-from kernlint.syntax.positions import HOLDING_MORE, Positions, python_tree
+from kernlint.syntax.positions import HOLDING_MORE, Positions, python_tree, unwarned
 from kernlint.syntax.source import line_starts, split_lines
 from kernlint.syntax.walk import NESTED, children, walk
 from kernlint.workload import Span
@@ -415,8 +414,7 @@ def _check_rules(python: ast.Module, text: str, path: str, first_line: int) -> N
     ``return`` outside of a function. Nothing of it is run; cells of a notebook may await at their top level."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if path.endswith(".ipynb") else 0
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             compile(python, path, "exec", flags, dont_inherit=True)
     except SyntaxError as error:
         raise SourceError(_placed(_place_of(error), text, path, first_line)) from None
@@ -438,8 +436,7 @@ def _python_error(text: str) -> tuple[int, int, str] | None:
     None where it accepts the text, being newer than LibCST's grammar.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             ast.parse(text)
     except SyntaxError as error:
         if error.lineno and error.msg:
