@@ -15,6 +15,7 @@ import libcst as cst
 from kernlint.interpret.api import Target
 from kernlint.interpret.jit_source import awaits_generator
 from kernlint.interpret.project import is_helper, is_left, is_tried_alone, is_unused
+from kernlint.interpret.reached import is_abandoned
 from kernlint.records import replace
 from kernlint.rules.base import NOT_ABOUT_SPEED, SEVERITIES
 from kernlint.rules.faults import RefusalRule, faults_in
@@ -96,6 +97,8 @@ def _doubts(finding: Finding, context: Context) -> Iterator[Doubt]:
     of_sizes = rule.category in NOT_ABOUT_SPEED and not (rule.refused or rule.at_any_size)
     if of_sizes and not all(map(_is_known, launches)) and not _is_called(finding, context):
         yield Doubt("whether it happens is for the sizes to say, and no call in the project is known to have such")
+    for name in _parts_about(finding, context):
+        yield from doubted(is_abandoned(context.program.kernel, name), f"nothing in the project gets to `{name}`")
 
 
 def _of_launches(finding: Finding, launches: list[Launch], context: Context) -> Iterator[Doubt]:
@@ -133,6 +136,17 @@ def _of_bare_kernel(finding: Finding, context: Context) -> Iterator[Doubt]:
             yield Doubt(f"other files call `{kernel}` in kernels of their own, with arguments that are not known here")
     elif refused:
         yield Doubt(f"no launch is followed here of `{kernel}`{fails}", "warning")
+
+
+def _parts_about(finding: Finding, context: Context) -> Iterator[str]:
+    """The functions and classes of the module that ``finding`` is about: what it stands in, and what was called."""
+    module = context.program.kernel
+    definitions: list[cst.FunctionDef | cst.ClassDef] = [*module.of(cst.FunctionDef), *module.of(cst.ClassDef)]
+    around = [one for one in definitions if module.span(one).contains(finding.span)]
+    if around:
+        yield min(around, key=lambda one: module.span(one).line).name.value
+    if called := context.workload.entry.partition(".")[0]:
+        yield called
 
 
 def _refusal(kernel: str, context: Context) -> str:

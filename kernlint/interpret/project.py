@@ -38,7 +38,7 @@ _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "venv", 
 #: Folders above a file among which its project begins.
 _HIGHEST = 8
 #: Files that are looked through, and bytes of one that is read.
-_MOST_FILES, LONGEST = 4000, 400_000
+MOST_FILES, LONGEST = 4000, 400_000
 
 
 def project_root(path: str) -> Path | None:
@@ -88,7 +88,7 @@ def files_below(root: Path, suffixes: tuple[str, ...] = (".py",)) -> Iterator[Pa
         found += [
             (interest(folder, name), os.path.join(folder, name)) for name in sorted(names) if name.endswith(suffixes)
         ]
-        if len(found) > _MOST_FILES:
+        if len(found) > MOST_FILES:
             break
     return (Path(path) for _, path in sorted(found))
 
@@ -131,7 +131,7 @@ def answers(module: Module) -> dict[tuple[str, ...], bool]:
     return {}
 
 
-def _asked_once(ask: Callable[..., bool]) -> Callable[..., bool]:
+def asked_once(ask: Callable[..., bool]) -> Callable[..., bool]:
     """``ask``, a question about a module or a function of it, whose answers are kept."""
 
     def answer(module: Module, *function: str) -> bool:
@@ -145,7 +145,7 @@ def _asked_once(ask: Callable[..., bool]) -> Callable[..., bool]:
     return answer
 
 
-@_asked_once
+@asked_once
 def is_left(module: Module, function: str) -> bool:
     """Whether nothing of the project that ``module`` is part of mentions its ``function``; of a file alone that launches kernels itself,
     whether the file does not."""
@@ -176,7 +176,7 @@ def is_uncalled(module: Module, function: str) -> bool:
     return bool(ready) and not tried and is_left(module, function)
 
 
-@_asked_once
+@asked_once
 def is_tried_alone(module: Module, function: str) -> bool:
     """Whether notebooks of the project mention ``function`` of ``module``, and nothing else does."""
     word = re.compile(rb"\b%s\b" % function.encode())
@@ -188,7 +188,7 @@ def is_tried_alone(module: Module, function: str) -> bool:
     return False
 
 
-@_asked_once
+@asked_once
 def is_helper(module: Module, function: str) -> bool:
     """Whether other files of the project that ``module`` is part of call its ``function`` as a part of their own and launch it nowhere."""
     call, launch = (re.compile(rf"(?<!def )\b{function}\s*{bracket}") for bracket in (r"\(", r"\["))
@@ -196,7 +196,7 @@ def is_helper(module: Module, function: str) -> bool:
     return any(map(call.search, others)) and not any(map(launch.search, (module.text, *others)))
 
 
-@_asked_once
+@asked_once
 def is_imported(module: Module) -> bool:
     """Whether a file of the project that ``module`` is part of imports it."""
     return any(True for _ in _importers(module.path))
@@ -205,20 +205,25 @@ def is_imported(module: Module) -> bool:
 def is_unused(module: Module) -> bool:
     """Whether ``module`` is part of a project in which no other file imports or names it, and runs nothing itself, as scripts, tests and
     notebooks do: a copy that is kept as it was, perhaps."""
-    asks = module.path.endswith(".ipynb") or is_test_file(module.path) or any(map(_runs, module.tree.body))
+    asks = module.path.endswith(".ipynb") or is_test_file(module.path) or runs_itself(module)
     return not (is_alone(module) or asks or is_imported(module) or is_named(module))
 
 
+def runs_itself(module: Module) -> bool:
+    """Whether ``module`` calls something for its effect, as scripts do."""
+    return any(map(_runs, module.tree.body))
+
+
 #: Files of a project that are no Python and may name modules: pages, scripts, settings.
-_NAMING = (".md", ".rst", ".txt", ".sh", ".toml", ".cfg", ".yml", ".yaml")
+NAMING = (".md", ".rst", ".txt", ".sh", ".toml", ".cfg", ".yml", ".yaml")
 
 
-@_asked_once
+@asked_once
 def is_named(module: Module) -> bool:
     """Whether files of the project that ``module`` is part of name it: pages and scripts its file or its place in a package, modules in a
     string, as those do that import it when it is asked for."""
     name, root = re.escape(Path(module.path).stem), project_root(module.path) or Path()
-    sought = {(".py",): rf"""["'][\w.]*\b{name}["']""", _NAMING: rf"\b{name}\.py\b|\w\.{name}\b"}
+    sought = {(".py",): rf"""["'][\w.]*\b{name}["']""", NAMING: rf"\b{name}\.py\b|\w\.{name}\b"}
     for suffixes, text in sought.items():
         pattern = re.compile(text.encode())
         for file in files_below(root, suffixes):
@@ -235,7 +240,7 @@ def _runs(statement: cst.CSTNode) -> bool:
     return called or isinstance(statement, (cst.For, cst.While, cst.With)) or is_guarded_main(statement)
 
 
-@_asked_once
+@asked_once
 def is_optional(module: Module) -> bool:
     """Whether some file of the project imports ``module``, and each that does catches what that raises."""
     caught = list(_importers(module.path))

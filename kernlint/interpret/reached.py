@@ -1,0 +1,130 @@
+"""What of a cloned repository something gets to: what it runs, exports or tells of, and all that this calls. The rest is left from earlier.
+
+Functions are followed by their names, so that what may be called counts as called; only a whole clone says that nothing else does.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from kernlint.files import read_regular
+from kernlint.interpret.project import (
+    LONGEST,
+    MOST_FILES,
+    NAMING,
+    asked_once,
+    files_below,
+    is_imported,
+    is_named,
+    runs_itself,
+    statements_of,
+)  # fmt: skip
+from kernlint.syntax.testing import is_test_file
+from kernlint.syntax.tree import Module
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+#: Decorators that leave a function to be called by its name: of these packages, but for registers.
+_PLAIN = re.compile(r"(?:triton|torch(?!\.library)|functools)\.")
+
+
+@asked_once
+def is_abandoned(module: Module, function: str) -> bool:
+    """Whether nothing in the clone that ``module`` is in gets to its ``function``, or class of that name, though the clone would: others
+    import the file, or it runs something itself, or it is one of a package, which does nothing unless it is imported."""
+    root = _clone(module.path)
+    if root is None or not module.path.endswith(".py") or is_test_file(module.path):
+        return False
+    part = is_imported(module) or runs_itself(module)
+    if not part and not (Path(module.path).with_name("__init__.py").is_file() and not is_named(module)):
+        return False
+    files = [*files_below(root, (".py", *NAMING, ".ipynb"))]
+    return len(files) <= MOST_FILES and not _is_reached(os.path.realpath(module.path), function, files)
+
+
+def _clone(path: str) -> Path | None:
+    """The folder of the repository that the file at ``path`` was cloned with."""
+    folders = Path(os.path.realpath(path)).parents if os.path.isfile(path) else ()
+    return next((folder for folder in folders if (folder / ".git").exists()), None)
+
+
+def _is_reached(path: str, name: str, files: Sequence[Path]) -> bool:
+    """Whether something in ``files`` gets to ``name`` of the module at ``path``, through however many functions."""
+    seen, asked = {(path, name)}, {(path, name)}
+    while asked:
+        callers: set[tuple[str, str]] = set()
+        for mention in _mentions(asked, files):
+            if mention is None:
+                return True
+            callers.add(mention)
+        asked = callers - seen
+        seen |= asked
+    return False
+
+
+def _mentions(asked: set[tuple[str, str]], files: Sequence[Path]) -> Iterator[tuple[str, str] | None]:
+    """The functions and classes that mention one of those ``asked`` about, by the paths of their files; None for what is run, exported
+    or told of."""
+    words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(name.encode()) for _, name in sorted(asked)))
+    for file in files:
+        with suppress(OSError, ValueError):
+            found = {word.decode() for word in words.findall(read_regular(str(file), 8 * LONGEST))}
+            if found and file.suffix != ".py":
+                yield None
+            elif found:
+                yield from _in_module(os.path.realpath(file), found, asked)
+
+
+def _in_module(path: str, names: set[str], asked: set[tuple[str, str]]) -> Iterator[tuple[str, str] | None]:
+    parts = [*_parts(statements_of(path))]
+    own = {part.name for part in parts if isinstance(part, _Definition)}
+    meant = {name for name in names if name not in own or (path, name) in asked}  # else it is one of its own
+    if meant and not parts:
+        yield None  # not Python of this release
+    for part in parts:
+        if not isinstance(part, _Definition):
+            if _exports(part, meant, path) if isinstance(part, ast.ImportFrom) else _names(part, meant):
+                yield None
+        elif any(_names(one, meant) for one in part.decorator_list):
+            yield None
+        elif _names(part, meant):
+            yield None if _is_called_by_others(part, path) else (path, part.name)
+        elif part.name in meant and _is_called_by_others(part, path):
+            yield None
+
+
+def _parts(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
+    """The definitions in a module, those under conditions too, and all that it runs itself."""
+    for one in statements:
+        if isinstance(one, (ast.If, ast.Try, ast.With)):
+            yield from (node for node in ast.iter_child_nodes(one) if isinstance(node, ast.expr))
+            handlers = [handler.body for handler in getattr(one, "handlers", ())]
+            for body in (one.body, *handlers, getattr(one, "orelse", []), getattr(one, "finalbody", [])):
+                yield from _parts(body)
+        else:
+            yield one
+
+
+def _names(part: ast.AST, names: set[str]) -> bool:
+    """Whether ``part`` reads one of ``names``, or has it as a string."""
+    for node in ast.walk(part):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)) if name in names:
+                return True
+    return False
+
+
+def _exports(part: ast.ImportFrom, names: set[str], path: str) -> bool:
+    """Whether an import makes one of ``names`` one of a package, or gives it another name."""
+    package = os.path.basename(path) == "__init__.py"
+    return any(alias.name in names and (package or alias.asname not in (None, alias.name)) for alias in part.names)
+
+
+def _is_called_by_others(part: _Definition, path: str) -> bool:
+    """Whether something outside of the clone may call ``part``: what collects tests, or what a decorator hands it to."""
+    plain = all(_PLAIN.match(ast.unparse(one)) for one in part.decorator_list)
+    return not plain or (is_test_file(path) and part.name.lower().startswith("test"))
