@@ -76,8 +76,8 @@ class Case:
     @property
     def right_cause(self) -> bool:
         """Whether the verdict names the right category, and the kernel or the host function to blame: a launch of it is as good a
-        place to mend as its body, and a verdict names both. A method may go by its own name."""
-        places = {self.symbol, self.symbol.rsplit(".", 1)[-1], self.kernel}
+        place to mend as its body, and a verdict names both. A method may go by its own name, or by that of its class."""
+        places = {self.symbol, *self.symbol.rsplit(".", 1), self.kernel}
         return self.worth and self.category == self.right_category and self.right_symbol in places
 
 

@@ -375,6 +375,8 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             category = _CATEGORY[facet]
             if facet == kernels.IDLE and launch.kernel.dots():
                 category = "algorithm"  # whole blocks are left out, not lanes
+            if facet == kernels.REPEATED and us > 0 and tried.read_by_many:
+                category = "tiling"  # a larger tile has fewer programs read what all of them need
             same_work = facet == kernels.EXCHANGE or (facet == kernels.UNIT and not launch.kernel.dots())
             said = kernels.evidence(launch, facet, tried)
             if facet == kernels.WORK:
