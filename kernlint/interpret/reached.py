@@ -21,9 +21,10 @@ from kernlint.interpret.project import (
     files_below,
     is_imported,
     is_named,
+    origin,
     runs_itself,
     statements_of,
-)  # fmt: skip
+)
 from kernlint.syntax.testing import is_test_file
 from kernlint.syntax.tree import Module
 
@@ -82,7 +83,8 @@ def _mentions(asked: set[tuple[str, str]], files: Sequence[Path]) -> Iterator[tu
 def _in_module(path: str, names: set[str], asked: set[tuple[str, str]]) -> Iterator[tuple[str, str] | None]:
     parts = [*_parts(statements_of(path))]
     own = {part.name for part in parts if isinstance(part, _Definition)}
-    meant = {name for name in names if name not in own or (path, name) in asked}  # else it is one of its own
+    meant = {name for name in names if not {(path, name), origin(path, name)}.isdisjoint(asked)}
+    meant |= {name for name in names - own if origin(path, name) == (path, name)}  # a part of what it imports, perhaps
     if meant and not parts:
         yield None  # not Python of this release
     for part in parts:

@@ -57,6 +57,9 @@ def clone(folder: Path, others: dict[str, str]) -> str:
         pytest.param({"run.py": USED + "table = {'a': old}\n"}, False, id="a table holds it"),
         pytest.param({"run.py": USED + "def f():\n    getattr(m, 'old')(1)\nf()\n"}, False, id="asked for by name"),
         pytest.param({"run.py": USED + "def old(x): ...\nold(1)\n"}, True, id="another of that name"),
+        pytest.param(
+            {"run.py": USED + "from other import old\nold(1)\n", "other.py": "def old(x): ...\n"}, True, id="from elsewhere"
+        ),
         pytest.param({"run.py": USED + "old(1)\nprint 1\n"}, False, id="a file of another Python"),
         pytest.param({"run.py": USED + "try:\n    import x\nexcept ImportError:\n    old(1)\n"}, False, id="under try"),
     ],
