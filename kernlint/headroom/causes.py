@@ -54,6 +54,11 @@ class Cause:
     #: The steps that hang together, of a cause of several.
     steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
 
+    @property
+    def tunes(self) -> bool:
+        """Whether the same work is only to be dealt out differently: a larger tile that reads less does less."""
+        return self.category == "tiling" and self.name != kernels.REPEATED
+
 
 def causes_of(
     workload: Workload, now: Estimate, device: Device, wanted: Sequence[Witness], achievable_us: float
@@ -95,7 +100,7 @@ _TUNING = 0.8
 
 
 def _rank(cause: Cause) -> float:
-    return -cause.alone_us * (_TUNING if cause.category == "tiling" else 1.0)
+    return -cause.alone_us * (_TUNING if cause.tunes else 1.0)
 
 
 def _together(causes: Iterable[Cause]) -> list[Cause]:

@@ -205,7 +205,7 @@ class Candidate:
         if not self.sure(scope):
             return False
         if self.finding.cause is not None:
-            doubtful = self.finding.rule.category == "tiling" or self.is_other
+            doubtful = self.finding.cause.tunes or self.is_other
             return gain.pays(LEAST_LOW_TILING if doubtful else LEAST_LOW)
         return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
 

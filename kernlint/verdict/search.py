@@ -158,7 +158,7 @@ def _preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) 
         proposed.finding.kernel,
     )
     gain, asked = ruled.gains[scope].middle, proposed.gains[scope].middle
-    tunes = proposed.finding.rule.category == "tiling"
+    tunes = proposed.finding.cause is not None and proposed.finding.cause.tunes
     if ruled.finding.rule.tuning and not tunes and asked**_FAR >= gain:
         return proposed
     same = same or (tunes and not ruled.finding.rule.tuning)
