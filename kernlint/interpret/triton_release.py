@@ -57,36 +57,33 @@ _TESTED = re.compile(r"(?<!not )\b(?:tested|developed) (?:with|on|against|under)
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
 
 
-def pinned(path: str, target: Target) -> Target:
+def pinned(path: str, text: str, target: Target) -> Target:
     """``target`` of the newest release that the project of the module at ``path`` allows, by the strictest of its files of a kind, or that
-    the module itself says it was tested with. Of one that is older than all that are known, ``asked`` says so."""
-    release, text = _wanted(path) or (target.version, "")
+    the ``text`` of the module says it was tested with. Of one that is older than all that are known, ``asked`` says so."""
+    release, asked = _wanted(path, text) or (target.version, "")
     oldest = parse_version(supported()[0])
     if release < oldest:
-        return replace(target, version=oldest, asked=text)
+        return replace(target, version=oldest, asked=asked)
     return target if release == target.version else replace(target, version=release, named=True)
 
 
-def _wanted(path: str) -> tuple[tuple[int, int], str] | None:
-    """The release that the module at ``path`` is for, with what says so: what its own head says counts where no file asks for one, and
-    none for a torch that is built with newer ones."""
+def _wanted(path: str, text: str) -> tuple[tuple[int, int], str] | None:
+    """The release that the module at ``path`` is for, with what says so: what the head of its ``text`` says counts where no file asks for
+    one, and none for a torch that is built with newer ones."""
     bounds: list[str] = []
     for files in _groups(path):
         asked = [_requirements(file) for file in files]
         if releases := [release for one in asked for release in _releases(one)]:
             return min(releases)
-        bounds += [text for one in asked for text in one.get("torch", ())]
+        bounds += [bound for one in asked for bound in one.get("torch", ())]
     built = {triton for torch, triton in _BUILT_WITH.items() if all(_allows(bound, torch) for bound in bounds)}
-    tested = [f"=={one}" for one in _head(path) if parse_version(one) in built or not bounds]
+    tested = [f"=={one}" for one in _told_by_head(text) if parse_version(one) in built or not bounds]
     return next(_releases({"triton": tested}), None) if tested else None
 
 
-def _head(path: str) -> Sequence[str]:
-    """The releases of Triton that the docstring and the comments above the code of the module at ``path`` say it was tested with."""
-    state = file_state(Path(path))
-    if state is None or state[2] > _LONGEST:
-        return ()
-    head = _HEAD.match(Path(path).read_text("utf-8", "replace"))
+def _told_by_head(text: str) -> list[str]:
+    """The releases of Triton that the docstring and the comments above the code of a module say it was tested with."""
+    head = _HEAD.match(text)
     told = (_TOLD.match(head[0], one.end()) for one in _TESTED.finditer(head[0])) if head is not None else ()
     return [one[2] for one in told if one is not None and one[1].lower() == "triton"]
 

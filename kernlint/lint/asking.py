@@ -123,7 +123,7 @@ class Asking(FileFindings):
 
         target = target_for(self.job.settings.target_triton, device)
         if self.job.settings.target_triton is None:
-            target = pinned(module.path, target)
+            target = pinned(module.path, module.text, target)
             self.helpers |= set(map(str, requirement_files(module.path)))
         settings = self.job.settings
         facts = parse_facts(settings.assumptions)

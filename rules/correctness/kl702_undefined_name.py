@@ -36,8 +36,8 @@ class UndefinedName(Rule):
     when_not = """
         Modules with `from ... import *`, `globals()` or `exec`, where names may come from anywhere. Branches that a constant
         of the module, or the values that a benchmark goes through, keep from being taken. A remark in files that import
-        nothing and that nothing imports: prompts and templates, which are read as text; and in what a code generator (cog) has
-        yet to fill in.
+        nothing and that nothing imports: prompts and templates, which are read as text; in what a code generator (cog) has
+        yet to fill in; and of the decorator `@profile`, which line_profiler and memory_profiler define.
         """
     fix_safety = "No automatic fix: what the name should be is the author's to say."
     evidence = """
@@ -80,13 +80,20 @@ class UndefinedName(Rule):
                 module.once(_is_fragment), "the file imports nothing and nothing imports it: it is read as text"
             )
             page = doubted(is_page(module.path), "a page of documentation may show code in parts")
+            run = doubted(_is_profiled(module, use), "profilers that run a file define it, and nothing else does")
             unrun = doubted(why := _unrun(module, use) if module.path.endswith(".ipynb") else "", why)
-            yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment + page + unrun)
+            yield self.finding(text, span, function, kernel=kernel, doubts=meant + fragment + page + run + unrun)
 
 
 def _is_fragment(module: Module) -> bool:
     """Whether ``module`` is no module, but text that others complete: it imports nothing, and no file of its project imports it."""
     return not module.of(cst.Import) and not module.of(cst.ImportFrom) and not is_imported(module)
+
+
+def _is_profiled(module: Module, use: Undefined) -> bool:
+    """Whether ``use`` is the decorator that the runners of line_profiler and memory_profiler make a builtin."""
+    decorators = (one.decorator for node in module.of(cst.FunctionDef) for one in node.decorators)
+    return use.name == "profile" and any(one is use.node for one in decorators)
 
 
 def _unrun(module: Module, use: Undefined) -> str:

@@ -78,7 +78,7 @@ def test_the_newest_release_that_the_project_allows(
     path = module_in(tmp_path)
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_text(line + "\n")
-    found = pinned(str(path), Target(named=False))
+    found = pinned(str(path), path.read_text(), Target(named=False))
     assert found.version == version
     assert bool(found.asked) == (version == OLDEST)
 
@@ -100,7 +100,7 @@ def test_the_strictest_of_files_of_a_kind_counts(
     for name, clause in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"triton{clause}\n")
-    assert pinned(str(path), Target(named=False)).version == version
+    assert pinned(str(path), path.read_text(), Target(named=False)).version == version
 
 
 @pytest.mark.parametrize(("top", "version"), [("setup.py", (3, 4)), ("notes.txt", NEWEST)])
@@ -109,18 +109,18 @@ def test_images_in_folders_of_the_project(tmp_path: Path, top: str, version: tup
     (tmp_path / top).write_text("")
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "Dockerfile").write_text("RUN pip install triton==3.4.0 torchvision\n")
-    assert pinned(str(path), Target(named=False)).version == version
+    assert pinned(str(path), path.read_text(), Target(named=False)).version == version
 
 
 def test_the_nearest_file_counts_and_none_above_the_project(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("triton==3.3.0\n")
     project = tmp_path / "project"
     path = module_in(project)
-    assert pinned(str(path), Target(named=False)).version == (3, 3)
+    assert pinned(str(path), path.read_text(), Target(named=False)).version == (3, 3)
     (project / "pyproject.toml").write_text("")
-    assert pinned(str(path), Target(named=False)).version == NEWEST
+    assert pinned(str(path), path.read_text(), Target(named=False)).version == NEWEST
     (project / "package" / "requirements.txt").write_text("triton==3.4.0\n")
-    assert pinned(str(path), Target(named=False)).version == (3, 4)
+    assert pinned(str(path), path.read_text(), Target(named=False)).version == (3, 4)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_what_the_module_itself_was_tested_with(tmp_path: Path, head: str, files
     path.write_text(f"{head}\n{path.read_text()}")
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    assert pinned(str(path), Target(named=False)).asked == asked
+    assert pinned(str(path), path.read_text(), Target(named=False)).asked == asked
     found = check_file(Job(str(path), path.read_bytes(), FileSettings(frozenset({"KL803"})))).findings
     assert all((asked in str(one.evidence)) == (one.severity == "info") for one in found if asked)
 
@@ -155,9 +155,9 @@ def test_a_project_in_a_folder_of_a_repository(tmp_path: Path, inner: str, asked
     (tmp_path / ".git").mkdir()
     (tmp_path / "README.md").write_text("pip install triton==2.2.0\n")
     (tmp_path / "vendored" / "setup.py").write_text(f'setup(install_requires=["{inner}"])')
-    assert pinned(str(path), Target(named=False)).asked == asked
+    assert pinned(str(path), path.read_text(), Target(named=False)).asked == asked
     (tmp_path / ".git").rmdir()
-    assert pinned(str(path), Target(named=False)).asked == (asked if inner == "triton==2.1" else "")
+    assert pinned(str(path), path.read_text(), Target(named=False)).asked == (asked if inner == "triton==2.1" else "")
 
 
 @pytest.mark.parametrize(

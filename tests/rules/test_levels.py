@@ -500,6 +500,14 @@ def test_a_comment_for_other_linters_says_that_a_name_is_meant() -> None:
     assert alone("KL702", body.replace("BODY", "BODY  # noqa: E501")) == ["error"]
 
 
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [("@profile", "info"), ("@profiles", "error"), ("print(profile)", "error"), ("@profile()", "error")],
+)
+def test_what_the_runner_of_a_profiler_defines(use: str, expected: str) -> None:
+    assert alone("KL702", HALVED + f"\n    {use}\n    def again(x):\n        return run(x)\n") == [expected]
+
+
 def test_an_argument_of_unknown_type_may_be_a_tuple() -> None:
     kernel = "\n@triton.jit\ndef fill(x, shape):\n    {body}\n    tl.store(x, rows + columns)\n"
     assert alone("KL704", kernel.format(body="rows, columns = shape")) == []
