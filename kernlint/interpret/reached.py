@@ -35,16 +35,26 @@ _PLAIN = re.compile(r"(?:triton|torch(?!\.library)|functools)\.")
 
 @asked_once
 def is_abandoned(module: Module, function: str) -> bool:
-    """Whether nothing in the clone that ``module`` is in gets to its ``function``, or class of that name, though the clone would: others
-    import the file, or it runs something itself, or it is one of a package, which does nothing unless it is imported."""
+    """Whether nothing in the clone that ``module`` is in gets to its ``function``, or class of that name, though the clone would: the
+    file is imported, or runs something itself, or nothing names it where others of its kind are imported."""
     root = _clone(module.path)
     if root is None or not module.path.endswith(".py") or is_test_file(module.path):
         return False
-    part = is_imported(module) or runs_itself(module)
-    if not part and not (Path(module.path).with_name("__init__.py").is_file() and not is_named(module)):
+    if not (is_imported(module) or runs_itself(module) or (_is_among_imported(module, root) and not is_named(module))):
         return False
     files = [*files_below(root, (".py", *NAMING, ".ipynb"))]
     return len(files) <= MOST_FILES and not _is_reached(os.path.realpath(module.path), function, files)
+
+
+def _is_among_imported(module: Module, root: Path) -> bool:
+    """Whether ``module`` is one of a package, or files of ``root`` import other modules with kernels from its folder."""
+    folder = Path(os.path.realpath(module.path)).parent
+    if (folder / "__init__.py").is_file():
+        return True
+    beside = {file.stem for file in folder.glob("*.py") if b"triton" in read_regular(str(file), LONGEST)}
+    names = "|".join(map(re.escape, sorted(beside - {Path(module.path).stem})))
+    imports = re.compile(rf"^[ \t]*(?:from|import)\b.*\b(?:{names})\b".encode(), re.M)
+    return bool(names) and any(imports.search(read_regular(str(file), LONGEST)) for file in files_below(root))
 
 
 def _clone(path: str) -> Path | None:
