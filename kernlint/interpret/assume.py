@@ -22,7 +22,7 @@ _SIZE = re.compile(
     r"\s*=\s*(?P<value>-?\d+)"
 )
 _LENGTH = re.compile(r"len\(\s*" + _NAME + r"\s*\)\s*=\s*(?P<value>\d+)")
-_GRID = re.compile(r"grid\[(?P<axis>[0-2])\]\s*=\s*(?P<value>\d+)")
+_NUMBER = re.compile(r"(?P<name>grid\[[0-2]\]|math\.prod\(.+\))\s*=\s*(?P<value>\d+)")
 _DTYPE = re.compile(_NAME + r"\.dtype\s*=\s*(?:torch\.|tl\.)?(?P<dtype>[A-Za-z]\w*)")
 _VALUE = re.compile(_NAME + r"\s*=\s*(?P<value>[^=].*)")
 _MAX_EXTENT = 2**40
@@ -50,17 +50,17 @@ def parse_fact(text: str) -> Fact:
                 if part.strip()
             )
         return Fact(tensor["name"], tensor["function"] or "", _dtype(text, tensor["dtype"]), shape)
-    grid = _GRID.fullmatch(bare)
-    if grid is not None:
-        return Fact(f"grid[{grid['axis']}]", size=_extent(text, grid["value"]))
+    number = _NUMBER.fullmatch(bare)
+    if number is not None:
+        return Fact(number["name"], size=_extent(text, number["value"]))
     length = _LENGTH.fullmatch(bare)
     if length is not None:
         return Fact(f"len({length['name']})", length["function"] or "", size=_extent(text, length["value"]))
     size = _SIZE.fullmatch(bare)
     if size is not None:
         what = "numel" if size["numel"] else f"stride({size['step']})" if size["step"] else f"shape[{size['axis']}]"
-        number = _extent(text, size["value"], 0 if size["step"] else 1)
-        return Fact(f"{size['name']}.{what}", size["function"] or "", size=number)
+        told = _extent(text, size["value"], 0 if size["step"] else 1)
+        return Fact(f"{size['name']}.{what}", size["function"] or "", size=told)
     typed = _DTYPE.fullmatch(bare)
     if typed is not None:
         return Fact(typed["name"], typed["function"] or "", _dtype(text, typed["dtype"]))

@@ -8,6 +8,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from kernlint.workload import Expr, Repeat, Size, Symbol, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
+from kernlint.workload.size_names import is_product
 
 RUNGS = ("decode", "medium", "large")
 #: The call that answers are about where nothing is known.
@@ -175,6 +176,8 @@ def _role(name: str, called: Sequence[str], ranks: Mapping[str, int]) -> str | N
         return "elements"
     if name.startswith("len("):
         return "few"
+    if is_product(Symbol(name)):
+        return "rows"
     shape = _SHAPE.fullmatch(name)
     names = [one.lower() for one in called]
     if shape is not None:

@@ -23,6 +23,7 @@ from kernlint.rules.registry import all_rules
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
 from kernlint.workload import dtype as dt
+from kernlint.workload.size_names import is_product
 from kernlint.workload.tensor import Expected
 
 #: How often sizes may show up only once others are given.
@@ -104,7 +105,7 @@ def undecided(workload: Workload, missing: Sequence[str], like: Plan | None = No
     given = {tensor.name for tensor in workload.inputs}
     for name in names:
         # What follows from the facts before it is none of its own.
-        follows = "." in name and name.rpartition(".")[0] not in given
+        follows = "." in name and not is_product(Symbol(name)) and name.rpartition(".")[0] not in given
         if name not in told and not follows and ".stride(" not in name:
             found.append(f"{name}={_size_of(name, known) or said.get(name) or sizes.get(Symbol(name), _ANY_SIZE)}")
     return found

@@ -17,7 +17,8 @@ class UnmaskedTailLoad(Rule):
     what_it_does = """
         Finds accesses without a mask that leave their tensor. An error where a program and lane that read past the
         end are found at the sizes in view. A warning where sizes are open and the grid or the loop counts tiles of
-        `cdiv(n, BLOCK)` with nothing that makes n a multiple of BLOCK.
+        `cdiv(n, BLOCK)` with nothing that makes n a multiple of BLOCK. A remark where another load of the tensor is masked at
+        the same offsets.
         """
     why = WHY
     when_not = WHEN_NOT

@@ -11,7 +11,6 @@ from kernlint.rules.proofs.iteration_domain import (
     Point,
     Site,
     Space,
-    counts_elements,
     open_symbols,
     sites,
     symbols_of,
@@ -23,6 +22,7 @@ from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.access import Narrow
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Symbol, lift
+from kernlint.workload.size_names import counts_elements
 
 #: The first value that a signed 32-bit integer cannot hold.
 LIMIT = 1 << 31

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import libcst as cst
 
@@ -11,12 +12,15 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.bounds import overruns, sizes_told, witness
-from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.rules.proofs.iteration_domain import last_element, sites, symbols_of
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.proofs.overshoots import Overshoot, overshoots
+from kernlint.rules.proofs.readings import found_however_read
 from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Load, Span, Store
-from kernlint.workload.expr import ProgramId
+from kernlint.workload.access import Access
+from kernlint.workload.expr import Lane, ProgramId
+from kernlint.workload.size_names import is_product
 
 #: What both rules say of themselves.
 WHY = """
@@ -66,6 +70,8 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         seen.add((kernel, access.span))
         masked = _is_masked_elsewhere(shot)
         expected = (masked or isinstance(shot.index, ProgramId)) and not _tests_divisibility(context, shot.tile)
+        # A product of however many extents is one where there are none, or no batch: no whole tile.
+        batched = any(is_product(size) for size in symbols_of(shot.count))
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
         yield rule.finding(
             f"the {noun} has no mask and {verb} past {shot.count} unless that is a multiple of {shot.tile}",
@@ -74,9 +80,62 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
             (Evidence(partial), Evidence("launched here", shot.launch.span)),
             masking(context, shot.launch, access.span, f"the {noun} has no mask"),
             doubts=doubted(not expected, "callers may only ever pass whole tiles"),
-            at_any_size=masked,
+            at_any_size=masked or batched,
             severity="warning",
         )
+    yield from _asymmetric(rule, context, kind, {place for _, place in seen})
+
+
+def _asymmetric(rule: Rule, context: Context, kind: type[Load] | type[Store], found: set[Span]) -> Iterator[Finding]:
+    """Accesses of ``kind`` without a mask at the very offsets at which a load of the same kernel has one, where no size says more.
+    Of loads those of one tensor, and as remarks: what is read past its end may be dropped."""
+    what, level = ("load of", "info") if kind is Load else ("store to", "warning")
+    for launch in context.workload.launches():
+        twins = found_however_read(context, launch, partial(_masked_twins, kind=kind))
+        whole = found_however_read(context, launch, partial(_masked_twins, kind=kind, full=True))
+        for place, (bare, twin) in twins.items():
+            if place not in found and place not in whole:
+                yield rule.finding(
+                    f"the {what} `{bare.base}` has no mask, the load of `{twin.base}` at the same offsets has one",
+                    place,
+                    launch.kernel.name,
+                    (Evidence(f"`{twin.base}` is read under a mask at the same offsets", twin.span),),
+                    masking(context, launch, place, f"the {what.split()[0]} has no mask"),
+                    severity=level,
+                )
+
+
+def _masked_twins(
+    launch: Launch, kind: type[Load] | type[Store], full: bool = False
+) -> dict[Span, tuple[Access, Access]]:
+    """The accesses of ``kind`` of ``launch`` without a mask to tensors of open size, each by its place and with a masked load at its
+    offsets; those alone whose mask is ``full``."""
+
+    def key(access: Access) -> object:
+        lanes = access.offset.atoms() if access.offset is not None else ()
+        extents = [(dim, extent) for dim, extent in enumerate(access.shape) if kind is Store or Lane(dim) in lanes]
+        return access.offset, tuple(extents), access.base if kind is Load else ""
+
+    masked = {
+        key(site.access): site.access
+        for site in sites(launch.kernel, Load)
+        if site.access.mask and site.access.offset is not None and not site.open and site.access.elements > 1
+    }
+    found = {}
+    for site in sites(launch.kernel, kind):
+        bare, tensor = site.access, launch.tensor(site.access.base)
+        twin = masked.get(key(bare))
+        if twin is None or bare.mask is not None or bare.checked or site.guards or (full and not _is_full(twin)):
+            continue
+        if tensor is None or last_element(tensor) is None:
+            found[bare.span] = bare, twin
+    return found
+
+
+def _is_full(access: Access) -> bool:
+    """Whether the mask holds for each lane of a tile or for none: its bounds are numbers, and tiles divide them."""
+    limits = [right.value for _, right in access.mask or ()]
+    return bool(limits) and all(limit is not None and limit % access.elements == 0 for limit in limits)
 
 
 @dataclass(frozen=True)

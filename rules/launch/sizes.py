@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dataflow import written_tensors
-from kernlint.rules.proofs.iteration_domain import counts_elements, symbols_of
+from kernlint.rules.proofs.iteration_domain import symbols_of
 from kernlint.workload import Expr, Launch, Opaque, Size, Symbol, Tuning
+from kernlint.workload.size_names import counts_elements
 
 
 def per_call_sizes(context: Context) -> set[Symbol]:

@@ -21,6 +21,7 @@ from kernlint.workload.access import Access, Atomic, Bounds, Load, Store
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
 from kernlint.workload.kernel import ANY_TENSOR
 from kernlint.workload.ranges import Unbounded, bounds
+from kernlint.workload.size_names import is_extent
 
 #: How often a point is moved to mend a violated condition before it is given up.
 _REPAIRS = 12
@@ -275,13 +276,8 @@ def symbols_of(*exprs: Size | None) -> set[Symbol]:
 
 
 def extents_of(*exprs: Size | None) -> set[Symbol]:
-    """Those of :func:`symbols_of` that are an extent of a tensor or its number of elements, as the interpreter calls them."""
-    return {s for s in symbols_of(*exprs) if ".shape[" in s.name or counts_elements(s)}
-
-
-def counts_elements(symbol: Symbol) -> bool:
-    """Whether ``symbol`` is the number of elements of a tensor."""
-    return symbol.name.endswith(".numel")
+    """Those of :func:`symbols_of` that are an extent of a tensor or its number of elements."""
+    return {symbol for symbol in symbols_of(*exprs) if is_extent(symbol)}
 
 
 def open_symbols(launch: Launch, site: Site, *exprs: Size | None) -> set[Symbol]:

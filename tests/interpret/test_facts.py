@@ -188,6 +188,57 @@ def test_a_list_that_a_loop_of_unknown_length_fills_has_no_length():
     assert str(found.first_call().launches()[0].grid[0]) == "2*x.shape[0]"
 
 
+@pytest.mark.parametrize(
+    ("size", "known"),
+    [
+        ("math.prod(x.shape)", "x.numel"),
+        ("math.prod(x.shape[:-1])", "math.prod(x.shape[:-1])"),
+        ("math.prod(sizes[:-1])", "math.prod(sizes[:-1])"),
+        ("math.prod(sizes[:-1]) if sizes[:-1] else 1", "math.prod(sizes[:-1])"),
+        ("1 if x.ndim == 1 else x.shape[0]", "x.shape[0]"),
+        ("math.prod(sizes) if sizes else 2", "2"),  # of no sizes it is 1, not this
+        ("product(sizes)", "grid[0]"),  # a helper has other sizes in each call
+        ("math.prod([x, x])", "grid[0]"),
+        ("math.prod(0.5 for _ in sizes)", "grid[0]"),
+    ],
+)
+def test_products_of_sizes_that_nobody_knows_are_open_numbers(size, known):
+    source = f"""
+        def product(sizes):
+            return math.prod(sizes)
+
+        def f(x, y):
+            sizes = tuple(a * b for a, b in zip(x.shape, y.shape))
+            n = {size}
+            k[(n,)](x, torch.empty(2 * n), n, 2.0, BLOCK=1024)
+        """
+    found = read(source)
+    assert str(found.first_call().launches()[0].grid[0]) == known
+
+
+def test_such_a_product_can_be_given():
+    source = """
+        def f(x):
+            k[(math.prod(x.shape[:-1]),)](x, torch.empty_like(x), x.numel(), 2.0, BLOCK=1024)
+        """
+    assert read(source, None, "math.prod(x.shape[:-1])=6").first_call().launches()[0].grid[0] == 6
+
+
+def test_a_loop_that_launches_nothing_is_no_reason_for_its_arm():
+    found = read("""
+        def f(x, flag):
+            y = torch.empty_like(x)
+            if flag:
+                k[(1,)](x, y, 1, 2.0, BLOCK=64)
+                k[(2,)](x, y, 2, 2.0, BLOCK=64)
+            else:
+                for i in range(x.shape[0]):
+                    y[i] = i
+                k[(3,)](x, y, 3, 2.0, BLOCK=64)
+        """)
+    assert [launch.grid[0] for launch in found.first_call().launches()] == [1, 2]
+
+
 def test_where_one_way_raises_another_is_taken():
     found = read("""
         def bins(n):

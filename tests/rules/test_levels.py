@@ -60,6 +60,14 @@ def test_sizes_that_a_call_of_the_project_has(tmp_path: Path, calls: dict[str, s
     assert set(levels(tmp_path, HALVED, "KL736", **calls)) == {expected}
 
 
+@pytest.mark.parametrize(("size", "level"), [("math.prod(x.shape[:-1])", "warning"), ("x.shape[0]", "info")])
+def test_a_batch_of_one_is_no_whole_tile_whoever_calls(tmp_path: Path, size: str, level: str) -> None:
+    source = "import math\n" + textwrap.dedent(HALVED).replace("x.numel()", "n").replace(
+        "empty_like(x)", "empty(n)"
+    ).replace("    y =", f"    n = {size}\n    y =")
+    assert set(levels(tmp_path, source, "KL736")) == {level}
+
+
 def test_a_kernel_that_masks_the_index_elsewhere_expects_any_size(tmp_path: Path) -> None:
     assert levels(tmp_path, HALVED.replace("tl.load(x + i)", "tl.load(x + i, mask=i < n)"), "KL736") == ["warning"]
 

@@ -128,6 +128,35 @@ def test_stores_without_the_mask_of_their_load():
     assert findings("KL736", source.format(offset="i * 2", mask="")) == []
 
 
+SKEWED = """
+    @triton.jit
+    def sums(x, y, row, n{kind}, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        first = tl.load(x + i * row, mask={mask}, other=0.0)
+        every = tl.load({of} + (i * row)[:, None] + tl.zeros_like(i)[None, :]{bare})
+        tl.store(y + i, tl.sum(every, axis=1) + first, mask=i < n)
+
+    def run(x, y, size: int):
+        sums[(triton.cdiv(x.shape[0], size),)](x, y, x.stride(0), x.shape[0], size)
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ["info"]),
+        ({"kind": ": tl.constexpr"}, ["info"]),
+        ({"bare": ", mask=(i < n)[:, None]"}, []),
+        ({"of": "y"}, []),  # of another tensor, which may be as long as the grid
+        ({"mask": "tl.arange(0, BLOCK) < BLOCK"}, []),  # leaves no lane out
+        ({"mask": "tl.load(y + i) > 0"}, []),  # not for the size's sake
+    ],
+)
+def test_one_of_two_loads_of_a_row_without_the_mask_of_the_other_is_a_remark(changes, expected):
+    changes = {"kind": "", "mask": "i < n", "of": "x", "bare": "", **changes}
+    assert severities("KL735", SKEWED.format(**changes)) == expected
+
+
 SOFTMAX = """
 @triton.jit
 def softmax(x, y, n, BLOCK: tl.constexpr):

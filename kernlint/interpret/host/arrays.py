@@ -93,7 +93,7 @@ def _called(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any]
         made = [h.allocate(dtype, shape, "constant", node) for _ in range(1 + name.endswith("gauss"))]
         return Unknown("numpy") if shape is None else made[0] if len(made) == 1 else tuple(made)
     if name in ("prod", "ceil", "floor") and not tensors_in(args):
-        return math_function(name, args)
+        return math_function(h, name, args, node)
     if name == "transpose":
         rank = len(args[0].shape or ()) if args and isinstance(args[0], Tensor) else 0
         axes = [one for one in kwargs.get("axes", args[1:]) or () if one is not None] or reversed(range(rank))

@@ -142,8 +142,10 @@ def _else_raises(node: cst.If) -> tuple[cst.BaseExpression, ...]:
 
 
 def _launches(steps: Iterable[Recorded]) -> int:
-    """How many of ``steps`` launch kernels."""
-    return sum(isinstance(bare(step), (Launch, Repeat)) for step in steps)
+    """How many of ``steps`` launch kernels, a loop once."""
+    return sum(
+        isinstance(one, Launch) or (isinstance(one, Repeat) and _launches(one.body) > 0) for one in map(bare, steps)
+    )
 
 
 def _written(recorded: Recorded) -> Iterator[int]:

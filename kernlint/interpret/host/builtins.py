@@ -125,7 +125,7 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
     return list(items)
 
 
-def math_function(name: str, args: list[Any]) -> Any:
+def math_function(h: HostEvaluator, name: str, args: list[Any], node: cst.CSTNode) -> Any:
     if name in ("ceil", "floor") and args:
         if isinstance(args[0], Expr):
             return args[0]
@@ -143,6 +143,8 @@ def math_function(name: str, args: list[Any]) -> Any:
             if isinstance(total, Unknown):
                 break
         return total
+    if name == "prod" and len(args) == 1:
+        return _product_of_open(h, args[0], node)
     numbers = all(isinstance(a, (int, float, Expr, OpenFloat)) for a in args) and not is_concrete(args)
     if numbers and name in ("sqrt", "exp", "exp2", "log", "log2", "log10", "pow", "fabs"):
         return OpenFloat(f"math.{name}")
@@ -152,6 +154,17 @@ def math_function(name: str, args: list[Any]) -> Any:
             return Unknown(name)
         return pure(function, args)
     return Unknown(f"math.{name}")
+
+
+def _product_of_open(h: HostEvaluator, sizes: Any, node: cst.CSTNode) -> Any:
+    """The product of ``sizes`` that nobody knows: an open number, as programs multiply extents. One that is called by its text, and so
+    only in the function that is followed from its beginning: a helper has other sizes in each call."""
+    if isinstance(sizes, ShapeOf) and sizes.what == "shape":
+        return h.symbol_for(sizes.tensor, "numel")
+    said = node.args[0].value if isinstance(node, cst.Call) and node.args else None
+    if type(sizes) is not Unknown or len(h.calls) != 1 or said is None or isinstance(said, cst.BaseComp):
+        return Unknown("math.prod")
+    return h.open_number(f"math.prod({h.code(said)})")
 
 
 def _range(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:

@@ -338,7 +338,7 @@ def _grid(h: HostEvaluator, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
         grid = tuple(grid)
     if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
         h.unknown(f"launch grid at line {h.span(node).line}")
-        return (_open_extent(h, 0),)
+        return (h.open_number("grid[0]"),)
     h.used_as_integers(grid)
     extents: list[Size] = []
     for axis, extent in enumerate(grid):
@@ -348,15 +348,8 @@ def _grid(h: HostEvaluator, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
             extents.append(int(extent))
         else:
             h.unknown(f"extent {axis} of the launch grid at line {h.span(node).line}")
-            extents.append(_open_extent(h, axis))
+            extents.append(h.open_number(f"grid[{axis}]"))
     return tuple(extents)
-
-
-def _open_extent(h: HostEvaluator, axis: int) -> Size:
-    """An extent of a grid that was not followed; the user may give it."""
-    symbol = Symbol(f"grid[{axis}]")
-    h.asked.add(symbol.name)
-    return h.resolved.get(symbol, Expr.atom(symbol))
 
 
 def _numbers(h: HostEvaluator, grid: Any) -> dict[Span, int]:

@@ -83,7 +83,7 @@ def call_external(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str
     if head == "builtins":
         return builtin(h, name, args, kwargs, node)
     if head == "math":
-        return math_function(name, args)
+        return math_function(h, name, args, node)
     if releases.parses_versions(path):
         return releases.parse(args[0]) if args and isinstance(args[0], str) else Unknown("version")
     found = _triton_tool(h, path, args, kwargs, node)

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from kernlint.interpret.host import checks
 from kernlint.interpret.host.state import HostState
 from kernlint.interpret.host.values import OpenItems, ShapeOf, computed_from_read
 from kernlint.interpret.python.methods import extend
@@ -29,6 +30,7 @@ from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
+from kernlint.workload.size_names import is_extent, is_product
 
 _OP_NAMES = {
     "+": "add",
@@ -119,6 +121,9 @@ class HostOperators(HostState):
             return a
         if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
             bounded = test.chosen(a, b) if isinstance(test, Comparison) else None
+            open_one = checks.open_size(b if a == 1 else a) if 1 in (a, b) else None
+            if open_one is not None and (is_extent(open_one) or is_product(open_one)):
+                return Expr.atom(open_one)  # `math.prod(shape) if shape else 1`: an open extent may be 1 as well
             guess = a if isinstance(a, int) and not isinstance(b, int) else b
             return bounded if bounded is not None else Guess(guess) if isinstance(guess, int) else guess
         if isinstance(a, Tensor) and isinstance(b, Tensor):

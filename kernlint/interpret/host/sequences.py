@@ -14,7 +14,7 @@ import libcst as cst
 from kernlint.interpret.host.values import OpenItems
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.workload import Expr, Symbol, Tensor
+from kernlint.workload import Tensor
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
@@ -32,9 +32,7 @@ def open_sequence(h: HostState, name: str) -> OpenItems:
 
 def length(h: HostState, name: str) -> Any:
     """How many items the argument ``name`` has."""
-    symbol = Symbol(f"len({name})")
-    h.asked.add(symbol.name)
-    return h.resolved.get(symbol, Expr.atom(symbol))
+    return h.open_number(f"len({name})")
 
 
 def part(h: HostState, owner: str, key: int | str, value: Any = None) -> Any:

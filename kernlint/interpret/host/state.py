@@ -221,8 +221,12 @@ class HostState(Contents):
         return known
 
     def symbol_for(self, x: Tensor, what: str) -> Size:
-        symbol = Symbol(f"{x.name or 'tensor'}.{what}")
-        self.asked.add(symbol.name)
+        return self.open_number(f"{x.name or 'tensor'}.{what}")
+
+    def open_number(self, name: str) -> Size:
+        """The number called ``name``, which the user may give."""
+        symbol = Symbol(name)
+        self.asked.add(name)
         return self.resolved.get(symbol, Expr.atom(symbol))
 
     def rank(self, x: Tensor, rank: int) -> Tensor:
