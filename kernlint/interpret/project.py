@@ -36,7 +36,7 @@ _PROJECT = ("[project]", "[build-system]", "[tool.poetry]", "[tool.kernlint")
 _FAILURES = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "venv", "env", "__pycache__"})
 #: Folders above a file among which its project begins.
-_HIGHEST = 8
+HIGHEST = 8
 #: Files that are looked through, and bytes of one that is read.
 MOST_FILES, LONGEST = 4000, 400_000
 
@@ -50,7 +50,7 @@ def project_root(path: str) -> Path | None:
         return None
     here, home = Path(os.path.realpath(path)).parent, Path(os.path.realpath(os.path.expanduser("~")))
     root = None
-    for _ in range(_HIGHEST):
+    for _ in range(HIGHEST):
         if any((here / marker).exists() for marker in _MARKERS) or _is_of_project(here / "pyproject.toml"):
             return here
         if here in (here.parent, home):

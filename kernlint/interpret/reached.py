@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kernlint.files import read_regular
 from kernlint.interpret.project import (
+    HIGHEST,
     LONGEST,
     MOST_FILES,
     NAMING,
@@ -58,9 +59,9 @@ def _is_among_imported(module: Module, root: Path) -> bool:
 
 
 def _clone(path: str) -> Path | None:
-    """The folder of the repository that the file at ``path`` was cloned with."""
-    folders = Path(os.path.realpath(path)).parents if os.path.isfile(path) else ()
-    return next((folder for folder in folders if (folder / ".git").exists()), None)
+    """The folder of the repository that the file at ``path`` was cloned with; what a home holds beside others is none."""
+    folders = Path(os.path.realpath(path)).parents[:HIGHEST] if os.path.isfile(path) else ()
+    return next((folder for folder in folders if (folder / ".git").exists() and folder != Path.home()), None)
 
 
 def _is_reached(path: str, name: str, files: Sequence[Path]) -> bool:
