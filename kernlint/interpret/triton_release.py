@@ -15,7 +15,7 @@ from kernlint.records import replace
 #: Files that name what a project needs, those that name it most exactly first; of an installed package that is its metadata.
 _NAMED = (
     "*.lock", "pyproject.toml", "setup.py", "setup.cfg", "*requirements*.txt", "requirements/*.txt", "*.dist-info/METADATA",
-    "environment*.y*ml", "env*/*.y*ml", "conda*/*.y*ml", "Dockerfile*", "*/Dockerfile*", "README*",
+    "environment*.y*ml", "env*/*.y*ml", "conda*/*.y*ml", "Dockerfile*", "*/Dockerfile*", "README*", ".gitmodules",
 )  # fmt: skip
 #: Those of prose and commands.
 _PROSE = re.compile(r"README.*|.*\.ya?ml|Dockerfile.*")
@@ -54,12 +54,18 @@ _TOLD = re.compile(
 #: The comments and the docstring above the code of a module, and what stands there before a release that it was tested with.
 _HEAD = re.compile(r'''(?:\s*#.*)*(?:\s*[rR]?("""|\'{3})[\s\S]*?\1)?(?:\s*#.*)*''')
 _TESTED = re.compile(r"(?<!not )\b(?:tested|developed) (?:with|on|against|under):? +", re.I)
+#: A Triton that a repository has as a submodule, to build and change it.
+_BUILT = re.compile(r"""url\s*=\s*(\S*[/:][\w.-]+/triton)(?:\.git)?/?$""")
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
 
 
 def pinned(path: str, text: str, target: Target) -> Target:
     """``target`` of the newest release that the project of the module at ``path`` allows, by the strictest of its files of a kind, or that
-    the ``text`` of the module says it was tested with. Of one that is older than all that are known, ``asked`` says so."""
+    the ``text`` of the module says it was tested with. ``asked`` says so where that is older than all that are known, or what the
+    repository builds itself."""
+    built = (url for file in requirement_files(path) for url in _requirements(file).get("built", ()))
+    if url := next(built, ""):
+        return replace(target, asked=url)
     release, asked = _wanted(path, text) or (target.version, "")
     oldest = parse_version(supported()[0])
     if release < oldest:
@@ -140,8 +146,8 @@ def _requirements(file: Path) -> Mapping[str, Sequence[str]]:
 
 @lru_cache(maxsize=256)
 def _requirements_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequence[str]]:
-    """The requirements on Triton, on torch and on a ``fork`` of Triton in a file, one a line; time and size tell apart what is not the
-    same file any more."""
+    """The requirements on Triton, on torch and on a ``fork`` of Triton in a file, one a line, and the Triton that is ``built`` beside
+    it; time and size tell apart what is not the same file any more."""
     found: dict[str, list[str]] = {}
     text = Path(path).read_text("utf-8", "replace")
     told = _LOCKED if path.endswith(".lock") else _TOLD if _PROSE.fullmatch(os.path.basename(path)) else None
@@ -158,6 +164,8 @@ def _requirements_at(path: str, mtime_ns: int, size: int) -> Mapping[str, Sequen
             found.setdefault(poetry[1].lower(), []).append(text)
         elif fork := _FORK.match(line):
             found.setdefault("fork", []).append(fork[1])
+        elif built := _BUILT.match(line):
+            found.setdefault("built", []).append(built[1])
     return found
 
 

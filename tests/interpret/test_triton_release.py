@@ -189,3 +189,22 @@ def test_a_fork_in_the_place_of_triton(tmp_path: Path, text: str, fork: str) -> 
     (tmp_path / "requirements.txt").write_text(text)
     assert fork_asked_for(str(path)) == fork
     assert bool(other_vendor(parse_module(path.read_text(), str(path)))) == bool(fork)
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        pytest.param(
+            "https://github.com/someone/triton.git", "https://github.com/someone/triton", id="a fork, or Triton"
+        ),
+        pytest.param("git@github.com:someone/triton", "git@github.com:someone/triton", id="by ssh"),
+        pytest.param("https://github.com/triton-inference-server/server.git", "", id="a server"),
+        pytest.param("https://github.com/someone/triton-kernels.git", "", id="kernels"),
+    ],
+)
+def test_a_triton_that_the_repository_builds(tmp_path: Path, url: str, asked: str) -> None:
+    path = module_in(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitmodules").write_text(f'[submodule "a"]\n\tpath = 3rdparty/a\n\turl = {url}\n')
+    (tmp_path / "requirements.txt").write_text("torch==2.9.0\n")
+    assert pinned(str(path), path.read_text(), Target(named=False)).asked == asked

@@ -678,3 +678,27 @@ def test_torch_calls_that_are_there_to_be_computed_one_by_one(first: str, then: 
 )
 def test_an_elementwise_chain_that_is_the_difference_from_a_reference(then: str, expected: list[str]) -> None:
     assert alone("KL401", CHAINED.format(first="", then=then)) == expected
+
+
+RECORD = """
+    @triton.jit
+    def task(info: {kind}, B: tl.constexpr):
+        i = info.start * B + tl.arange(0, B)
+        tl.store(info.pointer(0) + i, tl.load(info.pointer(1) + i))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "imported", "expected"),
+    [
+        pytest.param("Info", "from p.infos import Info\n", set(), id="a class of another file"),
+        pytest.param("Info", "class Info: ...\n", set(), id="one of the file"),
+        pytest.param("tl.tensor", "", {"info"}, id="a tensor"),
+        pytest.param("Info", "Info = tl.tensor\n", {"info"}, id="another name of one"),
+    ],
+)
+def test_a_parameter_with_a_class_of_the_project_is_no_tensor(
+    tmp_path: Path, kind: str, imported: str, expected: set[str]
+) -> None:
+    source = f"\n{imported}{textwrap.dedent(RECORD).format(kind=kind)}"
+    assert set(levels(tmp_path, source, "KL729", infos="class Info: ...\n")) == expected

@@ -13,7 +13,7 @@ from kernlint.interpret.frontend.evaluator import FrontEnd
 from kernlint.interpret.frontend.values import Constexpr, Typed, literal
 from kernlint.interpret.jit_source import is_entry, is_template
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
-from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown, is_concrete
+from kernlint.interpret.values import Class, Function, Jit, OpenFloat, Scope, Unknown, is_concrete
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
@@ -36,9 +36,11 @@ def check_kernel(
     typed = {p.name.value for p in parameters(node) if p.annotation is not None}
     front = FrontEnd(target, arguments, frozenset({*jit.unspecialised, *typed}))
     scope = Scope(function.closure)
-    anything = bare and not is_entry(node, function.module)
+    anything = arguments.keys() if bare and not is_entry(node, function.module) else set[str]()
+    if bare:
+        anything |= {p.name.value for p in parameters(node) if _is_record(p, function.closure)}
     for name, value in arguments.items():
-        scope.vars[name] = Unknown(name) if anything else from_host(name, value, bare)
+        scope.vars[name] = Unknown(name) if name in anything else from_host(name, value, bare)
     made = {*jit.heuristics, *(name for config in jit.configs for name in config.kwargs)}
     for name, value in constexprs.items():
         switch = name if bare and value is False and name not in made and not jit.open_ended else ""
@@ -50,6 +52,12 @@ def check_kernel(
         front.run(node.body.body, scope)
     front.count()
     return tuple(front.found.values())
+
+
+def _is_record(parameter: cst.Param, closure: Scope) -> bool:
+    """Whether ``parameter`` is annotated with a class of the project: several values under one name, not a tensor."""
+    kind = parameter.annotation.annotation if parameter.annotation is not None else None
+    return isinstance(kind, cst.Name) and isinstance(closure.get(kind.value), Class)
 
 
 def from_host(name: str, value: Any, bare: bool) -> Any:
