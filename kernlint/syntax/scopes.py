@@ -16,7 +16,7 @@ from kernlint.records import dataclass
 from kernlint.syntax.names import bound_by, targets
 from kernlint.syntax.tree import Module
 from kernlint.syntax.unreached import Constants, before_end
-from kernlint.syntax.walk import children, parameters, walk
+from kernlint.syntax.walk import NESTED, children, parameters, walk, walk_outside
 
 _BUILTINS = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__spec__", "__path__", "__package__", "__annotations__", "__builtins__",
@@ -91,6 +91,28 @@ class _Scope:
                 left -= scope.names
             scope = scope.parent
         return left
+
+
+def outdated_variables(module: Module) -> frozenset[str]:
+    """The variables of ``module`` that get another value after the last call of a function that reads them, which so saw an earlier one:
+    as the cells of a notebook do."""
+    functions: list[cst.FunctionDef] = []
+    bound: dict[str, list[int]] = {}
+    mentioned: dict[str, int] = {}
+    for place, statement in enumerate(module.tree.body):
+        if isinstance(statement, cst.FunctionDef):
+            functions.append(statement)
+            continue
+        for name in (name for node in walk_outside(statement, NESTED) for name in bound_by(node)):
+            bound.setdefault(name.value, []).append(place)
+        mentioned.update((name.value, place) for name in module.within(statement, cst.Name))
+    found = set()
+    for function in functions:
+        called = mentioned.get(function.name.value, len(module.tree.body))
+        own = {p.name.value for p in parameters(function)} | _bound(function.body.body)
+        read = {name.value for name in module.within(function.body, cst.Name)} - own
+        found |= {name for name in read & bound.keys() if bound[name][0] <= called < bound[name][-1]}
+    return frozenset(found)
 
 
 def undefined_names(module: Module) -> list[Undefined]:

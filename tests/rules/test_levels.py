@@ -702,3 +702,31 @@ def test_a_parameter_with_a_class_of_the_project_is_no_tensor(
 ) -> None:
     source = f"\n{imported}{textwrap.dedent(RECORD).format(kind=kind)}"
     assert set(levels(tmp_path, source, "KL729", infos="class Info: ...\n")) == expected
+
+
+CELLS = """
+    @triton.jit
+    def double(x, y, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i) * 2)
+
+    x, y = torch.randn(128, device="cuda"), torch.empty(128, device="cuda")
+
+    def run():
+        double[(8,)](x, y, B=16)
+    {first}
+    x, y = torch.randn(32, device="cuda"), torch.empty(32, device="cuda")
+    {second}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param("run()", "print(x)", [], id="called before the variables are others"),
+        pytest.param("run()", "run()", ["error"], id="called again after it"),
+        pytest.param("pass", "run()", ["error"], id="called after it alone"),
+    ],
+)
+def test_what_a_variable_was_when_a_function_was_called(first: str, second: str, expected: list[str]) -> None:
+    assert alone("KL735", CELLS.format(first=first, second=second)) == expected

@@ -18,10 +18,11 @@ from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Rais
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Deferred, Guess, Scope, Unknown
 from kernlint.syntax.names import bound_by
+from kernlint.syntax.scopes import outdated_variables
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import NESTED, walk_outside
-from kernlint.workload import Size, Symbol
+from kernlint.workload import Size, Symbol, Tensor
 
 if TYPE_CHECKING:
     from kernlint.interpret.program import Program
@@ -84,6 +85,9 @@ class ModuleReading:
     def _module_scope(self, module: Module) -> Scope:
         scope = Scope()
         self._run(module, scope)
+        for name in module.once(outdated_variables):
+            if isinstance(scope.vars.get(name), Tensor):
+                scope.vars[name] = Unknown(name)
         for name in {
             item.name.value for node in module.of(cst.Global) for item in node.names
         } - self.question.overrides.keys():
