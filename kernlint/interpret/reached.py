@@ -68,6 +68,8 @@ def _is_reached(path: str, name: str, files: Sequence[Path]) -> bool:
     """Whether something in ``files`` gets to ``name`` of the module at ``path``, through however many functions."""
     seen, asked = {(path, name)}, {(path, name)}
     while asked:
+        if any(_is_starred(*one) for one in asked):
+            return True
         callers: set[tuple[str, str]] = set()
         for mention in _mentions(asked, files):
             if mention is None:
@@ -76,6 +78,12 @@ def _is_reached(path: str, name: str, files: Sequence[Path]) -> bool:
         asked = callers - seen
         seen |= asked
     return False
+
+
+def _is_starred(path: str, name: str) -> bool:
+    """Whether a package around the module at ``path`` exports its ``name`` with all that it has."""
+    packages = [folder / "__init__.py" for folder in Path(path).parents[:HIGHEST]]
+    return any(origin(str(one), name) == (path, name) for one in packages if one.is_file() and str(one) != path)
 
 
 def _mentions(asked: set[tuple[str, str]], files: Sequence[Path]) -> Iterator[tuple[str, str] | None]:

@@ -53,6 +53,8 @@ def clone(folder: Path, others: dict[str, str]) -> str:
         pytest.param({"run.py": USED + "def f(x):\n    old(x)\n"}, True, id="one that calls it is left too"),
         pytest.param({"run.py": USED + "from .ops import old\n"}, True, id="it is only imported"),
         pytest.param({"run.py": USED, "__init__.py": "from .ops import old\n"}, False, id="its package exports it"),
+        pytest.param({"run.py": USED, "__init__.py": "from .ops import *\n"}, False, id="its package exports all"),
+        pytest.param({"run.py": USED, "__init__.py": "from .run import *\n"}, True, id="its package exports others"),
         pytest.param({"ops.py": HEADER + SOURCE + "__all__ = ['old']\n", "run.py": USED}, False, id="it is listed"),
         pytest.param({"run.py": USED, "README.md": "Call `old`.\n"}, False, id="a page tells of it"),
         pytest.param({"run.py": USED, "test_ops.py": "def test_it():\n    old(1)\n"}, False, id="a test calls it"),
