@@ -250,16 +250,17 @@ def is_optional(module: Module) -> bool:
 def _importers(path: str) -> Iterator[bool]:
     """For each import of the module at ``path`` by a file of its project, whether it stands in a ``try`` that catches its failure."""
     own = os.path.realpath(path)
+    called = Path(own).stem
+    lasts = {Path(own).parent.name, ""} if called == "__init__" else {called}  # what an import of it ends in
     for file in map(str, mentioning({path: ["import"]})):
         for statement in statements_of(file):
-            tries = [one for one in ast.walk(statement) if isinstance(one, ast.Try)]
+            named = [(part, *one) for part in ast.walk(statement) for one in _modules_named(part)]
+            found = [(part, module_of(file, *one)) for part, *one in named if one[0].rpartition(".")[2] in lasts]
+            parts = [part for part, module in found if module is not None and os.path.realpath(module) == own]
+            tries = [one for one in ast.walk(statement) if isinstance(one, ast.Try)] if parts else ()
             caught = [inner for one in tries if any(map(_catches, one.handlers)) for inner in one.body]
             guarded = {id(part) for inner in caught for part in ast.walk(inner)}
-            for part in ast.walk(statement):
-                for package, level in _modules_named(part):
-                    found = module_of(file, package, level)
-                    if found is not None and os.path.realpath(found) == own:
-                        yield id(part) in guarded
+            yield from (id(part) in guarded for part in parts)
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:

@@ -12,7 +12,7 @@ from kernlint.errors import AnalysisError
 from kernlint.interpret.callers import CallSite, call_sites, of_entry, sites_in
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import project_root
+from kernlint.interpret.project import is_imported, project_root
 from kernlint.interpret.question import Question
 from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
@@ -370,3 +370,29 @@ def test_a_kernel_launched_elsewhere_by_another_name(project, made):
     )
     write(project, "pkg/ops/__init__.py", "from .launching import scale\n")
     assert ask(project / "pkg/ops/scaling.py").reading.workloads[0].entry == "scale"
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "imported"),
+    [
+        ("p/kernels/fast.py", "from p.kernels.fast import f", True),
+        ("p/kernels/fast.py", "from p.kernels import slow, fast", True),
+        ("p/kernels/fast.py", "from .kernels import fast", True),
+        ("p/kernels/fast.py", "import p.kernels.fast as other", True),
+        ("p/kernels/fast.py", "from p import kernels", False),
+        ("p/kernels/fast.py", "from p.other import fast", False),
+        ("p/kernels/__init__.py", "from p import kernels", True),
+        ("p/kernels/__init__.py", "import p.kernels", True),
+        ("p/kernels/__init__.py", "from . import kernels", True),
+        ("p/kernels/__init__.py", "kernels = 'import'", False),
+        ("p/__init__.py", "import p", True),
+    ],
+)
+def test_what_is_imported(tmp_path: Path, module: str, statement: str, imported: bool) -> None:
+    files = {"p/__init__.py": "", "p/kernels/__init__.py": "", "p/kernels/fast.py": "def f(): ...\n"}
+    files |= {"p/other/__init__.py": "", "p/other/fast.py": "", "pyproject.toml": "[project]\nname = 'p'\n"}
+    for name, text in (files | {"p/use.py": f"{statement}\n"}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = tmp_path / module
+    assert is_imported(parse_module(path.read_text() or "x = 1\n", str(path))) == imported
