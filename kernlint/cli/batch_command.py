@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kernlint.cli.options import device_option, jobs_option, list_devices, scope_option, timeout_option
+from kernlint.cli.options import (
+    configured_for,
+    device_id,
+    device_option,
+    jobs_option,
+    list_devices,
+    scope_option,
+    timeout_option,
+)
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
     type=click.Path(),
     help="Where to write the results: .jsonl or .parquet; - for standard output.",
 )
-@device_option("GPU for rows that name none; `list` shows all.  [default: h100-sxm]")
+@device_option("GPU for rows that name none; `list` shows all.  [default: as configured, else h100-sxm]")
 @scope_option("the verdicts are")
 @jobs_option
 @timeout_option(60, "one row")
@@ -42,7 +50,7 @@ def batch(
     tasks: str | None,
     output: str | None,
     device: str | None,
-    scope: str,
+    scope: str | None,
     jobs: int | None,
     timeout: float,
     engine: str,
@@ -66,10 +74,12 @@ def batch(
         raise click.UsageError("no file of tasks given")
     if output is None:
         raise click.UsageError("-o FILE is missing: where to write the results")
+    configured = configured_for(tasks)
+    scope = scope or configured.scope
     if device is not None:
-        from kernlint.cli.options import device_id
-
         device = device_id(device)
+    elif configured.device_named:
+        device = configured.device
     if output != "-":
         require_folder(output)
     if is_parquet(output):

@@ -31,9 +31,9 @@ def device_option(text: str) -> Callable[[_Function], _Function]:
 
 
 def scope_option(subject: str) -> Callable[[_Function], _Function]:
-    """``--scope`` of what ``subject`` names, device time where it is not given."""
-    text = f"Which time {subject} about: device time, or wall time per call."
-    return click.option("--scope", type=click.Choice(["gpu", "call"]), default="gpu", show_default=True, help=text)
+    """``--scope`` of what ``subject`` names, as the configuration says where it is not given."""
+    text = f"Which time {subject} about: device time, or wall time per call.  [default: as configured, else gpu]"
+    return click.option("--scope", type=click.Choice(["gpu", "call"]), help=text)
 
 
 def timeout_option(seconds: int, what: str) -> Callable[[_Function], _Function]:
@@ -184,7 +184,7 @@ def read_task_input(
         raise UsageError("the kernel and the reference cannot both come from standard input")
     if perf == "-" and "-" in (path, reference):
         raise UsageError("--perf and another file cannot both come from standard input")
-    configured = _configured(path)
+    configured = configured_for(path)
     if device is None and configured.device_named:
         device = configured.device
     device = device or default_device
@@ -215,7 +215,7 @@ def device_id(name: str) -> str:
     return device.id
 
 
-def _configured(path: str) -> Settings:
+def configured_for(path: str) -> Settings:
     """The settings of the folder that ``path`` is in."""
     from kernlint.lint.config import Configurations
 

@@ -54,7 +54,7 @@ def report(
     paths: tuple[str, ...],
     output: str | None,
     device: str | None,
-    scope: str,
+    scope: str | None,
     reference: str | None,
     top: int,
     exclude: tuple[str, ...],
@@ -93,9 +93,10 @@ def report(
     named = None if given is None else (given.path, given.text)
     import kernlint.analysis  # noqa: F401 - once for all workers that are forked from this process
 
+    configurations = Configurations(Overrides(extend_exclude=exclude), config, isolated)
+    scope = scope or configurations.of(os.getcwd()).scope
     asked: dict[str, Any] = {"device": device, "scope": scope, "timeout_s": timeout, "workers": jobs or processors()}
     with Progress("analysing", "files") as progress:
-        configurations = Configurations(Overrides(extend_exclude=exclude), config, isolated)
         files = collect(paths, configurations, **asked, reference=named, progress=progress)
     devices = sorted({program.budget.device for file in files for program in file.programs})
     shown = tuple(os.path.basename(os.getcwd()) if path == "." else path for path in paths)

@@ -62,11 +62,8 @@ def _cases(reading: Reading, function: Function, names: list[str]) -> list[dict[
     host = reading.host
     columns: list[tuple[list[str], list[Any]]] = []
     for decorator in getattr(function.node, "decorators", ()):
-        host.modules.append(function.module)
-        try:
+        with host.within(function.module):
             columns += [(told, rows) for told, rows in _columns(reading, decorator, names) if rows]
-        finally:
-            host.modules.pop()
     cases: list[dict[str, Any]] = []
     for index in range(min(_MOST_CASES, max((len(rows) for _, rows in columns), default=1))):
         case: dict[str, Any] = {}
@@ -157,7 +154,8 @@ def _fixture(reading: Reading, name: str, depth: int) -> Iterator[Any]:
     told = {
         a.keyword.value: a.value for m in marked if isinstance(m, cst.Call) for a in m.args if a.keyword is not None
     }
-    tried = host.iterate(host.eval(told["params"], found.closure)) if "params" in told else None
+    with host.within(found.module):
+        tried = host.iterate(host.eval(told["params"], found.closure)) if "params" in told else None
     last = tried[-1] if tried else None
     last = last[0] if isinstance(last, ParameterSet) and last else last
     request = Instance(None, "request", {"param": last} if tried else {})

@@ -130,7 +130,8 @@ def stated(program: Program, workload: Workload) -> dict[str, Clue]:
 
 def is_data(found: Sequence[Clue]) -> bool:
     """Whether the tensor with the clues ``found`` may be what a kernel works on: no mask, index, scale or statistic."""
-    return found[-1].source == "usual"
+    indices = any(clue.source == "use" and clue.dtypes[0] in (dt.INT32, dt.INT64) for clue in found)
+    return found[-1].source == "usual" and not indices
 
 
 def _checked(workload: Workload, tensor: Tensor) -> Iterator[Clue]:

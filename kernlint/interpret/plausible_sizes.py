@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping, Sequence
 
-from kernlint.workload import Expr, Repeat, Size, Symbol, TorchOp, Workload
+from kernlint.workload import Access, Expr, Repeat, Size, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 from kernlint.workload.size_names import is_product
 
@@ -223,8 +223,8 @@ def _dense(workload: Workload, sizes: Mapping[Symbol, Size], usual: int) -> dict
         if place := _STRIDE.fullmatch(name):
             asked.setdefault(place["tensor"], []).append(int(place["axis"]))
     for name, axes in asked.items():
-        # As many axes as anybody asks about: the last of them is the innermost.
-        step: Size = 1
+        # As many axes as anybody asks about, the last of them the innermost unless addresses run on within it.
+        step: Size = usual if _run_within(workload, name, axes) else 1
         for axis in range(max(axes), -1, -1):
             found[Symbol(f"{name}.stride({axis})")] = step
             extents = (Symbol(f"{name}.shape[{number}]") for number in (axis, axis - max(axes) - 1))
@@ -237,6 +237,17 @@ def _dense(workload: Workload, sizes: Mapping[Symbol, Size], usual: int) -> dict
             found[Symbol(f"{tensor.name}.stride({axis})")] = stride
             stride = stride * tensor.shape[axis]
     return found
+
+
+def _run_within(workload: Workload, tensor: str, axes: Sequence[int]) -> bool:
+    """Whether kernels also step through ``tensor`` without any of its strides along ``axes``."""
+    strides: dict[Atom, Size] = {Symbol(f"{tensor}.stride({axis})"): 0 for axis in axes}
+    return any(
+        access.offset is not None and access.offset.substitute(strides).value is None
+        for launch in workload.first_call().distinct_launches()
+        for access in launch.kernel.nodes(Access)
+        if isinstance(given := launch.arguments.get(access.base), Tensor) and given.name == tensor
+    )
 
 
 def _within(sizes: dict[Symbol, Size], workload: Workload, fixed: frozenset[str]) -> bool:

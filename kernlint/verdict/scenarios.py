@@ -85,7 +85,8 @@ def undecided(workload: Workload, missing: Sequence[str], like: Plan | None = No
     """What to give with ``--assume`` so that an answer rests on nothing that was assumed, each fact as it can be typed: as it is in
     ``like``, a call of the same function, else with plausible types and sizes."""
     function = workload.entry.rpartition(".")[0] or workload.entry
-    owner = workload.entry if "." in workload.entry else function
+    # A backward pass also gets what the forward pass was given, whose names are not its own.
+    owner = function if workload.entry.endswith(".backward") else workload.entry
     known = {tensor.name: tensor for tensor in like.workload.inputs} if like is not None else {}
     said = {fact.name: fact.value for fact in like.facts} if like is not None else {}
     names = open_names(workload, missing)
@@ -105,7 +106,8 @@ def undecided(workload: Workload, missing: Sequence[str], like: Plan | None = No
     given = {tensor.name for tensor in workload.inputs}
     for name in names:
         # What follows from the facts before it is none of its own.
-        follows = "." in name and not is_product(Symbol(name)) and name.rpartition(".")[0] not in given
+        told_of = name.rpartition(".")[0] in given or is_product(Symbol(name)) or name in said
+        follows = "." in name and not told_of
         if name not in told and not follows and ".stride(" not in name:
             found.append(f"{name}={_size_of(name, known) or said.get(name) or sizes.get(Symbol(name), _ANY_SIZE)}")
     return found
@@ -304,8 +306,8 @@ class Planner:
             if workload is not None and (heads := held(workload, told, sizes)):
                 sizes |= heads
                 program, workload = self._at(sizes, dtypes)
-        if workload is None or open_symbols(workload):
-            return None
+        if workload is None or open_symbols(workload) or not workload.first_call().launches():
+            return None  # the program's own checks may refuse such a call
         facts = [*self._type_facts(dtypes, usual), *_size_facts(sizes)]
         return Plan(self._name(rung, sizes, dtypes, usual), program, workload, tuple(facts))
 

@@ -81,6 +81,26 @@ def test_checks_in_every_spelling(check):
 
 
 @pytest.mark.parametrize(
+    "use", ["assert fits(x)", "if not fits(x):\n        raise ValueError", "torch._check(fits(t=x))"]
+)
+@pytest.mark.parametrize(
+    ("body", "follows"),
+    [
+        ("return t.dim() == 2 and t.shape == (64, 1024)", True),
+        ("if t.dim() != 2 or t.shape != (64, 1024):\n        return False\n    return t.is_cuda", True),
+        ("m, n = t.shape\n    return m == 64 and n == 1024", True),
+        ("if t.is_cuda:\n        return True\n    return t.shape == (64, 1024)", False),
+        ("if t.shape != (64, 1024):\n        print(t)\n    return True", False),
+        ("return t.shape != (64, 1024)", False),
+        ("return fits(t) and t.shape == (64, 1024)", True),
+    ],
+)
+def test_what_a_predicate_returns_is_a_fact_of_its_arguments(body, follows, use):
+    found = read(f"def fits(t):\n    {body}\n\n\ndef f(x):\n    {use}\n" + BODY, "f")
+    assert ("[64, 1024]" in argument(found)) == follows
+
+
+@pytest.mark.parametrize(
     "check",
     [
         "assert x.shape == (64, 1024) or x.numel() == 0",
@@ -514,6 +534,8 @@ def f(x, w, causal=True, scale=None, start=0):
         (["x:int8[?,64]"], "x: int8[x.shape[0], 64]"),
         (["f.x:torch.int8", "x.shape[0]=16", "x.size(1)=64"], "x: int8[16, 64]"),
         (["x.dtype=bf16", "M=16"], "x: bfloat16[16, x.shape[1]]"),
+        (["x:int8[?,64]", "x.numel()=1024"], "x: int8[16, 64]"),
+        (["x.numel()=1024", "f.x:int8[16,64]"], "x: int8[16, 64]"),
     ],
 )
 def test_facts_as_people_write_them(facts, expected):
@@ -541,6 +563,9 @@ def test_flags_and_scales_reach_the_launch():
         (["x:int8[16,64]", "w:int8[32,8]"], "`assert w.shape\\[0\\] == K` fails"),
         (["x:int8[4,16,64]"], "takes x to have 2 dimensions, not 3"),
         (["x.numel=5"], "no argument or size"),
+        (["x:int8[?,?]", "x.numel=5"], "no argument or size"),
+        (["x:int8[?,64]", "x.numel=5"], "x of the shape \\[\\?, 64\\] does not have 5 elements"),
+        (["x:int8[2,64]", "x.numel=64"], "x of the shape \\[2, 64\\] does not have 64 elements"),
         (["other.x:int8[16,64]"], "other.x: the analysed code has no argument"),
         (["x:int8[16,64]", "x:fp16[16,64]"], "x: given twice, as x:int8\\[16,64\\] and as x:fp16"),
         (["x:int8[16,64]", "K=32"], "K: it is 64 by the code and the other facts"),

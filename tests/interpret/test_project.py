@@ -314,6 +314,18 @@ def test_kernel_and_launcher_in_two_modules_are_one_program(project):
     assert details.fix is None or not details.fix.automatic
     with pytest.raises(AnalysisError):
         ask(project / "pkg/kernels.py", project=False)
+    launched = ask(project / "pkg/launch.py").verdict.details
+    assert launched.kernel == "scale_kernel" and launched.scenarios[0].facts == details.scenarios[0].facts
+    write(project, "pkg/nothing.py", "import torch\n\n\ndef f(x):\n    return x + 1\n")
+    with pytest.raises(AnalysisError, match="no Triton kernel in it"):
+        ask(project / "pkg/nothing.py")
+
+
+def test_a_fixture_of_another_file_gives_what_it_tries(project):
+    fixture = "import pytest\n\n@pytest.fixture(params=[8, 512])\ndef M(request):\n    return request.param\n"
+    write(project, "tests/conftest.py", fixture)
+    write(project, "tests/test_scale.py", CALLER.replace('@pytest.mark.parametrize("M", [4, 512])\n', ""))
+    assert sites(project)[0].arguments["x"] == (dt.BFLOAT16, (512, 2048))
 
 
 def test_a_pipe_in_the_project_is_not_waited_for(project):

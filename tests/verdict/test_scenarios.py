@@ -12,6 +12,7 @@ import pytest
 from kernlint.analysis import Analysis, analysis
 from kernlint.interpret import docstrings
 from kernlint.interpret.plausible_sizes import _role
+from kernlint.records import replace
 from kernlint.request import Request
 from kernlint.schema import load
 from kernlint.workload import TorchOp
@@ -190,6 +191,30 @@ def test_strides_of_tensors_of_unknown_rank_are_those_of_dense_ones():
     assert None not in times and 0.8 < times[0] / times[1] < 1.25  # type: ignore[operator]
 
 
+GATED = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def gated(x_ptr, g_ptr, y_ptr, N, sx, sg, BLOCK: tl.constexpr):
+        row, cols = tl.program_id(0), tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * sx + cols, mask=cols < N)
+        tl.store(y_ptr + row * sx + cols, x * tl.load(g_ptr + {offset}, mask=cols < N), mask=cols < N)
+
+    def gate(x, g):
+        y = torch.empty_like(x)
+        gated[(x.shape[0],)](x, g, y, x.shape[1], x.stride(0), g.stride(0), BLOCK=4096)
+        return y
+"""
+
+
+@pytest.mark.parametrize(("offset", "step"), [("row * sg + cols", 4096), ("cols * sg", 1), ("row * sg", 1)])
+def test_what_is_stepped_through_without_a_stride_is_an_axis_of_its_own(offset, step):
+    launch = ask(GATED.format(offset=offset)).judgement.workload.first_call().launches()[0]
+    assert launch.arguments["sg"] == step
+
+
 def test_times_behind_loaded_addresses_are_not_decided():
     found = ask("""
         import torch
@@ -254,6 +279,29 @@ def test_nothing_to_go_by_is_not_decided():
         verdict.reason.startswith("Not decided:")
         and "--assume 'apply.x:float16' --assume 'grid[0]=1024'" in verdict.reason
     )
+
+
+def test_what_bounds_a_loop_holds_integers():
+    found = ask("""
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def sums(x_ptr, w_ptr, y_ptr, N, BLOCK: tl.constexpr):
+            group, cols = tl.program_id(0), tl.arange(0, BLOCK)
+            acc = tl.zeros((BLOCK,), dtype=tl.float32)
+            for row in range(tl.load(w_ptr + group), tl.load(w_ptr + group + 1)):
+                acc += tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)
+            tl.store(y_ptr + group * N + cols, acc, mask=cols < N)
+
+        def apply(x, w):
+            y = torch.empty(w.numel() - 1, x.shape[1], device=x.device)
+            sums[(w.numel() - 1,)](x, w, y, x.shape[1], BLOCK=4096)
+            return y
+    """)
+    facts = {fact.name: (fact.value, fact.source) for fact in found.verdict.details.scenarios[0].facts}
+    assert facts["w"] == ("int32", "use") and facts["x"][0] == "float32" and "w.shape[1]" not in facts
 
 
 def test_loops_between_loaded_bounds_are_listed():
@@ -693,6 +741,13 @@ def test_what_a_forward_pass_has_saved_has_the_type_that_its_argument_is_assumed
     facts = types(found)
     assert facts["x"][0] == facts["dy"][0] and found.verdict.details.certainty == "assumed"
     assert not found.judgement.before.missing and "Not decided" not in found.verdict.reason
+
+
+def test_what_a_backward_pass_asks_for_can_be_given():
+    request = Request(textwrap.dedent(SAVED), entry="_Double.backward")
+    asked = re.findall("--assume '([^']+)'", analysis(request).verdict.reason)
+    given = analysis(replace(request, assumptions=tuple(asked))).verdict
+    assert asked and given.details.certainty == "proven"
 
 
 def test_what_benchmarks_call_is_asked_about_beside_its_private_autograd_function():

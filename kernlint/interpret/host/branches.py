@@ -87,6 +87,12 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
     scope.vars = merged
 
 
+def follow_past(h: HostEvaluator, node: cst.If, scope: Scope) -> None:
+    """A guard that the way which was chosen leads past tells that what it guards against is not the case."""
+    if _only_raises(node.body):
+        checks.fails(h, node.test, scope)
+
+
 def _way_out(h: HostEvaluator, node: cst.If, arm: int, steps: list[Recorded]) -> Callable[[], None]:
     """What follows one arm of ``node``, which leaves the function."""
     line, code = h.span(node.test).line, h.code(node.test)

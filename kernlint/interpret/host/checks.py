@@ -13,7 +13,7 @@ import libcst as cst
 
 from kernlint.interpret.host.values import ContiguityTest, ShapeOf
 from kernlint.interpret.torch.shapes import contiguous_strides
-from kernlint.interpret.values import DtypeOf, Scope, Unknown
+from kernlint.interpret.values import DtypeOf, Function, Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Dtype, Expr, Opaque, Symbol, Tensor
@@ -194,12 +194,53 @@ def _learn_value(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bo
     """``test``, no comparison, is true, or false."""
     called = test if isinstance(test, cst.Call) else None
     name = called.func.value if called is not None and isinstance(called.func, cst.Name) else ""
+    predicate = scope.get(name) if name else None
     if called is not None and name == ("all" if truth else "any") and len(called.args) == 1:
         _learn_each(h, called.args[0].value, scope, truth)
+    elif called is not None and isinstance(predicate, Function):
+        _learn_of_predicate(h, predicate, called, scope, truth)
     elif truth:
         value = h.eval(test, scope)
         if isinstance(value, ContiguityTest):
             make_contiguous(h, value.tensor)
+
+
+def _learn_of_predicate(h: HostState, predicate: Function, call: cst.Call, scope: Scope, truth: bool) -> None:
+    """What ``predicate`` returns for the arguments of ``call`` is true, or false: so is what it returns at its end, and nothing holds
+    by which it would have returned the opposite before."""
+    recurs = any(one.node is predicate.node for one in h.calls)
+    if recurs or not isinstance(predicate.node, cst.FunctionDef) or any(arg.star for arg in call.args):
+        return
+    with h.silent():
+        given = [(arg.keyword.value if arg.keyword else None, h.eval(arg.value, scope)) for arg in call.args]
+        inner = Scope(predicate.closure)
+        h.bind(predicate, [one for key, one in given if key is None], {k: one for k, one in given if k}, inner)
+        h.calls.append(predicate)
+        try:
+            with h.within(predicate.module):
+                _learn_of_body(h, predicate.node.body.body, inner, truth)
+        finally:
+            h.calls.pop()
+
+
+def _learn_of_body(h: HostState, body: Sequence[cst.CSTNode], scope: Scope, truth: bool) -> None:
+    for statement in body:
+        if isinstance(statement, cst.If):
+            last = statement.body.body[-1]
+            returned = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+            said = returned.value if isinstance(returned, cst.Return) else None
+            opposite = isinstance(said, cst.Name) and said.value == str(not truth)
+            if not opposite or statement.orelse is not None or len(statement.body.body) > 1:
+                return
+            fails(h, statement.test, scope)
+        elif not isinstance(statement, cst.SimpleStatementLine):
+            return
+        elif isinstance(returned := statement.body[-1], cst.Return):
+            if returned.value is not None:
+                (holds if truth else fails)(h, returned.value, scope)
+            return
+        elif isinstance(returned, cst.Assign):
+            h.execute(statement, scope)
 
 
 def _learn_each(h: HostState, clause: cst.BaseExpression, scope: Scope, truth: bool) -> None:

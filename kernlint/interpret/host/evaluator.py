@@ -16,7 +16,7 @@ import libcst as cst
 from kernlint.interpret.edits import Literal
 from kernlint.interpret.host import checks, releases, sequences
 from kernlint.interpret.host.arrays import attribute
-from kernlint.interpret.host.branches import follow_branches
+from kernlint.interpret.host.branches import follow_branches, follow_past
 from kernlint.interpret.host.journal import Entry
 from kernlint.interpret.host.launches import best_config, launch, warm_up
 from kernlint.interpret.host.library import call_external, external_attribute
@@ -359,9 +359,8 @@ class HostEvaluator(HostOperators):
             return Unknown("scalar type")
         if isinstance(function, Jit):
             return Unknown("kernel called without a grid")
-        if isinstance(
-            function, (Unknown, Tensor)
-        ):  # a layer that was not followed, in half precision, is taken for a tensor
+        # A layer that was not followed, in half precision, is taken for a tensor.
+        if isinstance(function, (Unknown, Tensor)):
             tensors = tensors_in([*args, *kwargs.values()])
             if tensors:
                 self.escape(tensors)
@@ -472,8 +471,8 @@ class HostEvaluator(HostOperators):
         else:
             put_off_class(self, self.put_off, node, scope)
 
-    def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
-        follow_branches(self, node, test, scope)
+    undecided = follow_branches
+    passed_by = follow_past
 
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> bool:
         return follow_for(self, node, iterable, scope)

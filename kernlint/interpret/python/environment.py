@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 import libcst as cst
@@ -88,6 +88,15 @@ class Environment:
     @property
     def module(self) -> Module:
         return self.modules[-1]
+
+    @contextmanager
+    def within(self, module: Module) -> Iterator[None]:
+        """What is evaluated inside stands in ``module``."""
+        self.modules.append(module)
+        try:
+            yield
+        finally:
+            self.modules.pop()
 
     def span(self, node: cst.CSTNode) -> Span:
         return self.module.span(node)

@@ -98,6 +98,7 @@ class Evaluator(Expressions):
     exec_Nonlocal = exec_Global
 
     def exec_If(self, node: cst.If, scope: Scope) -> None:
+        choices = self.open_choices
         test = self.eval(node.test, scope)
         self.tested(test, node.test)
         truth = self.truth(test)
@@ -106,8 +107,11 @@ class Evaluator(Expressions):
             self.undecided(node, test, scope)
         elif truth:
             self.run(node.body.body, scope)
-        elif node.orelse is not None:
-            self.execute(node.orelse, scope)
+        else:
+            if self.open_choices > choices:
+                self.passed_by(node, scope)
+            if node.orelse is not None:
+                self.execute(node.orelse, scope)
 
     def exec_Else(self, node: cst.Else, scope: Scope) -> None:
         self.run(node.body.body, scope)
@@ -141,6 +145,9 @@ class Evaluator(Expressions):
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         """An ``if`` whose test is not known; subclasses say what that means."""
         raise NotImplementedError
+
+    def passed_by(self, node: cst.If, scope: Scope) -> None:
+        """An ``if`` whose test is false on the way through it that was chosen."""
 
     def exec_For(self, node: cst.For, scope: Scope) -> None:
         if self.loop(node, self.eval(node.iter, scope), scope) and node.orelse is not None:

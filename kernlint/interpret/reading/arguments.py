@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.values import Class, Function, Scope, Unknown
 from kernlint.records import replace
-from kernlint.workload import Expr, Symbol, Tensor
+from kernlint.workload import Expr, Size, Symbol, Tensor
 from kernlint.workload import dtype as dt
 
 
@@ -124,6 +125,7 @@ class ArgumentReading(ModuleReading):
             else host.symbol_for(known, f"shape[{axis}]")
             for axis, extent in enumerate(fact.shape)
         )  # fmt: skip
+        shape = self._counted(name, shape)
         for axis, (extent, before) in enumerate(zip(shape, known.shape or ())):
             if (
                 isinstance(extent, int)
@@ -132,6 +134,19 @@ class ArgumentReading(ModuleReading):
             ):
                 host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
         return host.expect(replace(known, shape=shape, strides=fact.strides or contiguous_strides(shape)), fact.held)
+
+    def _counted(self, name: str, shape: tuple[Size, ...]) -> tuple[Size, ...]:
+        """``shape`` of the argument ``name``, with the one open extent that its number of elements tells, where the user gives that."""
+        elements = next((fact.size for fact in self.question.facts if fact.name == f"{name}.numel"), None)
+        known = math.prod(extent for extent in shape if isinstance(extent, int))
+        left = [axis for axis, extent in enumerate(shape) if not isinstance(extent, int)]
+        if elements is None or len(left) > 1:
+            return shape
+        if elements % known or not (left or elements == known):
+            said = ", ".join("?" if axis in left else str(extent) for axis, extent in enumerate(shape))
+            raise UsageError(f"--assume {name}.numel: {name} of the shape [{said}] does not have {elements} elements")
+        self.used_facts.add(f"{name}.numel")
+        return tuple(elements // known if axis in left else extent for axis, extent in enumerate(shape))
 
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value

@@ -98,14 +98,11 @@ class ModuleReading:
 
     def _run(self, module: Module, scope: Scope) -> None:
         """Follow the statements of a module, or of a part of one, into ``scope``."""
-        self.host.modules.append(module)
-        try:
+        with self.host.within(module):
             for statement in module.tree.body:
                 if is_guarded_main(statement):
                     continue
                 self._run_statement(statement, scope)
-        finally:
-            self.host.modules.pop()
 
     def _run_statement(self, statement: cst.CSTNode, scope: Scope) -> None:
         """Follow one statement of a module; what it binds is unknown where that takes too long."""
@@ -177,14 +174,11 @@ class ModuleReading:
 
     def value(self, module: Module, node: cst.BaseExpression, scope: Scope) -> Any:
         """What an expression of another file gives in ``scope``."""
-        with in_other_module(self.host, self._put_off):
-            self.host.modules.append(module)
+        with in_other_module(self.host, self._put_off), self.host.within(module):
             try:
                 return self.host.eval(node, scope)
             except (Raised, Break, Continue, Return):
                 return Unknown("raised")
-            finally:
-                self.host.modules.pop()
 
     def _guard(self, action: Callable[[], Any], default: Any) -> Any:
         try:

@@ -87,9 +87,10 @@ def _index(k: KernelEvaluator, value: Any) -> ex.Size | None:
         return None
     if isinstance(value, (int, Expr)):
         return value
-    if isinstance(value, Block) and value.expr is not None:
-        return ex.simplify(value.expr)
-    return None
+    index = (
+        value.expr or value.shadow if isinstance(value, Block) else None
+    )  # bounds are integers, or Triton refuses them
+    return ex.simplify(index) if index is not None else None
 
 
 def _is_of(value: Any, kinds: Any) -> Any:
