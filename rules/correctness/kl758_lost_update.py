@@ -72,8 +72,8 @@ class LostUpdate(Rule):
                 # Another program may be kept out by a guard, such as `if pid == 0`.
                 if site.open or axes_in(*(side for pair in site.guards for side in pair)):
                     continue
-                twin = next((loads[i] for i in sorted(store.depends) if i in loads and loads[i].base == store.base
-                             and loads[i].offset == store.offset), None)  # fmt: skip
+                twins = (loads[i] for i in sorted(store.depends) if i in loads)
+                twin = next((load for load in twins if _same_place(load, store)), None)
                 if twin is None or store.checked:
                     continue
                 masked = axes_in(*store.bounding)
@@ -111,8 +111,7 @@ class LostUpdate(Rule):
             store = site.node
             if isinstance(store, Store) and store.offset is not None and not unknown_in(store.offset) and not site.open:
                 twins = (loads[i] for i in sorted(store.depends) if i in loads)
-                target = store.base, store.offset
-                twin = next((t for t in twins if (places[t].access.base, places[t].access.offset) == target), None)
+                twin = next((t for t in twins if _same_place(places[t].access, store)), None)
                 if twin is not None and twin < place:
                     updates.append((twin, place, site))
         for loaded, place, site in updates:
@@ -138,6 +137,11 @@ class LostUpdate(Rule):
                     ),
                     severity=severity,
                 )
+
+
+def _same_place(load: Access, store: Access) -> bool:
+    """Whether ``store`` puts back what ``load`` took."""
+    return load.base == store.base and load.offset == store.offset
 
 
 def _shift(first: Access, second: Access) -> int | None:

@@ -6,6 +6,7 @@ from kernlint.interpret.api import Target
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding, doubted
 from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.workload import Loop
 from kernlint.workload.access import Atomic, Store
 
 #: The first release that puts a barrier before an atomic with release semantics, as those without `sem=` have.
@@ -62,10 +63,7 @@ class LockReleasedWithoutBarrier(Rule):
             spins = [
                 s
                 for s in places
-                if isinstance(s.node, Atomic)
-                and s.loops
-                and s.loops[-1].kind == "while"
-                and not any(isinstance(node, Store) for node in s.loops[-1].body)
+                if isinstance(s.node, Atomic) and s.loops and s.loops[-1].kind == "while" and _only_waits(s.loops[-1])
             ]
             for spin in spins:
                 after = places[places.index(spin) + 1 :]
@@ -92,3 +90,8 @@ class LockReleasedWithoutBarrier(Rule):
                         doubts=doubted(waits, "Triton 3.9 puts a barrier there"),
                     )
                     break
+
+
+def _only_waits(loop: Loop) -> bool:
+    """Whether ``loop`` goes round until another program lets go, and does no work meanwhile."""
+    return not any(isinstance(node, Store) for node in loop.body)

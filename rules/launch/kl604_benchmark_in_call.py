@@ -14,7 +14,7 @@ from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.testing import is_benchmark, is_reported
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
-from kernlint.workload import HostSync, Launch, Tensor, Workload
+from kernlint.workload import HostSync, Launch, Span, Tensor, Workload
 
 #: Calls that time another piece of code.
 _TIMERS = frozenset(
@@ -128,7 +128,7 @@ def _may_time(module: Module) -> bool:
 def _timings(context: Context) -> Iterator[_Timing]:
     """The first timing call of each routine that every call runs."""
     module = context.program.kernel
-    done = [step.span for step in context.workload.all_steps if isinstance(step, (Launch, HostSync))]
+    done = _executed(context.workload)
     launching = {r.name for r in routines(module) if any(module.span(r.node).contains(span) for span in done)}
 
     def enters(branch: cst.If) -> bool:
@@ -168,6 +168,11 @@ def _returns_work(workload: Workload) -> bool:
         value for launch in workload.launches() for value in launch.arguments.values() if isinstance(value, Tensor)
     ]
     return bool(storages(passed) & storages([*tensors_in([workload.result])]))
+
+
+def _executed(workload: Workload) -> list[Span]:
+    """Where the code stands that the call was followed to: its launches, and what waits for them."""
+    return [step.span for step in workload.all_steps if isinstance(step, (Launch, HostSync))]
 
 
 def _asks_cache(test: cst.BaseExpression) -> bool:
