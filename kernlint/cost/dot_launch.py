@@ -486,10 +486,10 @@ def _mixes(offset: Expr | None) -> bool:
 
 def _first_programs(launch: Launch, count: int) -> Columns:
     """The first lanes of the first ``count`` programs."""
-    programs: dict[int, list[float]] = {}
+    programs: dict[Atom, list[float]] = {}
     before = 1
     for axis, size in enumerate(launch.grid[:3]):
         extent = max(1, concrete(size) or 1)
-        programs[axis] = [float(index // before % extent) for index in range(count)]
+        programs[ProgramId(axis)] = [float(index // before % extent) for index in range(count)]
         before *= extent
-    return Columns(programs, origin(), count)
+    return Columns(programs, count, origin())

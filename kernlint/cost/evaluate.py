@@ -6,7 +6,7 @@ A point is a list with one slot per atom: program ids, lanes and loop iterations
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import add, mul
 
@@ -107,12 +107,12 @@ class Columns:
     """Expressions at many points at a time: what several of them have in common is evaluated once, and a function is applied to all
     points without a step of the interpreter for each."""
 
-    def __init__(self, columns: Mapping[int, list[float]], centre: Point, count: int) -> None:
-        """``columns`` are the values of the slots that differ among ``count`` points, ``centre`` those of the others."""
-        self._columns = dict(columns)
+    def __init__(self, columns: Mapping[Atom, Sequence[float]], count: int, centre: Point | None = None) -> None:
+        """``columns`` are the values of the indices that differ among ``count`` points, ``centre`` those of the others; without it what
+        has no column is not known."""
+        self._known: dict[Atom, Sequence[float]] = dict(columns)
         self._centre = centre
         self._count = count
-        self._known: dict[Atom, list[float]] = {}
 
     def values(self, expr: Expr) -> list[float] | None:
         """What :func:`evaluator` gives at each point; None where it gives none at some."""
@@ -121,28 +121,21 @@ class Columns:
         except (_UnknownError, ZeroDivisionError, OverflowError, ValueError):
             return None
 
-    def _slot(self, where: int) -> list[float]:
-        found = self._columns.get(where)
-        if found is None:
-            found = self._columns[where] = [self._centre[where]] * self._count
-        return found
-
     def _polynomial(self, expr: Expr) -> list[float]:
         # In the order of `_polynomial`, so that sums are rounded alike.
         constant = 0
-        linear: list[tuple[int, int]] = []
+        linear: list[tuple[int, Atom]] = []
         products: list[tuple[int, tuple[Atom, ...]]] = []
         for monomial, coefficient in expr.terms.items():
-            where = slot(monomial[0]) if len(monomial) == 1 else None
             if not monomial:
                 constant = coefficient
-            elif where is not None:
-                linear.append((coefficient, where))
+            elif len(monomial) == 1 and slot(monomial[0]) is not None:
+                linear.append((coefficient, monomial[0]))
             else:
                 products.append((coefficient, monomial))
         total: list[float] = [constant] * self._count
-        for coefficient, where in linear:
-            total = [t + coefficient * x for t, x in zip(total, self._slot(where))]
+        for coefficient, atom in linear:
+            total = [t + coefficient * x for t, x in zip(total, self._atom(atom))]
         for coefficient, monomial in products:
             product: list[float] = [coefficient] * self._count
             for atom in monomial:
@@ -150,13 +143,14 @@ class Columns:
             total = list(map(add, total, product))
         return total
 
-    def _atom(self, atom: Atom) -> list[float]:
-        where = slot(atom)
-        if where is not None:
-            return self._slot(where)
+    def _atom(self, atom: Atom) -> Sequence[float]:
         if atom not in self._known:
+            where = slot(atom)
             function = OPERATIONS.get(atom.op) if isinstance(atom, Opaque) else None
-            if function is None or not isinstance(atom, Opaque):
+            if where is not None and self._centre is not None:
+                self._known[atom] = [self._centre[where]] * self._count
+            elif function is not None and isinstance(atom, Opaque):
+                self._known[atom] = list(map(function, *map(self._polynomial, atom.args)))
+            else:
                 raise _UnknownError
-            self._known[atom] = list(map(function, *map(self._polynomial, atom.args)))
         return self._known[atom]

@@ -8,12 +8,12 @@ touched before, over all programs and iterations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
-from operator import add, mul
 
+from kernlint.cost.evaluate import Columns
 from kernlint.interpret.edits import Edits
 from kernlint.interpret.host.journal import alike
 from kernlint.records import dataclass
@@ -342,55 +342,19 @@ def _bounded(access: Access, ranges: dict[Atom, int]) -> tuple[list[tuple[Size, 
             return None
         programs.append(values)
     if len(moving) > 1:
-        shared = sorted({a for part in moving for a in part.atoms() if a in ranges}, key=str)
-        if prod(ranges[a] for a in shared) > _POINTS:
-            return None
-        columns, count = _points(shared, ranges)
-        met = [_column(part, columns, count) for part in moving]
-        if None in met or len({*zip(*met)}) != prod(map(len, programs)):
+        shared = {a: ranges[a] for part in moving for a in part.atoms() if a in ranges}
+        met = _at_all(moving, shared) if prod(shared.values()) <= _POINTS else None
+        if met is None or len({*zip(*met)}) != prod(map(len, programs)):
             return None
     return digits, Expr(rest.terms)
 
 
-def _points(atoms: Iterable[Atom], ranges: Mapping[Atom, int]) -> tuple[dict[Atom, list[int]], int]:
-    """The values of ``atoms`` at all the points that they make, by atom, and how many points these are."""
-    listed = list(atoms)
-    points = [*product(*(range(ranges[atom]) for atom in listed))]
-    return {atom: [point[i] for point in points] for i, atom in enumerate(listed)}, len(points)
-
-
-def _column(expr: Expr, columns: Mapping[Atom, list[int]], count: int) -> list[int] | None:
-    """The value of ``expr`` at each of ``count`` points; None where it cannot be computed. All points at a time: there are
-    thousands, and an expression has dozens of operations."""
-    known: dict[Atom, list[int] | None] = {}
-
-    def of_atom(atom: Atom) -> list[int] | None:
-        if atom not in columns and atom not in known:
-            known[atom] = of_opaque(atom) if isinstance(atom, Opaque) else None
-        return columns[atom] if atom in columns else known[atom]
-
-    def of_opaque(atom: Opaque) -> list[int] | None:
-        operation, args = OPERATIONS.get(atom.op), [of(arg) for arg in atom.args]
-        if operation is None or None in args:
-            return None
-        try:
-            return [int(operation(*values)) for values in zip(*args)]
-        except (ZeroDivisionError, OverflowError, ValueError, TypeError):
-            return None
-
-    def of(expr: Expr) -> list[int] | None:
-        total = [0] * count
-        for monomial, coefficient in expr.terms.items():
-            term = [coefficient] * count
-            for atom in monomial:
-                column = of_atom(atom)
-                if column is None:
-                    return None
-                term = list(map(mul, term, column))
-            total = list(map(add, total, term))
-        return total
-
-    return of(expr)
+def _at_all(exprs: Sequence[Expr], ranges: Mapping[Atom, int]) -> list[list[float]] | None:
+    """The values of ``exprs`` at all the points that ``ranges`` make; None where one cannot be computed."""
+    points = [*product(*map(range, ranges.values()))]
+    columns = Columns(dict(zip(ranges, zip(*points))), len(points))
+    found = [values for expr in exprs if (values := columns.values(expr)) is not None]
+    return found if len(found) == len(exprs) else None
 
 
 def _parts(expr: Expr) -> list[Expr]:
@@ -435,8 +399,8 @@ def _of_part(part: Expr, extents: tuple[tuple[Atom, int], ...]) -> frozenset[int
                 return frozenset(int(coefficient * OPERATIONS[op](value, by.value)) for value in inner)
     if prod(ranges.values()) > _POINTS:
         return None
-    column = _column(part, *_points(ranges, ranges))
-    return None if column is None else frozenset(column)
+    columns = _at_all((part,), ranges)
+    return None if columns is None else frozenset(map(int, columns[0]))
 
 
 def _factored(values: Iterable[int]) -> tuple[list[tuple[Size, Size]], list[int]]:

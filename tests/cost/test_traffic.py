@@ -317,11 +317,13 @@ def test_many_points_at_a_time_are_what_each_is_by_itself() -> None:
         for atom, value in zip(atoms, (step * 3, step % 5, step // 4)):
             point[slot(atom)] = float(value)
         points.append(point)
-    moving = map(slot, atoms)
-    columns = Columns({where: [point[where] for point in points] for where in moving}, origin(), len(points))
+    columns = Columns({atom: [point[slot(atom)] for point in points] for atom in atoms}, len(points))
     for expr in exprs[:3]:
         assert columns.values(expr) == [evaluator(expr)(point) for point in points]
     assert columns.values(exprs[3]) is None and columns.values(exprs[4]) is None
+    # What has no column is that of the centre, if there is one.
+    assert columns.values(Expr.atom(Lane(2))) is None
+    assert Columns({}, 3, origin()).values(Expr.atom(Lane(2)) + 1) == [1, 1, 1]
 
 
 def test_numbers_that_are_loaded_move_all_lanes_together() -> None:

@@ -12,7 +12,7 @@ from kernlint.cost.traffic.probe import Probe, put
 from kernlint.records import dataclass
 from kernlint.workload import Atomic, Expr, Lane, Load, LoopIndex, Opaque, ProgramId, Store
 from kernlint.workload.access import Bounds
-from kernlint.workload.expr import lift
+from kernlint.workload.expr import Atom, lift
 
 
 def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:
@@ -119,14 +119,14 @@ class _Bound:
         self.shape = shape
 
     @cached_property
-    def samples(self) -> list[list[tuple[int, float]]]:
+    def samples(self) -> list[list[tuple[Lane, float]]]:
         """A few lanes, spread over the tile: what to set in a point for each."""
         steps = (1 / _LANE_POINTS, 0.6180339887, 0.7548776662)
         return [
             [
-                (where, float(int((index + 0.5) * steps[position % 3] % 1.0 * self.shape[dim])))
+                (Lane(dim), float(int((index + 0.5) * steps[position % 3] % 1.0 * self.shape[dim])))
                 for position, dim in enumerate(self.lanes)
-                if (where := slot(Lane(dim))) is not None
+                if slot(Lane(dim)) is not None
             ]
             for index in range(_LANE_POINTS)
         ]
@@ -134,9 +134,9 @@ class _Bound:
 
 @dataclass(frozen=True)
 class _Points:
-    """Programs and iterations at which lanes are counted: the values of the slots that differ among them, by slot."""
+    """Programs and iterations at which lanes are counted: the values of the indices that differ among them."""
 
-    moving: dict[int, list[float]]
+    moving: dict[Atom, list[float]]
     centre: Point
     count: int
 
@@ -153,13 +153,12 @@ class _Points:
         ]  # fmt: skip
         total = math.prod(extents)
         count = min(total, _MASK_POINTS)
-        moving: dict[int, list[float]] = {}
+        moving: dict[Atom, list[float]] = {}
         inner = 1
         for position, (atom, extent) in enumerate(zip(atoms, extents)):
             pace = _KRONECKER[position % len(_KRONECKER)]
-            where = slot(atom)
-            if where is not None:
-                moving[where] = [
+            if slot(atom) is not None:
+                moving[atom] = [
                     float(index // inner % extent if total <= count else int((index + 0.5) * pace % 1.0 * extent))
                     for index in range(count)
                 ]
@@ -168,7 +167,7 @@ class _Points:
 
     @cached_property
     def _columns(self) -> Columns:
-        return Columns(self.moving, self.centre, self.count)
+        return Columns(self.moving, self.count, self.centre)
 
     def values(self, expr: Expr) -> Sequence[float | None]:
         """``expr`` at each point, None where it is not known."""
@@ -177,16 +176,16 @@ class _Points:
 
     def at(self, index: int) -> Point:
         point = list(self.centre)
-        for where, column in self.moving.items():
-            point[where] = column[index]
+        for atom, column in self.moving.items():
+            put(point, atom, column[index])
         return point
 
     def with_lanes(self, bound: _Bound) -> Columns:
         """Every sampled lane of ``bound`` at each point."""
-        columns = {where: [x for x in column for _ in range(_LANE_POINTS)] for where, column in self.moving.items()}
-        for place, (where, _) in enumerate(bound.samples[0]):
-            columns[where] = [lane[place][1] for lane in bound.samples] * self.count
-        return Columns(columns, self.centre, self.count * _LANE_POINTS)
+        columns = {atom: [x for x in column for _ in range(_LANE_POINTS)] for atom, column in self.moving.items()}
+        for place, (lane, _) in enumerate(bound.samples[0]):
+            columns[lane] = [sample[place][1] for sample in bound.samples] * self.count
+        return Columns(columns, self.count * _LANE_POINTS, self.centre)
 
 
 #: Programs and iterations at which a mask is counted, and lanes where it is not linear in one.
@@ -213,8 +212,8 @@ def _sampled_share(bound: _Bound, point: Point) -> float:
     hits = 0
     value_at = evaluator(bound.gap)
     for lane in bound.samples:
-        for where, to in lane:
-            point[where] = to
+        for atom, to in lane:
+            put(point, atom, to)
         value = value_at(point)
         hits += value is None or value > 0
     return hits / _LANE_POINTS
