@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from kernlint.rules.algorithm.recurrent import PersistentRecurrence, TimeLoop, time_loop
 from kernlint.rules.base import WRITTEN_ANEW, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.proofs.source_text import carried_names, loop_statement, loop_variables
 from kernlint.workload import Repeat
 
 #: Sequences per program of the persistent kernel, and its warps.
@@ -103,7 +102,7 @@ class TimeStepLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for repeat in context.workload.steps:
-            found = time_loop(context, repeat) if isinstance(repeat, Repeat) else None
+            found = time_loop(repeat) if isinstance(repeat, Repeat) else None
             if found is not None:
                 finding = self._finding(context, found)
                 if finding is not None:
@@ -111,10 +110,7 @@ class TimeStepLoop(Rule):
 
     def _finding(self, context: Context, found: TimeLoop) -> Finding | None:
         repeat = found.repeat
-        statement = loop_statement(context, repeat.span)
-        remedy = _remedy(
-            context, found, statement is not None and bool(carried_names(statement) - loop_variables(statement))
-        )
+        remedy = _remedy(context, found)
         if remedy is None:
             return None
         kernel = found.launches()[0].kernel.name
@@ -153,7 +149,7 @@ def _weights(found: TimeLoop) -> str:
     return " and ".join(f"`{tensor_name(p.weight, 'weight')}` [{p.columns}, {p.k}]" for p in found.recurrent)
 
 
-def _remedy(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant, str, str] | None:
+def _remedy(context: Context, found: TimeLoop) -> tuple[Variant, str, str] | None:
     """The program after it, the method and the plan: one persistent kernel; None where the recurrent weight does not fit on chip."""
     size, line = found.recurrent_bytes, found.repeat.span.line
     project = (
@@ -163,7 +159,7 @@ def _remedy(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant,
     )
     if size + 64 * max(p.k for p in found.recurrent) > context.device.shared_memory_max_bytes_per_block:
         return None
-    variant, rows, warps = _persistent(context, found, hands_on)
+    variant, rows, warps = _persistent(context, found)
     method = (
         f"{project + ', then run' if project else 'Run'} the recurrence in one persistent kernel that loops over the steps with "
         "the recurrent weight and the state on chip."
@@ -178,12 +174,12 @@ def _remedy(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant,
     return variant, method, plan
 
 
-def _persistent(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant, int, int]:
+def _persistent(context: Context, found: TimeLoop) -> tuple[Variant, int, int]:
     options = []
     tiles = _TILES if found.inputs else _TILES[:1]
     for rows, warps in _BLOCKS:
         for tile in tiles:
-            change = PersistentRecurrence(found.repeat.span, hands_on, rows, warps, tile)
+            change = PersistentRecurrence(found.repeat.span, rows, warps, tile)
             variant = context.variant.then(transform=change)
             options.append((context.gpu_us(variant) or float("inf"), rows, warps, variant))
     _, rows, warps, variant = min(options, key=lambda option: option[:3])

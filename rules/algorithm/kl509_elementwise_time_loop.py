@@ -147,4 +147,4 @@ def state_loop(context: Context, repeat: Repeat) -> StateLoop | None:
     leaves = (cst.Break, cst.Continue, cst.While, cst.Return, cst.If, cst.IfExp)
     if any(isinstance(node, leaves) for node in walk(statement.body)):
         return None
-    return read_state_loop(context.workload, repeat)
+    return read_state_loop(repeat)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kernlint.records import dataclass, replace
-from kernlint.rules.finding import Context
+from kernlint.records import dataclass
 from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.proofs.parallel_loops import Loop as PythonLoop
-from kernlint.rules.proofs.parallel_loops import flat_loop, fresh_storages, known_storages
-from kernlint.rules.proofs.source_text import carried_names, loop_statement, loop_variables
+from kernlint.rules.proofs.parallel_loops import flat_loop
 from kernlint.workload import (
     Compute,
     Dot,
@@ -97,31 +95,25 @@ class TimeLoop:
         return [step for step in self.loop.body if isinstance(step, Launch)]
 
 
-def time_loop(context: Context, repeat: Repeat) -> TimeLoop | None:
+def time_loop(repeat: Repeat) -> TimeLoop | None:
     """``repeat`` as a recurrence with products in it; None where that is not proven or sizes are open.
 
-    The proof: a variable of the loop statement is handed from one iteration to the next, or a tensor is updated in place,
-    and a product reads what so comes from the iteration before.
+    The proof: a product reads what the iteration before has written, and not what this one has written itself on its way through
+    a tensor.
     """
-    statement = loop_statement(context, repeat.span)
-    if statement is None:
-        return None
-    return read_time_loop(context.workload, repeat, bool(carried_names(statement) - loop_variables(statement)))
-
-
-def read_time_loop(workload: Workload, repeat: Repeat, hands_on: bool) -> TimeLoop | None:
-    """As :func:`time_loop`; ``hands_on`` says whether the loop statement carries a variable."""
-    found = flat_loop(repeat)
+    loop = flat_loop(repeat)
     count = concrete(repeat.count)
-    if found is None or count is None or found.repeat.body != found.body:
+    if loop is None or count is None or loop.repeat.body != loop.body:
         return None
-    loop = replace(found, fresh=fresh_storages(workload, found))
     launches = [step for step in loop.body if isinstance(step, Launch)]
     if not launches or not all(step.kernel.complete for step in launches):
         return None
     if any(not isinstance(s, Launch) and not (isinstance(s, TorchOp) and s.kind in _TORCH) for s in loop.body):
         return None
-    state = _state(workload, loop, hands_on)
+    own = {(t.storage.id, t.offset) for step in loop.body for t in written_tensors(step) if loop.stride(t)}
+    read = [t for step in loop.body for t in read_tensors(step)]
+    handed = (t for t in read if t.storage.id in loop.handed and (t.storage.id, t.offset) not in own)
+    state = tuple(dict.fromkeys(handed))
     ids = storages(list(state))
     products = [p for step in loop.body for p in _products(step, ids)]
     recurrent = tuple(p for p in products if p.data.storage.id in ids)
@@ -133,22 +125,6 @@ def read_time_loop(workload: Workload, repeat: Repeat, hands_on: bool) -> TimeLo
     rows = {_rows(p) for p in (*recurrent, *inputs)}
     number = rows.pop() if len(rows) == 1 else None
     return TimeLoop(loop, count, number, state, recurrent, inputs) if number else None
-
-
-def _state(workload: Workload, loop: PythonLoop, hands_on: bool) -> tuple[Tensor, ...]:
-    """The tensors that an iteration reads from the one before it."""
-    known = known_storages(workload, loop)
-    read = [t for step in loop.body for t in read_tensors(step)]
-    written = [t for step in loop.body for t in written_tensors(step) if t.storage.id not in loop.fresh]
-    found = []
-    for tensor in read:
-        id = tensor.storage.id
-        places = [w for w in written if w.storage.id == id]
-        made_before = id not in known and id not in loop.fresh
-        in_place = any(w.offset == tensor.offset and not loop.stride(w) for w in places)
-        if (hands_on and (made_before or places)) or in_place:
-            found.append(tensor)
-    return tuple(dict.fromkeys(found))
 
 
 def _products(step: Step, state: set[int]) -> Iterator[Product]:
@@ -198,11 +174,10 @@ def _rows(product: Product) -> int | None:
 class PersistentRecurrence:
     """The workload with one time loop replaced by a GEMM for all input products and one kernel that keeps the state.
 
-    ``rows`` sequences go through a program; ``tile`` is that of the GEMM. ``hands_on`` as in :func:`read_time_loop`.
+    ``rows`` sequences go through a program; ``tile`` is that of the GEMM.
     """
 
     repeat: Span
-    hands_on: bool
     rows: int
     num_warps: int
     tile: tuple[int, int, int, int]
@@ -212,7 +187,7 @@ class PersistentRecurrence:
             """The kernels in the place of the time loop, where it still reads as one."""
             if not isinstance(step, Repeat) or step.span != self.repeat:
                 return step
-            found = read_time_loop(workload, step, self.hands_on)
+            found = time_loop(step)
             return step if found is None else (*input_gemm(found, self.tile), self._persistent(found))
 
         return workload.mapped(change)

@@ -9,7 +9,7 @@ from kernlint.rules.finding import tensor_name
 from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
 from kernlint.rules.proofs.dataflow import storages, written_tensors
 from kernlint.rules.proofs.indices import addresses, strides_of
-from kernlint.rules.proofs.parallel_loops import flat_loop, fresh_storages
+from kernlint.rules.proofs.parallel_loops import flat_loop, moves
 from kernlint.workload import (
     Compute,
     Expr,
@@ -24,7 +24,6 @@ from kernlint.workload import (
     Size,
     Store,
     Tensor,
-    Workload,
     concrete,
 )
 from kernlint.workload import Loop as KernelLoop
@@ -77,7 +76,7 @@ class StateLoop:
         return all(state.store is not None for state in self.states)
 
 
-def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
+def read_state_loop(repeat: Repeat) -> StateLoop | None:
     """``repeat`` as the steps of a recurrence in which each program keeps to itself; None where that is not proven or sizes
     are open.
 
@@ -94,8 +93,9 @@ def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
     if not launch.kernel.complete or not plain or launch.programs is None or launch.autotuned:
         return None
     loop = flat_loop(repeat)
-    fresh = fresh_storages(workload, loop) if loop is not None else frozenset()
-    views, moves = _steps(before, launch, fresh)
+    tensors = {name: one for name, one in launch.arguments.items() if isinstance(one, Tensor) and loop is not None}
+    views = {name: step for name, one in tensors.items() if loop is not None and (step := loop.stride(one)) is not None}
+    moved = moves(before, launch)
     written = storages(written_tensors(before)) | storages(written_tensors(launch))
     states: list[State] = []
     fixed: list[Load] = []
@@ -107,20 +107,20 @@ def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
             former = before.tensor(load.base)
             if former is None or former.storage.id != tensor.storage.id:
                 return None
-            if load.base not in views or load.id not in moves:
+            if load.base not in views or load.id not in moved:
                 return None
-            if not loops and not views[load.base] and not moves[load.id] and not load.through | load.tested:
+            if not loops and not views[load.base] and not moved[load.id] and not load.through | load.tested:
                 fixed.append(load)
             continue
         store = None if loops else _source(before, load, tensor)
         if store is None and not _within_own(before, launch, load, loops, tensor):
             return None
         states.append(State(tensor_name(tensor, load.base), load, store))
-    kept = _handed_on(launch, states, views, moves)
+    kept = _handed_on(launch, states, views, moved)
     if not states or kept is None:
         return None
     elementwise = not any(isinstance(node, (Reduce, Scan, KernelLoop)) for node in nodes)
-    found = StateLoop(repeat, launch, tuple(states), kept, tuple(fixed), views, moves, elementwise)
+    found = StateLoop(repeat, launch, tuple(states), kept, tuple(fixed), views, moved, elementwise)
     return found if _no_address_twice(found) else None
 
 
@@ -188,37 +188,6 @@ def _one_launch(launches: Sequence[Launch]) -> Launch | None:
             return None
         first = merged.launch
     return first
-
-
-def _steps(before: Launch, launch: Launch, fresh: frozenset[int]) -> tuple[dict[str, Size], dict[int, Size]]:
-    """``views`` and ``moves`` of a :class:`StateLoop`; what moves in no steady way is left out. A buffer that the iterations
-    take turns with (one reads what the other writes) stays where it is."""
-    views: dict[str, Size] = {}
-    for name, tensor in launch.arguments.items():
-        former = before.arguments.get(name)
-        if not isinstance(tensor, Tensor) or not isinstance(former, Tensor):
-            continue
-        if (tensor.shape, tensor.strides) != (former.shape, former.strides):
-            continue
-        if tensor.storage.id == former.storage.id:
-            views[name] = simplify(lift(tensor.offset) - former.offset)
-        elif tensor.storage.id in fresh:
-            numel = tensor.numel
-            if numel is not None:
-                views[name] = numel
-        elif tensor.offset == former.offset:
-            views[name] = 0
-    moves: dict[int, Size] = {}
-    earlier = {node.id: node for node in before.kernel.nodes((Load, Store))}
-    for node in launch.kernel.nodes((Load, Store)):
-        assert isinstance(node, (Load, Store))
-        old = earlier.get(node.id)
-        if old is None or old.span != node.span or old.offset is None or node.offset is None:
-            continue
-        step = node.offset - old.offset
-        if not any(isinstance(atom, (Lane, ProgramId)) for atom in step.atoms()):
-            moves[node.id] = simplify(step)
-    return views, moves
 
 
 def _source(before: Launch, load: Load, tensor: Tensor) -> Store | None:

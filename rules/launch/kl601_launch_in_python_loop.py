@@ -84,8 +84,8 @@ class LaunchInPythonLoop(Rule):
                     launches[0].span,
                 ),
                 Evidence(
-                    "no iteration reads what another wrote, and no variable is handed on; the iterations differ by the offset "
-                    f"into {', '.join(f'`{name}`' for name in dict.fromkeys(moving))}",
+                    "no iteration reads what another wrote; they differ by the offset into "
+                    f"{', '.join(f'`{name}`' for name in dict.fromkeys(moving))}",
                     repeat.span,
                 ),
             ),

@@ -1,37 +1,29 @@
-"""Python loops whose iterations do not depend on each other, and the one launch that could take their place."""
+"""Python loops by the rounds that were followed: what moves from one to the next, what one finds of the one before, and loops whose
+iterations do not depend on each other, so that one launch could take their place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
 from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context
-from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
-from kernlint.rules.proofs.source_text import (
-    assignments,
-    bound_names,
-    carried_names,
-    loop_statement,
-    loop_variables,
-    names_in,
-    node_at,
-)
-from kernlint.syntax.names import dotted_name
+from kernlint.rules.proofs.dataflow import read_tensors, storages, tensors_of, written_tensors
+from kernlint.rules.proofs.source_text import loop_statement, loop_variables, names_in
 from kernlint.syntax.walk import walk
 from kernlint.workload import (
     Access,
     Atomic,
+    Lane,
     Launch,
+    ProgramId,
     Repeat,
     Size,
-    Span,
     Step,
     Store,
     Tensor,
     TorchOp,
-    Workload,
     concrete,
 )
 from kernlint.workload.expr import lift, simplify
@@ -45,32 +37,28 @@ class Loop:
     """A Python loop (or a perfect nest of them) as one index that runs over ``count`` values.
 
     ``body`` holds the steps of the iteration with index ``middle``, the one the interpreter records; ``middle`` is None
-    where the count is symbolic. ``fresh`` are the storages that each iteration allocates for itself; ``moving`` the
-    tensors whose offset advances with the index; ``indexed`` the launches that are passed the index itself.
+    where the count is symbolic. ``before`` holds for each loop of the nest, outermost first, those of an iteration with an index of
+    it that is one less. ``strides`` are the elements by which tensors move with the index, where they move evenly, ``fresh`` the storages
+    that each iteration allocates for itself, ``moving`` the tensors that tell the iterations apart.
     """
 
     repeat: Repeat
     count: Size
     middle: int | None
     body: tuple[Step, ...]
-    fresh: frozenset[int] = frozenset()
+    before: tuple[tuple[Step, ...], ...]
+    strides: Mapping[Tensor, Size]
+    fresh: frozenset[int]
     moving: tuple[Tensor, ...] = ()
-    indexed: frozenset[Span] = frozenset()
+
+    @property
+    def handed(self) -> set[int]:
+        """The storages that other iterations write."""
+        return storages([t for steps in self.before for step in steps for t in written_tensors(step)])
 
     def stride(self, tensor: Tensor) -> Size | None:
-        """Elements between the views of neighbouring iterations; None where the offset is not a multiple of the index."""
-        if tensor.storage.id in self.fresh:
-            return tensor.elements
-        return self.per_iteration(tensor.offset)
-
-    def per_iteration(self, offset: Size) -> Size | None:
-        """The ``s`` of ``offset = middle * s``; None where there is none."""
-        if self.middle is None:
-            return 0
-        value = concrete(offset)
-        if value is None or value % self.middle:
-            return None
-        return value // self.middle
+        """Elements between the views of neighbouring iterations; None where they do not move evenly."""
+        return tensor.elements if tensor.storage.id in self.fresh else self.strides.get(tensor)
 
     def whole(self, tensor: Tensor) -> Tensor:
         """All iterations' views of ``tensor`` as one, with the loop as leading dimension; itself where it stays put."""
@@ -82,26 +70,78 @@ class Loop:
         return replace(tensor, shape=shape, strides=strides, offset=simplify(lift(offset)))
 
 
+def flat_loop(repeat: Repeat) -> Loop | None:
+    """A perfect nest of loops over whole ranges as one loop; None where the body holds a further loop beside steps, or where two
+    iterations are not alike."""
+    count: Size = 1
+    middle: int | None = 0
+    body: tuple[Step, ...] = (repeat,)
+    counts: list[Size] = []
+    before: list[tuple[Step, ...]] = []
+    while len(body) == 1 and isinstance(body[0], Repeat):
+        inner = body[0]
+        if inner.count is None:
+            return None
+        number = concrete(inner.count)
+        count = simplify(lift(count) * inner.count)
+        middle = None if number is None or middle is None else middle * number + number // 2
+        counts.append(inner.count)
+        before = [_inside(steps) for steps in before] + [inner.earlier]
+        body = inner.body
+    kinds = [type(step) for step in body]
+    if Repeat in kinds or middle == 0 or any([type(step) for step in steps] != kinds for steps in before):
+        return None
+    seen = [[t for step in steps for t in tensors_of(step)] for steps in (body, *before)]
+    if len({len(tensors) for tensors in seen}) > 1:
+        return None
+    made = {t.storage.id for s in body if isinstance(s, TorchOp) for t in s.writes if t.storage.span == s.span}
+    fresh = made - storages([t for tensors in seen[1:] for t in tensors])
+    moved = [(tensor, _even([_apart(tensor, one) for one in others], counts)) for tensor, *others in zip(*seen)]
+    steady = {tensor: stride for tensor, stride in moved if stride is not None and (tensor, None) not in moved}
+    return Loop(repeat, count, middle, body, tuple(before), steady, frozenset(fresh))
+
+
+def _inside(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps of the loop that ``steps`` are; none where they are anything else."""
+    return steps[0].body if len(steps) == 1 and isinstance(steps[0], Repeat) else ()
+
+
+def _apart(tensor: Tensor, before: Tensor) -> Size | None:
+    """The elements from ``before`` to ``tensor``, the same one in the next iteration; two buffers that take turns stay where they are.
+    How far they reach may differ (``counts[i:]``)."""
+    if tensor.strides != before.strides:
+        return None
+    step = simplify(lift(tensor.offset) - before.offset)
+    return step if step == 0 or tensor.storage.id == before.storage.id else None
+
+
+def _even(steps: Sequence[Size | None], counts: Sequence[Size]) -> Size | None:
+    """The step of the one index of a nest, whose loops move something by ``steps``; None where an outer loop does not go on where the
+    inner one ends."""
+    for outer, inner, count in zip(steps, steps[1:], counts[1:]):
+        if outer is None or inner is None or simplify(lift(inner) * count) != outer:
+            return None
+    return steps[-1]
+
+
 def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
     """``repeat`` as a :class:`Loop` when its iterations are proven independent and each launches something.
 
-    The proof: the loop statement hands no variable from one iteration to the next; what an iteration writes is either
-    allocated in it or a part of a tensor that no other iteration touches; and nothing written is read by others.
+    The proof: what an iteration writes is either allocated in it or a part of a tensor that no other iteration touches, and nothing
+    that others write is read.
     """
-    found = flat_loop(repeat)
-    if found is None or not _plain_statements(context, repeat):
+    loop = flat_loop(repeat)
+    if loop is None or not _same_each_time(context, repeat):
         return None
-    loop = replace(found, fresh=fresh_storages(context.workload, found), indexed=indexed_launches(context, found))
     launches = [step for step in loop.body if isinstance(step, Launch)]
     others = [step for step in loop.body if not isinstance(step, Launch)]
     if not launches or not all(launch.kernel.complete for launch in launches):
         return None
     if not all(isinstance(step, TorchOp) and step.kind in _BATCHED for step in others):
         return None
-    known = known_storages(context.workload, loop)
     read = [t for step in loop.body for t in read_tensors(step)]
     written = [t for step in loop.body for t in written_tensors(step)]
-    if any(t.storage.id not in known and t.storage.id not in loop.fresh for t in read):
+    if storages(read) & (loop.handed - storages(written)):
         return None  # made by the iteration before
     if any(loop.stride(t) is None for t in (*read, *written)):
         return None
@@ -110,8 +150,7 @@ def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
             continue
         views = [t for t in (*read, *written) if t.storage.id == tensor.storage.id]
         shared = any(t.storage.id == tensor.storage.id for t in read)
-        by_index = _indexed_stores_move(loop, tensor)
-        if loop.middle is None or by_index:
+        if loop.middle is None or _stores_move(loop, tensor):
             # Where stores cannot be told apart by numbers (open sizes), at least nothing may be read back.
             if shared:
                 return None
@@ -121,35 +160,14 @@ def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
     return replace(loop, moving=moving or tuple(written))
 
 
-def flat_loop(repeat: Repeat) -> Loop | None:
-    """A perfect nest of loops over whole ranges as one loop; None where the body holds a further loop beside steps."""
-    count: Size = 1
-    middle: int | None = 0
-    body: tuple[Step, ...] = (repeat,)
-    while len(body) == 1 and isinstance(body[0], Repeat):
-        inner = body[0]
-        if inner.count is None:
-            return None
-        number = concrete(inner.count)
-        count = simplify(lift(count) * inner.count)
-        middle = None if number is None or middle is None else middle * number + number // 2
-        body = inner.body
-    if any(isinstance(step, Repeat) for step in body) or middle == 0:
-        return None
-    return Loop(repeat, count, middle, body)
-
-
-def _plain_statements(context: Context, repeat: Repeat) -> bool:
-    """Every loop statement of the nest uses its variable, hands nothing on, and does the same in each iteration."""
+def _same_each_time(context: Context, repeat: Repeat) -> bool:
+    """Whether no loop statement of the nest is left early, or does something else in some of its iterations."""
     step: Step = repeat
     while isinstance(step, Repeat):
         loop = loop_statement(context, step.span)
         if loop is None:
             return False
         variables = loop_variables(loop)
-        body = loop.body.body if isinstance(loop, cst.For) else loop.body.body[:-1]
-        if carried_names(loop) - variables or not variables & {name for line in body for name in names_in(line)}:
-            return False
         for node in walk(loop.body):
             if isinstance(node, (cst.Break, cst.Continue, cst.While, cst.Return)):
                 return False
@@ -161,62 +179,32 @@ def _plain_statements(context: Context, repeat: Repeat) -> bool:
     return True
 
 
-def known_storages(workload: Workload, loop: Loop) -> set[int]:
-    """Storages that exist before the loop begins."""
-    known = storages(list(workload.inputs))
-    for step in workload.steps:
-        if isinstance(step, Repeat) and step.span == loop.repeat.span:
-            break
-        for inner in step.body if isinstance(step, Repeat) else (step,):
-            known |= storages(written_tensors(inner)) | storages(read_tensors(inner))
-    for step in loop.body:
-        tensors = (*read_tensors(step), *written_tensors(step))
-        known |= {t.storage.id for t in tensors if t.storage.origin in ("input", "parameter", "constant")}
-    return known
-
-
-def fresh_storages(workload: Workload, loop: Loop) -> frozenset[int]:
-    """Storages that the iteration itself makes."""
-    known = known_storages(workload, loop)
-    made = {t.storage.id for step in loop.body if isinstance(step, TorchOp) for t in step.writes}
-    return frozenset(made - known)
-
-
-def indexed_launches(context: Context, loop: Loop) -> frozenset[Span]:
-    """The launches in the loop's own text that are passed its variable as an argument."""
-    statement = loop_statement(context, loop.repeat.span)
-    if statement is None or isinstance(loop.repeat.body[0], Repeat):
-        return frozenset()
-    variables = loop_variables(statement)
-    for one in assignments(statement.body):
-        if isinstance(one, cst.Assign) and dotted_name(one.value) in variables:
-            variables |= bound_names(one)
-    found = set()
-    for step in loop.body:
-        call = node_at(context, step.span, cst.Call) if isinstance(step, Launch) else None
-        if call is not None and any(dotted_name(argument.value) in variables for argument in call.args):
-            found.add(step.span)
-    return frozenset(found)
-
-
-def _indexed_stores_move(loop: Loop, tensor: Tensor) -> bool:
-    """Every store to ``tensor`` stands in a launch that is passed the index, at an address that advances with it."""
+def _stores_move(loop: Loop, tensor: Tensor) -> bool:
+    """Whether every store to ``tensor`` stands in a launch, at an address that the kernel itself moves with the index."""
     moved = []
-    for step in loop.body:
-        if isinstance(step, Launch):
+    for step, before in zip(loop.body, loop.before[-1]):
+        if isinstance(step, Launch) and isinstance(before, Launch):
+            steps = moves(before, step)
             for node in step.accesses(tensor.storage.id, (Store, Atomic)):
-                stride = constant_stride(loop, node) if step.span in loop.indexed else None
-                moved.append(bool(stride) and isinstance(node, Store))
+                moved.append(len(loop.before) == 1 and isinstance(node, Store) and bool(steps.get(node.id)))
         elif tensor.storage.id in storages(written_tensors(step)):
             moved.append(False)
     return bool(moved) and all(moved)
 
 
-def constant_stride(loop: Loop, access: Access) -> Size | None:
-    """What the index adds to an offset per iteration, where the kernel multiplies it by a stride itself."""
-    if access.offset is None:
-        return None
-    return loop.per_iteration(access.offset.terms.get((), 0))
+def moves(before: Launch, launch: Launch) -> dict[int, Size]:
+    """By the ids of accesses the elements by which the addresses that the kernel computes move from the launch ``before`` to
+    ``launch``, which is that of the next iteration; those that move in another way in each program or lane are left out."""
+    found: dict[int, Size] = {}
+    earlier = {node.id: node for node in before.kernel.nodes(Access)}
+    for node in launch.kernel.nodes(Access):
+        old = earlier.get(node.id)
+        if old is None or old.span != node.span or old.offset is None or node.offset is None:
+            continue
+        step = node.offset - old.offset
+        if not any(isinstance(atom, (Lane, ProgramId)) for atom in step.atoms()):
+            found[node.id] = simplify(step)
+    return found
 
 
 def _place(tensor: Tensor) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Questions that only the source answers: what flows around a Python loop, which operator stands at a place."""
+"""Questions that only the source answers: which statement makes a Python loop, which operator stands at a place."""
 
 from __future__ import annotations
 
@@ -62,13 +62,6 @@ def loop_variables(loop: cst.For | cst.While) -> set[str]:
     return {found.name.value} if found is not None else set()
 
 
-def carried_names(loop: cst.For | cst.While) -> set[str]:
-    """The variables that one iteration of ``loop`` hands to the next: bound in its body, and read there before that."""
-    flow = _Flow(loop_variables(loop) if isinstance(loop, cst.For) else set())
-    flow.suite(loop.body)
-    return flow.exposed & flow.assigned
-
-
 def statements(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:
     """The statements of a suite, those on one line apart."""
     for statement in body.body:
@@ -83,65 +76,6 @@ def assignments(node: cst.CSTNode) -> Iterator[cst.Assign | cst.AnnAssign | cst.
     for inner in walk(node):
         if type(inner) is cst.Assign or type(inner) is cst.AnnAssign or type(inner) is cst.AugAssign:
             yield inner
-
-
-class _Flow:
-    """Follows a suite in order: ``exposed`` are names read before they are surely bound, ``assigned`` all that are bound."""
-
-    def __init__(self, bound: set[str]) -> None:
-        self.bound = set(bound)
-        self.exposed: set[str] = set()
-        self.assigned: set[str] = set()
-
-    def suite(self, body: cst.BaseSuite) -> None:
-        for statement in statements(body):
-            self._statement(statement)
-
-    def _statement(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Assign):
-            self._assign([target.target for target in node.targets], node.value)
-        elif isinstance(node, cst.AnnAssign):
-            if node.value is not None:
-                self._assign([node.target], node.value)
-        elif isinstance(node, cst.AugAssign):
-            self._read(node.target)
-            self._assign([node.target], node.value)
-        elif isinstance(node, cst.For):
-            self._read(node.iter)
-            self._perhaps(node.body, loop_variables(node))
-        elif isinstance(node, (cst.If, cst.While)):
-            self._read(node.test)
-            self._perhaps(node.body, set())
-        elif isinstance(node, cst.With):
-            self._read(*node.items)
-            self.suite(node.body)
-        else:
-            # Other compound statements count as reading all their names and binding nothing for certain.
-            self._read(node)
-            self.assigned |= {name for one in assignments(node) for name in bound_names(one)}
-        orelse = getattr(node, "orelse", None)
-        if isinstance(orelse, cst.If):
-            self._statement(orelse)
-        elif isinstance(orelse, cst.Else):
-            self._perhaps(orelse.body, set())
-
-    def _perhaps(self, body: cst.BaseSuite, bound: set[str]) -> None:
-        """A suite that may not run: what it binds is bound inside it only."""
-        before = set(self.bound)
-        self.bound |= bound
-        self.suite(body)
-        self.bound = before
-
-    def _read(self, *nodes: cst.CSTNode) -> None:
-        for node in nodes:
-            self.exposed |= names_in(node) - self.bound
-
-    def _assign(self, targets: Iterable[cst.CSTNode], value: cst.CSTNode) -> None:
-        self._read(value)
-        names, read = _targets(targets)
-        self._read(*read)
-        self.assigned |= names
-        self.bound |= names
 
 
 def bound_names(update: cst.Assign | cst.AnnAssign | cst.AugAssign) -> set[str]:

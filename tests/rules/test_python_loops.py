@@ -97,6 +97,19 @@ def program(body, shape="32, 4096"):
             32,
             id="stacked",
         ),
+        pytest.param(
+            "y, at = torch.empty_like(x), 0\nfor b in range(x.shape[0]):\n"
+            "    one(x.view(-1)[at:at + n], y.view(-1)[at:at + n])\n    at += n\nreturn y",
+            "32, 4096",
+            32,
+            id="a place that is counted on",
+        ),
+        pytest.param(
+            "y = torch.empty_like(x)\nfor b in range(x.shape[0]):\n    double[grid](x[b:], y[b], n, BLOCK=1024)\nreturn y",
+            "32, 4096",
+            32,
+            id="what is read begins where the round does",
+        ),
     ],
 )
 def test_independent_iterations_are_one_launch(body, shape, count):
@@ -131,6 +144,22 @@ def test_open_sizes_are_found_without_a_number():
             id="state handed on",
         ),
         pytest.param("for b in range(31):\n    one(x[b], x[b + 1])\nreturn x", id="reads what the last one wrote"),
+        pytest.param(
+            "a, b = x.clone(), torch.empty_like(x)\nfor t in range(32):\n    one(a, b)\n    a, b = b, a\nreturn a",
+            id="two buffers in turn",
+        ),
+        pytest.param(
+            "ys = [torch.empty_like(x[0]) for _ in range(2)]\nfor b in range(32):\n    one(x[b], ys[b % 2])\nreturn ys",
+            id="one of two outputs",
+        ),
+        pytest.param(
+            "y = torch.empty_like(x)\nfor b in range(32):\n    one(x[b:], y[b:])\nreturn y",
+            id="rounds that write over another",
+        ),
+        pytest.param(
+            "y, start = torch.empty_like(x), True\nfor b in range(32):\n    one(x[b], y[b] if b else y[0])\nreturn y",
+            id="something else at first",
+        ),
         pytest.param(
             "y = torch.empty_like(x)\nfor b in range(32):\n    one(x[b], y[b])\n    if y[b].sum() > 0:\n        break\nreturn y",
             id="stops early",
@@ -234,6 +263,11 @@ def test_a_weight_too_large_for_the_chip_keeps_the_loop():
             "for t in range(T):\n    self.step(x[:, t], state, out[:, t])\nreturn out", id="state never changes"
         ),
         pytest.param("self.step(x[:, 0], state, out[:, 0])\nreturn out", id="one step"),
+        pytest.param(
+            "rows = torch.empty(T, B, I, device=x.device, dtype=x.dtype)\nfor t in range(T):\n    rows[t].copy_(x[:, t])\n"
+            "    self.step(rows[t], state, out[:, t])\nreturn out",
+            id="a product of what the round has written itself",
+        ),
         pytest.param(
             "for t in range(T):\n    new = torch.empty_like(state)\n    activate[(B * H // 1024,)](state, state, new, B * H, BLOCK=1024)\n"
             "    state = new\nreturn state",
