@@ -9,7 +9,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.precision.rounding import rounded_findings
 from kernlint.rules.precision.upcast import DOTS
-from kernlint.rules.proofs.source_text import bound_names, node_at
+from kernlint.rules.proofs.source_text import node_at
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dot, Launch, Operand, Span
@@ -140,7 +140,9 @@ def _is_constant(module: Module, name: str) -> bool:
         return False
     for line in module.tree.body:
         for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(statement, (cst.Assign, cst.AnnAssign)) and name in bound_names(statement):
+            if isinstance(statement, (cst.Assign, cst.AnnAssign)) and any(
+                one.value == name for one in bound_by(statement)
+            ):
                 value = statement.value
                 if isinstance(value, cst.Call) and len(value.args) == 1:
                     made = origin_of(value.func, module.imports)

@@ -9,6 +9,11 @@ from kernlint.records import dataclass
 from kernlint.workload import Kernel, Loop
 from kernlint.workload.values import Value, Values
 
+#: What gives the same whenever its operands do.
+_PURE = frozenset(
+    "+ - * / // % < <= > >= == != & | ^ << >> and or not ~ negative abs maximum minimum cdiv".split()
+    + "cast axes broadcast_to exp exp2 sqrt rsqrt program_id num_programs".split()
+)
 #: What changes memory.
 _EFFECTS = ("store", "atomic_")
 
@@ -62,14 +67,14 @@ class Iteration:
     def moves_evenly(self, phi: Value) -> bool:
         """Whether ``phi`` only grows by something that no iteration changes: an address, an index."""
         end = self.end(phi)
-        return end.op == "+" and end.operands[0] == phi.id and self._is_steady(self.values.operands(end)[1])
+        return end.op == "+" and end.operands[0] == phi.id and self.is_steady(self.values.operands(end)[1])
 
-    def _is_steady(self, value: Value) -> bool:
-        """Whether ``value`` is the same in each iteration, made of sizes and numbers alone where it is computed there."""
-        if not self.holds(value):
+    def is_steady(self, value: Value) -> bool:
+        """Whether ``value`` is the same in each iteration: made of what is, where it is computed there."""
+        if value.op == "constant" or not self.holds(value):
             return True
-        arithmetic = len(value.operands) == 2 and not any(value.roles) and value.op != "phi"
-        return arithmetic and all(map(self._is_steady, self.values.operands(value)))
+        pure = value.op in _PURE or (value.op == "load" and not self.writes())
+        return pure and all(map(self.is_steady, self.values.operands(value)))
 
     def _is_phi(self, value: Value) -> bool:
         return value.op == "phi" and value.node == self.loop.id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import libcst as cst
@@ -60,40 +59,3 @@ def loop_variables(loop: cst.For | cst.While) -> set[str]:
         return names_in(loop.target)
     found = counter(loop)
     return {found.name.value} if found is not None else set()
-
-
-def statements(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:
-    """The statements of a suite, those on one line apart."""
-    for statement in body.body:
-        if isinstance(statement, cst.SimpleStatementLine):
-            yield from statement.body
-        else:
-            yield statement
-
-
-def assignments(node: cst.CSTNode) -> Iterator[cst.Assign | cst.AnnAssign | cst.AugAssign]:
-    """Every assignment statement in ``node``."""
-    for inner in walk(node):
-        if type(inner) is cst.Assign or type(inner) is cst.AnnAssign or type(inner) is cst.AugAssign:
-            yield inner
-
-
-def bound_names(update: cst.Assign | cst.AnnAssign | cst.AugAssign) -> set[str]:
-    """The names and attribute chains that an assignment binds."""
-    return _targets([t.target for t in update.targets] if isinstance(update, cst.Assign) else [update.target])[0]
-
-
-def _targets(targets: Iterable[cst.CSTNode]) -> tuple[set[str], list[cst.CSTNode]]:
-    """The names that assignment targets bind, and those targets that read instead (``x[i] = ...`` reads x)."""
-    names: set[str] = set()
-    read: list[cst.CSTNode] = []
-    for target in targets:
-        if isinstance(target, (cst.Tuple, cst.List)):
-            more, also = _targets(element.value for element in target.elements)
-            names |= more
-            read += also
-        elif (name := dotted_name(target)) is not None:
-            names.add(name)
-        else:
-            read.append(target)
-    return names, read

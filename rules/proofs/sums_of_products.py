@@ -10,7 +10,8 @@ from kernlint.workload.values import Value, Values
 
 #: Operations that give back the values of their first operand, perhaps in another shape or type.
 _SAME_VALUES = frozenset({"cast", "axes", "broadcast_to", "reshape", "trans"})
-_ZEROS = frozenset({"zeros", "zeros_like"})
+#: Operations that make tiles of zeros.
+ZEROS = frozenset({"zeros", "zeros_like"})
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _sums(kernel: Kernel) -> Iterator[Sum]:
     for value in values:
         if value.op == "+" and value.id not in in_loops and not any(user.op == "+" for user in values.users(value)):
             start, added = _added(values, value)
-            if start.op in _ZEROS:
+            if start.op in ZEROS:
                 yield Sum((), tuple(term for _, term in added), added[0][0], start, value)
 
 
@@ -130,7 +131,7 @@ def _added(values: Values, end: Value) -> tuple[Value, list[tuple[Value, Value]]
     found: list[tuple[Value, Value]] = []
     while end.op == "+":
         sides = values.operands(end)
-        begun = [one for one in sides if one.op == "phi" or one.op in _ZEROS] or [one for one in sides if one.op == "+"]
+        begun = [one for one in sides if one.op == "phi" or one.op in ZEROS] or [one for one in sides if one.op == "+"]
         before = begun[0] if begun else sides[0]
         found.append((end, sides[1] if before is sides[0] else sides[0]))
         end = before

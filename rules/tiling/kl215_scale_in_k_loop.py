@@ -2,15 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import libcst as cst
-
 from kernlint.rules.base import MATMUL, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.proofs.pricing import gain
-from kernlint.rules.tiling.scaled_product import ScaleBehindLoop, scaled_product
-from kernlint.syntax.walk import walk
-from kernlint.workload import Compute, Dot
+from kernlint.rules.proofs.source_text import text_at
+from kernlint.rules.tiling.scaled_product import ScaleBehindLoop, scaled_products
+from kernlint.workload import Compute
 from kernlint.workload import dtype as dt
+from kernlint.workload.values import Value
 
 
 class ScaleInKLoop(Rule):
@@ -58,40 +57,43 @@ class ScaleInKLoop(Rule):
     use_instead = "for ...:\n    acc += tl.dot(x, y)\nacc *= scale"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        module = context.program.kernel
         seen = set()
         for launch in context.distinct_launches():
-            for dot, loops in launch.kernel.walk(Dot):
-                found = scaled_product(module, dot, loops[-1]) if loops and dot.span not in seen else None
-                if found is None or dot.out != dt.FLOAT32:
+            for found in scaled_products(launch.kernel):
+                dot = next(node for node in launch.kernel.dots() if node.id == found.dot.node)
+                if dot.span in seen or dot.out != dt.FLOAT32:
                     continue
                 seen.add(dot.span)
-                gone = {module.span(found.update)}
-                gone |= {module.span(n) for n in walk(found.update) if isinstance(n, cst.BinaryOperation)}
-                gone = {span for span in gone if any(
-                    isinstance(node, Compute) and node.span == span and node.dtype == dt.FLOAT32
-                    and node.elements == dot.m * dot.n * dot.batch for node in loops[-1].body)}  # fmt: skip
+                update, tile = found.total.total, dot.m * dot.n * dot.batch
+                spans = {one.span for one in (update, *found.multiplied)}
+                gone = {node.span for node in found.total.nest[-1].body if isinstance(node, Compute)
+                        and node.span in spans and node.dtype == dt.FLOAT32 and node.elements == tile}  # fmt: skip
                 if len(gone) < 2:
                     continue
                 variant = context.variant.then(transform=ScaleBehindLoop(launch.span, dot.span, frozenset(gone)))
                 expected = gain(context, variant)
                 if expected is not None and expected <= 1.0:
                     continue
-                factor = " * ".join(" ".join(module.code(one).split()) for one in found.factors)
-                kernel = launch.kernel.name
+                factor = " * ".join(_factor(context, one) for one in found.factors)
+                kernel, accumulator = launch.kernel.name, found.accumulator
                 yield self.finding(
                     f"`{kernel}` multiplies each product of its K loop by `{factor}`, which no step changes",
-                    module.span(found.update), kernel,
+                    update.span, kernel,
                     (
                         Evidence(f"a [{dot.m}, {dot.n}] product is scaled and added in each iteration", dot.span),
-                        Evidence(f"no name in `{factor}` is assigned in the loop", module.span(found.factors[0])),
+                        Evidence(f"`{factor}` is the same in each iteration", found.multiplied[0].span),
                     ),
                     Change(
                         variant,
-                        f"Each K-step multiplies and adds {dot.m * dot.n * dot.batch:,} products on the FMA units and keeps them in "
+                        f"Each K-step multiplies and adds {tile:,} products on the FMA units and keeps them in "
                         "registers beside the accumulator, instead of letting the tensor core add in place.",
                         f"Accumulate the products as they are and multiply by `{factor}` once behind the loop.",
-                        f"Write `{found.accumulator} += tl.dot(a, b)` in the loop and `{found.accumulator} *= "
-                        f"{factor}` behind it.",
+                        f"Write `{accumulator} += tl.dot(a, b)` in the loop and `{accumulator} *= {factor}` behind it.",
                     ),
                 )  # fmt: skip
+
+
+def _factor(context: Context, value: Value) -> str:
+    """``value`` as the source says it."""
+    text = value.name or text_at(context, value.span)
+    return f"({text})" if value.op in ("+", "-") and not value.name else text

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import libcst as cst
-
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.proofs.source_text import assignments, bound_names, loop_variables, names_in, node_at
+from kernlint.rules.proofs.iteration import iteration
 from kernlint.workload import Branch, Dot, Launch, Load, Loop
 
 
@@ -52,7 +50,7 @@ class BranchAroundDotLoads(Rule):
         seen = set()
         for launch in context.distinct_launches():
             for loop, branch, load in _branched(launch):
-                if branch.span in seen or not _invariant(context, loop, branch):
+                if branch.span in seen or not _invariant(launch, loop, load):
                     continue
                 seen.add(branch.span)
                 kernel = launch.kernel.name
@@ -90,11 +88,9 @@ def _branched(launch: Launch) -> Iterator[tuple[Loop, Branch, Load]]:
                     yield loop, branch, tiles[0]
 
 
-def _invariant(context: Context, loop: Loop, branch: Branch) -> bool:
-    """Whether the source's condition mentions nothing that the loop binds, and calls nothing."""
-    around, statement = node_at(context, loop.span, cst.For), node_at(context, branch.span, cst.If)
-    if around is None or statement is None:
-        return False
-    bound = loop_variables(around) | {name for update in assignments(around.body) for name in bound_names(update)}
-    plain = isinstance(statement.test, (cst.Name, cst.Comparison, cst.UnaryOperation, cst.BooleanOperation))
-    return plain and not names_in(statement.test) & bound
+def _invariant(launch: Launch, loop: Loop, load: Load) -> bool:
+    """Whether the condition that ``load`` stands under is the same in each iteration of ``loop``."""
+    steps, values = iteration(launch.kernel, loop), launch.kernel.values
+    value = values.at_node(load.id) if values is not None else None
+    tests = [region.test for region in value.region.around() if region.test] if value is not None else []
+    return steps is not None and values is not None and bool(tests) and steps.is_steady(values[tests[0]])
