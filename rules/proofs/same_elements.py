@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kernlint.compare.columns import ARITHMETIC, NotCompared
+from kernlint.compare.columns import MOST_NUMBERS, Effort, NotCompared, Points
+from kernlint.compare.kernels import Lanes, Reading, no_memory
 from kernlint.rules.proofs.folded_reductions import joined_by
 from kernlint.rules.proofs.iteration import iteration
 from kernlint.rules.proofs.softmax_state import softmax_state
-from kernlint.workload import Launch, Loop, Tensor, concrete
+from kernlint.workload import Expr, Launch, Loop
 from kernlint.workload.values import Value, Values
 
 #: Elements that are looked at, in tiles: at the start and the end of some, and between.
@@ -24,10 +25,11 @@ def same_elements(launch: Launch, other: Launch, tile: int, wider: int) -> bool:
     moving = [axis for axis, pair in enumerate(zip(launch.grid, other.grid)) if pair[0] != pair[1]]
     if ours is None or theirs is None or len(moving) != 1:
         return False
+    before, after = Reading(ours), Reading(theirs)
     samples = [
         (
-            _Sample(launch, ours, moving[0], int(place * tile), tile, rest),
-            _Sample(other, theirs, moving[0], int(place * tile), wider, rest),
+            _Sample(launch, before, moving[0], int(place * tile), tile, rest),
+            _Sample(other, after, moving[0], int(place * tile), wider, rest),
         )
         for place in _PLACES
         for rest in _OTHER_AXES
@@ -94,61 +96,33 @@ class _Elements(_Twins):
             return bool(one.detail == twin.detail)
         try:
             return all(here.number(one) == there.number(twin) for here, there in self.samples)
-        except _NoIndex:
+        except (NotCompared, ArithmeticError, LookupError, ValueError):
             return one.op not in _OF_THE_TILE and self._operands_alike(one, twin)
 
 
-class _NoIndex(Exception):
-    """A value that is not made of places and numbers alone."""
+class _Sample(Lanes):
+    """One element of a launch: which program has it in which lane. A size that is open has a number, the same one in every sample."""
 
-
-class _Sample:
-    """One element of a launch: which program has it in which lane."""
-
-    def __init__(self, launch: Launch, values: Values, axis: int, place: int, tile: int, rest: int) -> None:
-        self.launch = launch
-        self.values = values
-        self.tile = tile
-        self.programs = {other: place // tile if other == axis else rest for other in range(3)}
-        self.lane = place % tile
-        self.known: dict[int, Any] = {}
+    def __init__(self, launch: Launch, reading: Reading, axis: int, place: int, tile: int, rest: int) -> None:
+        programs = [place // tile if other == axis else rest for other in range(3)]
+        super().__init__(launch, reading, programs, no_memory, Effort(MOST_NUMBERS))
+        self.tile, self.lane = tile, place % tile
 
     def number(self, value: Value) -> Any:
-        if value.id not in self.known:
-            self.known[value.id] = self._number(value)
-        return self.known[value.id]
+        """What ``value`` is there. Raises :class:`NotCompared` where it is not made of places and numbers alone."""
+        return self.value(value, Points([self.lane if extent == self.tile else 0 for extent in value.shape], 1))
 
-    def _number(self, value: Value) -> Any:
-        operands = self.values.operands(value)
-        if value.op == "constant" and isinstance(value.detail, (int, float)):
-            return value.detail
-        if value.op == "parameter":
-            given = self.launch.arguments.get(value.detail)
-            if given is None or isinstance(given, Tensor):
-                raise _NoIndex
-            number = concrete(given) if not isinstance(given, (int, float)) else given
-            return number if number is not None else 1 + sum(map(ord, str(given)))
-        if value.op in ("program_id", "num_programs"):
-            axis = self.number(operands[0]) if operands else 0
-            count = self.programs.get(axis) if value.op == "program_id" else concrete(self.launch.grid[axis])
-            if count is None:
-                raise _NoIndex
-            return count
-        if value.op == "arange" and value.shape == (self.tile,):
-            return self.number(operands[0]) + self.lane
-        if value.op in _PASSED_ON:
-            return self.number(operands[0])
-        if value.op in ARITHMETIC and operands:
-            try:
-                return ARITHMETIC[value.op](*map(self.number, operands))
-            except (ArithmeticError, TypeError, ValueError, NotCompared):
-                raise _NoIndex from None
-        raise _NoIndex
+    def value(self, value: Value, points: Points) -> Any:
+        if value.op == "load" or (value.op == "arange" and value.shape != (self.tile,)):
+            raise NotCompared("what is not a place in the tile")
+        size = self.launch.arguments.get(value.detail) if value.op == "parameter" else None
+        if isinstance(size, Expr) and size.value is None:
+            return 1 + sum(map(ord, str(size)))
+        return super().value(value, points)
 
 
 #: What says where a program or a lane is, or how many there are, and what nobody knows.
 _OF_THE_TILE = frozenset({"program_id", "num_programs", "arange", "call", "unknown", "inline_asm_elementwise"})
-_PASSED_ON = frozenset({"cast", "axes", "broadcast_to", "multiple_of", "max_contiguous", "max_constancy", "to_tensor"})
 
 
 # -- any kernel -------------------------------------------------------------------------------------------------------

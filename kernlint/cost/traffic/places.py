@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from kernlint.compare.columns import MOST_NUMBERS, Column, Effort, NotCompared, Pointer, Points, listed
-from kernlint.compare.kernels import Lanes, Reading
+from kernlint.compare.kernels import Lanes, Reading, no_memory
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.traffic.model import LINE_BYTES, SECTOR_BYTES, WARP_LANES
 from kernlint.cost.traffic.probe import Probe
@@ -103,7 +103,7 @@ class _Reader(Lanes):
     """Where ``pointer`` goes in a launch. ``displaced``: something that a tile was loaded of was taken to be zero."""
 
     def __init__(self, values: Values, launch: Launch, pointer: Value) -> None:
-        super().__init__(launch, Reading(values), (), _not_read, Effort(MOST_NUMBERS))
+        super().__init__(launch, Reading(values), (), no_memory, Effort(MOST_NUMBERS))
         self.pointer = pointer
         self.displaced = False
 
@@ -124,7 +124,3 @@ class _Reader(Lanes):
             self.displaced = True
             return 0.0
         return super().value(value, points)
-
-
-def _not_read(load: Value, base: str, offsets: list[int]) -> list[Any]:
-    raise NotCompared("what memory holds")
