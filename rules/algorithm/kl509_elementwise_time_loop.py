@@ -2,17 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import libcst as cst
-
 from kernlint.headroom.causes import Cause
 from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, read_state_loop
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.parallel_loops import same_each_time
 from kernlint.rules.proofs.pricing import causes_at
-from kernlint.rules.proofs.source_text import loop_statement
 from kernlint.rules.wording import listed
-from kernlint.syntax.walk import walk
 from kernlint.workload import Repeat, concrete
 
 
@@ -141,10 +138,4 @@ def _change(found: StateLoop, state: str, kept: str) -> Change:
 
 def state_loop(context: Context, repeat: Repeat) -> StateLoop | None:
     """``repeat`` as the steps of a recurrence, where no iteration ends it or does something else."""
-    statement = loop_statement(context, repeat.span)
-    if statement is None:
-        return None
-    leaves = (cst.Break, cst.Continue, cst.While, cst.Return, cst.If, cst.IfExp)
-    if any(isinstance(node, leaves) for node in walk(statement.body)):
-        return None
-    return read_state_loop(repeat)
+    return read_state_loop(repeat) if same_each_time(context, repeat, decided=False) else None

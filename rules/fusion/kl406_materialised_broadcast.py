@@ -2,14 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import libcst as cst
-
 from kernlint.headroom.causes import Cause
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.broadcasts import BroadcastReduced, broadcasts, squares_differences, sums_products
 from kernlint.rules.proofs.pricing import causes_at
-from kernlint.rules.proofs.source_text import node_at
 from kernlint.rules.proofs.step_graph import blamed
 from kernlint.rules.wording import listed
 
@@ -78,7 +75,7 @@ class MaterialisedBroadcast(Rule):
         small = sum(t.nbytes or 0 for t in op.reads) / 1e6
         what = "" if name.startswith("the ") else f" of `{name}`"
         how = f"form and reduce the elements{what} in registers"
-        if found.by_dot and _is_product(context, found):
+        if found.by_dot and _is_product(found):
             less = (
                 ", and subtract twice the product from the squared norms of the rows"
                 if squares_differences(found)
@@ -105,12 +102,11 @@ class MaterialisedBroadcast(Rule):
         )  # fmt: skip
 
 
-def _is_product(context: Context, found: BroadcastReduced) -> bool:
+def _is_product(found: BroadcastReduced) -> bool:
     """Whether what is summed is a product of the operands, or the square of their difference: an element times itself."""
     if sums_products(found):
         return True
     if not squares_differences(found):
         return False
     (square,) = (node for node in found.mapped if node.kind != "cast")
-    node = node_at(context, square.span, cst.BinaryOperation)
-    return node is not None and isinstance(node.operator, cst.Multiply)
+    return any(value.op == "*" and value.span == square.span for value in found.reader.kernel.values or ())

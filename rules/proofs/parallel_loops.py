@@ -131,7 +131,7 @@ def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
     that others write is read.
     """
     loop = flat_loop(repeat)
-    if loop is None or not _same_each_time(context, repeat):
+    if loop is None or not same_each_time(context, repeat):
         return None
     launches = [step for step in loop.body if isinstance(step, Launch)]
     others = [step for step in loop.body if not isinstance(step, Launch)]
@@ -160,8 +160,9 @@ def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
     return replace(loop, moving=moving or tuple(written))
 
 
-def _same_each_time(context: Context, repeat: Repeat) -> bool:
-    """Whether no loop statement of the nest is left early, or does something else in some of its iterations."""
+def same_each_time(context: Context, repeat: Repeat, decided: bool = True) -> bool:
+    """Whether no loop statement of the nest is left early, or does something else in some of its iterations; conditions on other things
+    than its index may be ``decided`` before it begins."""
     step: Step = repeat
     while isinstance(step, Repeat):
         loop = loop_statement(context, step.span)
@@ -171,7 +172,7 @@ def _same_each_time(context: Context, repeat: Repeat) -> bool:
         for node in walk(loop.body):
             if isinstance(node, (cst.Break, cst.Continue, cst.While, cst.Return)):
                 return False
-            if isinstance(node, (cst.If, cst.IfExp)) and variables & names_in(node.test):
+            if isinstance(node, (cst.If, cst.IfExp)) and not (decided and variables.isdisjoint(names_in(node.test))):
                 return False
         step = step.body[0] if step.body else step
         if not isinstance(step, Repeat):
