@@ -39,6 +39,30 @@ def source(update: str, start: str = ZEROS, helper: str = "") -> str:
     return SOURCE.format(update=update, start=start, helper=helper)
 
 
+HELPERS = """
+@triton.jit
+def scaled(v, factor=0.5):
+    "Doc strings say nothing."
+    return v * factor
+
+@triton.jit
+def twice(v):
+    return scaled(scaled(v))
+
+@triton.jit
+def nothing(BM: tl.constexpr, BN: tl.constexpr):
+    return tl.zeros((BM, BN), tl.float32)
+
+@triton.jit
+def again(v):
+    return again(v) + 1.0
+"""
+
+
+def helped(update: str, start: str = ZEROS) -> str:
+    return source(update, start, HELPERS)
+
+
 HITS = {
     "a factor for each column": source("acc += tl.dot(x, y) * s[None, :]"),
     "factor first": source("acc += s[None, :] * tl.dot(x, y)"),
@@ -49,6 +73,13 @@ HITS = {
     "written out the other way": source("acc = tl.dot(x, y) * s[None, :] + acc"),
     "product with a name": source("p = tl.dot(x, y)\n        acc += p * s[None, :]"),
     "function of a factor": source("acc += tl.dot(x, y) * tl.exp(one)"),
+    "scaled by a helper": helped("acc += scaled(tl.dot(x, y), one)"),
+    "by its default": helped("acc += scaled(tl.dot(x, y))"),
+    "by keywords": helped("acc += scaled(factor=one, v=tl.dot(x, y))"),
+    "by a helper of a helper": helped("acc += twice(tl.dot(x, y))"),
+    "a factor of a helper": helped("acc += tl.dot(x, y) * scaled(one)"),
+    "zeros of a helper": helped("acc += tl.dot(x, y) * one", "nothing(BM, BN)"),
+    "loaded again in each step": source("acc += tl.dot(x, y) * tl.load(scale)"),
 }
 NO_OPS = {
     "scaled behind the loop": source("acc = tl.dot(x, y, acc)"),
@@ -65,6 +96,8 @@ NO_OPS = {
     "a helper that may do anything": source(
         "acc += tl.dot(x, y) * noise(one)", helper="@triton.jit\ndef noise(v):\n    return tl.rand(0, v)\n"
     ),
+    "a helper that calls itself": helped("acc += tl.dot(x, y) * again(one)"),
+    "used behind the loop": source("p = tl.dot(x, y)\n        acc += p * one").replace("acc.to(", "(acc + p).to("),
     "overwritten": source("acc = tl.dot(x, y) * s[None, :]"),
     "maximum": source("acc = tl.maximum(acc, tl.dot(x, y) * s[None, :])"),
 }
