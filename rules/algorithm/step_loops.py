@@ -8,7 +8,7 @@ from kernlint.records import dataclass, replace
 from kernlint.rules.finding import tensor_name
 from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
 from kernlint.rules.proofs.dataflow import storages, written_tensors
-from kernlint.rules.proofs.indices import addresses, strides_of
+from kernlint.rules.proofs.indices import Digit, addresses, strides_of, tell_apart
 from kernlint.rules.proofs.parallel_loops import flat_loop, moves
 from kernlint.workload import (
     Compute,
@@ -221,12 +221,7 @@ def _within_own(before: Launch, launch: Launch, load: Load, loops: tuple[KernelL
             if window is None or window[0] != strides:
                 return False
             low, high, met = min(low, window[1]), max(high, window[2]), met or one is before
-    reach = high - low + 1
-    for stride, extent in sorted(strides):
-        if stride < reach:
-            return False
-        reach += stride * (extent - 1)
-    return met
+    return met and tell_apart([Digit(1, high - low + 1), *(Digit(*one) for one in strides)])
 
 
 def _window(

@@ -8,7 +8,7 @@ into the divisor, the lanes of a tile never reach the next quotient, and the div
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TypeVar
 
@@ -161,10 +161,15 @@ class Addresses:
     @property
     def distinct(self) -> bool:
         """Whether each address is touched by one lane of one program in one iteration only."""
-        reach: Size | None = 1
-        for digit in self.digits:
-            reach = _reach(reach, digit, gapless=False)
-        return reach is not None and not self.repeated
+        return not self.repeated and tell_apart(self.digits)
+
+
+def tell_apart(digits: Iterable[Digit]) -> bool:
+    """Whether no two numbers that ``digits`` count are the same."""
+    reach: Size | None = 1
+    for digit in sorted((one for one in digits if one.extent != 1), key=lambda one: _by_stride(one.stride)):
+        reach = _reach(reach, digit, gapless=False)
+    return reach is not None
 
 
 def addresses(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> Addresses | None:

@@ -10,6 +10,7 @@ import libcst as cst
 from kernlint.records import dataclass, replace
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.dataflow import read_tensors, storages, tensors_of, written_tensors
+from kernlint.rules.proofs.indices import Digit, tell_apart
 from kernlint.rules.proofs.source_text import loop_statement, loop_variables, names_in
 from kernlint.syntax.walk import walk
 from kernlint.workload import (
@@ -213,19 +214,8 @@ def _place(tensor: Tensor) -> tuple[object, ...]:
 
 
 def _disjoint(loop: Loop, tensor: Tensor) -> bool:
-    """Whether no two iterations' views of ``tensor`` share an element: each stride steps over all that is nested in it."""
-    stride, count = concrete(loop.stride(tensor)), concrete(loop.count)
-    if not stride or count is None or tensor.shape is None or tensor.strides is None:
+    """Whether no two iterations' views of ``tensor`` share an element."""
+    stride = loop.stride(tensor)
+    if stride is None or tensor.shape is None or tensor.strides is None:
         return False
-    dims = [(concrete(s), concrete(n)) for s, n in zip(tensor.strides, tensor.shape)]
-    reach = 0
-    for step, extent in sorted([*_numbers(dims), (stride, count)]):
-        if extent > 1:
-            if step <= reach:
-                return False
-            reach += step * (extent - 1)
-    return all(s is not None and n is not None for s, n in dims)
-
-
-def _numbers(dims: Sequence[tuple[int | None, int | None]]) -> list[tuple[int, int]]:
-    return [(s, n) for s, n in dims if s is not None and n is not None]
+    return tell_apart([Digit(stride, loop.count), *map(Digit, tensor.strides, tensor.shape)])
