@@ -40,7 +40,8 @@ class Loop:
     ``body`` holds the steps of the iteration with index ``middle``, the one the interpreter records; ``middle`` is None
     where the count is symbolic. ``before`` holds for each loop of the nest, outermost first, those of an iteration with an index of
     it that is one less. ``strides`` are the elements by which tensors move with the index, where they move evenly, ``fresh`` the storages
-    that each iteration allocates for itself, ``moving`` the tensors that tell the iterations apart.
+    that each iteration allocates for itself, ``handed`` those that other iterations write, ``moving`` the tensors that tell the iterations
+    apart.
     """
 
     repeat: Repeat
@@ -50,12 +51,8 @@ class Loop:
     before: tuple[tuple[Step, ...], ...]
     strides: Mapping[Tensor, Size]
     fresh: frozenset[int]
+    handed: frozenset[int]
     moving: tuple[Tensor, ...] = ()
-
-    @property
-    def handed(self) -> set[int]:
-        """The storages that other iterations write."""
-        return storages([t for steps in self.before for step in steps for t in written_tensors(step)])
 
     def stride(self, tensor: Tensor) -> Size | None:
         """Elements between the views of neighbouring iterations; None where they do not move evenly."""
@@ -89,17 +86,27 @@ def flat_loop(repeat: Repeat) -> Loop | None:
         counts.append(inner.count)
         before = [_inside(steps) for steps in before] + [inner.earlier]
         body = inner.body
-    kinds = [type(step) for step in body]
-    if Repeat in kinds or middle == 0 or any([type(step) for step in steps] != kinds for steps in before):
+    kinds = [_kind(step) for step in body]
+    if Repeat in kinds or middle == 0 or any([_kind(step) for step in steps] != kinds for steps in before):
         return None
     seen = [[t for step in steps for t in tensors_of(step)] for steps in (body, *before)]
     if len({len(tensors) for tensors in seen}) > 1:
         return None
     made = {t.storage.id for s in body if isinstance(s, TorchOp) for t in s.writes if t.storage.span == s.span}
     fresh = made - storages([t for tensors in seen[1:] for t in tensors])
-    moved = [(tensor, _even([_apart(tensor, one) for one in others], counts)) for tensor, *others in zip(*seen)]
-    steady = {tensor: stride for tensor, stride in moved if stride is not None and (tensor, None) not in moved}
-    return Loop(repeat, count, middle, body, tuple(before), steady, frozenset(fresh))
+    handed = storages([t for steps in before for step in steps for t in written_tensors(step)])
+    strides: dict[Tensor, Size | None] = {}
+    for tensor, *others in zip(*seen):
+        stride = _even([_apart(tensor, one) for one in others], counts)
+        # What is looked up at a place of its own may by chance be where this iteration is.
+        strides[tensor] = stride if strides.get(tensor, stride) == stride else None
+    steady = {tensor: stride for tensor, stride in strides.items() if stride is not None}
+    return Loop(repeat, count, middle, body, tuple(before), steady, frozenset(fresh), frozenset(handed))
+
+
+def _kind(step: Step) -> object:
+    """What a step has in common with the same one of another iteration."""
+    return step.kernel.span if isinstance(step, Launch) else step.name if isinstance(step, TorchOp) else type(step)
 
 
 def _inside(steps: tuple[Step, ...]) -> tuple[Step, ...]:

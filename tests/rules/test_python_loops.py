@@ -157,6 +157,10 @@ def test_open_sizes_are_found_without_a_number():
             id="rounds that write over another",
         ),
         pytest.param(
+            "y = torch.empty_like(x)\nfor b in range(32):\n    one(x[b], y[16])\n    one(x[b], y[b])\nreturn y",
+            id="a place that all write",
+        ),
+        pytest.param(
             "y, start = torch.empty_like(x), True\nfor b in range(32):\n    one(x[b], y[b] if b else y[0])\nreturn y",
             id="something else at first",
         ),
