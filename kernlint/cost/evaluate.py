@@ -61,19 +61,26 @@ def evaluator(expr: Expr) -> Evaluator:
     return evaluate
 
 
-def _polynomial(expr: Expr) -> Callable[[Point], float]:
+def _parts(expr: Expr) -> tuple[int, list[tuple[int, Atom]], list[tuple[int, tuple[Atom, ...]]]]:
+    """``expr`` as a constant, multiples of indices and other terms, which are added up in this order wherever it is evaluated, so that
+    sums are rounded alike."""
     constant = 0
-    linear: list[tuple[int, int]] = []
-    products: list[tuple[int, list[Callable[[Point], float]]]] = []
+    linear: list[tuple[int, Atom]] = []
+    products: list[tuple[int, tuple[Atom, ...]]] = []
     for monomial, coefficient in expr.terms.items():
         if not monomial:
             constant = coefficient
-            continue
-        where = slot(monomial[0]) if len(monomial) == 1 else None
-        if where is not None:
-            linear.append((coefficient, where))
+        elif len(monomial) == 1 and slot(monomial[0]) is not None:
+            linear.append((coefficient, monomial[0]))
         else:
-            products.append((coefficient, [_atom(atom) for atom in monomial]))
+            products.append((coefficient, monomial))
+    return constant, linear, products
+
+
+def _polynomial(expr: Expr) -> Callable[[Point], float]:
+    constant, of_indices, others = _parts(expr)
+    linear = [(coefficient, where) for coefficient, atom in of_indices if (where := slot(atom)) is not None]
+    products = [(coefficient, [_atom(atom) for atom in monomial]) for coefficient, monomial in others]
 
     def evaluate(point: Point) -> float:
         total: float = constant
@@ -122,17 +129,7 @@ class Columns:
             return None
 
     def _polynomial(self, expr: Expr) -> list[float]:
-        # In the order of `_polynomial`, so that sums are rounded alike.
-        constant = 0
-        linear: list[tuple[int, Atom]] = []
-        products: list[tuple[int, tuple[Atom, ...]]] = []
-        for monomial, coefficient in expr.terms.items():
-            if not monomial:
-                constant = coefficient
-            elif len(monomial) == 1 and slot(monomial[0]) is not None:
-                linear.append((coefficient, monomial[0]))
-            else:
-                products.append((coefficient, monomial))
+        constant, linear, products = _parts(expr)
         total: list[float] = [constant] * self._count
         for coefficient, atom in linear:
             total = [t + coefficient * x for t, x in zip(total, self._atom(atom))]
