@@ -10,9 +10,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from kernlint.files import read_regular
+from kernlint.interpret.imports import file_state
 from kernlint.interpret.project import (
     HIGHEST,
     LONGEST,
@@ -41,10 +43,10 @@ def is_abandoned(module: Module, function: str) -> bool:
     root = _clone(module.path)
     if root is None or not module.path.endswith(".py") or is_test_file(module.path):
         return False
-    if not (is_imported(module) or runs_itself(module) or (_is_among_imported(module, root) and not is_named(module))):
+    files = tuple(filter(None, map(file_state, files_below(root, (".py", *NAMING, ".ipynb")))))
+    if len(files) > MOST_FILES or _is_reached(os.path.realpath(module.path), function, files):
         return False
-    files = [*files_below(root, (".py", *NAMING, ".ipynb"))]
-    return len(files) <= MOST_FILES and not _is_reached(os.path.realpath(module.path), function, files)
+    return runs_itself(module) or is_imported(module) or (_is_among_imported(module, root) and not is_named(module))
 
 
 def _is_among_imported(module: Module, root: Path) -> bool:
@@ -64,14 +66,16 @@ def _clone(path: str) -> Path | None:
     return next((folder for folder in folders if (folder / ".git").exists() and folder != Path.home()), None)
 
 
-def _is_reached(path: str, name: str, files: Sequence[Path]) -> bool:
-    """Whether something in ``files`` gets to ``name`` of the module at ``path``, through however many functions."""
+@lru_cache(maxsize=256)
+def _is_reached(path: str, name: str, files: tuple[tuple[str, int, int], ...]) -> bool:
+    """Whether something in ``files``, as they were at these times, gets to ``name`` of the module at ``path``, through however many
+    functions: an editor asks at each edit."""
     seen, asked = {(path, name)}, {(path, name)}
     while asked:
         if any(_is_starred(*one) for one in asked):
             return True
         callers: set[tuple[str, str]] = set()
-        for mention in _mentions(asked, files):
+        for mention in _mentions(asked, [file for file, _, _ in files]):
             if mention is None:
                 return True
             callers.add(mention)
@@ -86,14 +90,14 @@ def _is_starred(path: str, name: str) -> bool:
     return any(origin(str(one), name) == (path, name) for one in packages if one.is_file() and str(one) != path)
 
 
-def _mentions(asked: set[tuple[str, str]], files: Sequence[Path]) -> Iterator[tuple[str, str] | None]:
+def _mentions(asked: set[tuple[str, str]], files: Sequence[str]) -> Iterator[tuple[str, str] | None]:
     """The functions and classes that mention one of those ``asked`` about, by the paths of their files; None for what is run, exported
     or told of."""
     words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(name.encode()) for _, name in sorted(asked)))
     for file in files:
         with suppress(OSError, ValueError):
-            found = {word.decode() for word in words.findall(read_regular(str(file), 8 * LONGEST))}
-            if found and file.suffix != ".py":
+            found = {word.decode() for word in words.findall(read_regular(file, 8 * LONGEST))}
+            if found and not file.endswith(".py"):
                 yield None
             elif found:
                 yield from _in_module(os.path.realpath(file), found, asked)
