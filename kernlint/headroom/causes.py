@@ -16,6 +16,7 @@ from kernlint.cost.traffic.accesses import traffic
 from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, graph_of, product_extents
 from kernlint.headroom.groups import group_of
+from kernlint.headroom.readers import read_by_many
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
 from kernlint.workload import Branch, HostSync, Kernel, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
@@ -380,8 +381,8 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             category = _CATEGORY[facet]
             if facet == kernels.IDLE and launch.kernel.dots():
                 category = "algorithm"  # whole blocks are left out, not lanes
-            if facet == kernels.REPEATED and us > 0 and tried.read_by_many:
-                category = "tiling"  # a larger tile has fewer programs read what all of them need
+            if facet == kernels.REPEATED and us > 0 and read_by_many(tried.launch):
+                category = "tiling"
             same_work = facet == kernels.EXCHANGE or (facet == kernels.UNIT and not launch.kernel.dots())
             said = kernels.evidence(launch, facet, tried)
             if facet == kernels.WORK:

@@ -128,26 +128,6 @@ class Counterfactuals:
             terms["issue"] = terms.get("issue", 0.0) * 0.5
         return float(floor + sum(value**found.norm for value in terms.values()) ** (1 / found.norm))
 
-    @property
-    def read_by_many(self) -> bool:
-        """Whether what is loaded most often is the same bytes for all programs along an axis of the grid, rather than what one program
-        loads again or what neighbours' windows have in common."""
-        loaded: dict[str, float] = {}
-        for access in self._moved.accesses:
-            if access.kind == "load":
-                loaded[access.base] = loaded.get(access.base, 0.0) + access.moved_bytes
-        distinct = self._moved.footprints
-        base = max(loaded, key=lambda one: loaded[one] - distinct.get(one, 0.0), default=None)
-        if base is None or not distinct.get(base):
-            return False
-        grid, readers = self.launch.grid, 1.0
-        for axis, extent in enumerate(grid):
-            if not isinstance(extent, int) or extent == 1:
-                continue
-            one = traffic(replace(self.launch, grid=(*grid[:axis], 1, *grid[axis + 1 :])))
-            readers *= extent if one.footprints.get(base, 0.0) > 0.9 * distinct[base] else 1
-        return readers > loaded[base] / distinct[base] / readers
-
     def _without(self, removed: Container[str]) -> Traffic:
         """What is moved without the facets ``removed``."""
         moved = _once(self._moved) if REPEATED in removed else self._moved

@@ -255,7 +255,8 @@ def _importers(path: str) -> Iterator[bool]:
     for file in map(str, mentioning({path: ["import"]})):
         for statement in statements_of(file):
             named = [(part, *one) for part in ast.walk(statement) for one in _modules_named(part)]
-            found = [(part, module_of(file, *one)) for part, *one in named if one[0].rpartition(".")[2] in lasts]
+            ending = [one for one in named if one[1].rpartition(".")[2] in lasts]
+            found = [(part, module_of(file, package, level)) for part, package, level in ending]
             parts = [part for part, module in found if module is not None and os.path.realpath(module) == own]
             tries = [one for one in ast.walk(statement) if isinstance(one, ast.Try)] if parts else ()
             caught = [inner for one in tries if any(map(_catches, one.handlers)) for inner in one.body]
