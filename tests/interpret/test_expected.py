@@ -81,6 +81,11 @@ def test_arithmetic_moves_the_middle_and_the_ends(made: str, mean: float, spread
     assert found.mean == pytest.approx(mean) and found.spread == pytest.approx(spread) and not found.equal
 
 
+def test_numbers_all_over_leave_each_rest_alike() -> None:
+    assert expected("lens % 5") == Expected(2.0, spread=2.0)
+    assert expected("torch.arange(N) % 4") == Expected(1.5, spread=1.5)
+
+
 def test_arithmetic_on_equal_numbers_leaves_them_equal() -> None:
     assert expected("torch.full((N,), 9) // 4") == Expected(2, 0.0, equal=True)
     assert expected("torch.full((N,), 9) * 4 - 1").mean == 35 and expected("torch.full((N,), 9) + 4").equal
@@ -88,7 +93,17 @@ def test_arithmetic_on_equal_numbers_leaves_them_equal() -> None:
 
 @pytest.mark.parametrize(
     "made",
-    ["lens % 4", "lens // 0", "lens // lens", "lens + torch.randn(N)", "lens * 0.5", "lens.pow(2)", "lens + elsewhere"],
+    [
+        "lens % 64",
+        "lens % lens",
+        "(torch.arange(N) * 5) % 5",
+        "lens // 0",
+        "lens // lens",
+        "lens + torch.randn(N)",
+        "lens * 0.5",
+        "lens.pow(2)",
+        "lens + elsewhere",
+    ],
 )
 def test_what_no_law_gives_has_no_mean(made: str) -> None:
     assert expected(made).mean is None

@@ -244,6 +244,25 @@ def test_such_a_product_can_be_given():
     assert read(source, None, "math.prod(x.shape[:-1])=6").first_call().launches()[0].grid[0] == 6
 
 
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        ("it = iter(x.split([8, 24]))\n    a, b = next(it), next(it)", ["float16[8, 64]", "float16[24, 64]"]),
+        ("it = iter([x])\n    a, b = next(it), next(it, x[:2])", ["float16[32, 64]", "float16[2, 64]"]),
+        ("g = (x[:n] for n in (3, 5))\n    a, (_, b) = x, [*iter(g)]", ["float16[32, 64]", "float16[5, 64]"]),
+        (
+            "it = iter([x[:3], x[:4]])\n    a = x\n    if n > 1:\n        a = next(it)\n    b = next(it)",
+            ["float16[32, 64]", "None"],
+        ),
+    ],
+)
+def test_iterators_give_their_items_one_by_one(taken, expected):
+    launches = "".join(f"    k[(1,)]({name}, torch.empty_like(x), 64, 2.0, BLOCK=64)\n" for name in "ab")
+    found = read(f"def f(x, n):\n    {taken}\n{launches}", None, "x:fp16[32,64]")
+    told = [str(launch.arguments.get("x")) for launch in found.first_call().launches()]
+    assert [text.rpartition(": ")[2] for text in told] == expected
+
+
 def test_a_loop_that_launches_nothing_is_no_reason_for_its_arm():
     found = read("""
         def f(x, flag):

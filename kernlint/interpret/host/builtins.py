@@ -12,12 +12,13 @@ import libcst as cst
 from kernlint.interpret.host.objects import lineage
 from kernlint.interpret.host.releases import has
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, computed_from_read
-from kernlint.interpret.python.methods import PURE, in_order, pure
+from kernlint.interpret.python.control import Raised
+from kernlint.interpret.python.methods import PURE, in_order, lose, pure
 from kernlint.interpret.python.operators import bounded, distinct
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
-from kernlint.interpret.values import Distinct, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
+from kernlint.interpret.values import Distinct, Instance, Namespace, OpenFloat, ReadValue, Unknown, Yielded, is_concrete
 from kernlint.workload import Expr, Tensor
 from kernlint.workload import expr as ex
 
@@ -49,8 +50,18 @@ def builtin(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any]
         return h.binary("**", operator.pow, args[0], args[1], node)
     if name in _PURE and is_concrete(args):
         return pure(_PURE[name], args)
-    if name in ("staticmethod", "classmethod", "property", "iter"):
+    if name in ("staticmethod", "classmethod", "property"):
         return args[0] if args else None
+    if name == "iter" and args:
+        items = None if isinstance(args[0], Yielded) else h.iterate(args[0])
+        return args[0] if items is None else Yielded(items)
+    if name == "next" and args and isinstance(args[0], Yielded):
+        if h.doubts or h.rounds:
+            lose(args[0])  # nobody knows how many of them are taken
+            return Unknown(name)
+        if args[0] or len(args) > 1:
+            return args[0].pop(0) if args[0] else args[1]
+        raise Raised
     return Unknown(name)
 
 

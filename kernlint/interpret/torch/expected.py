@@ -88,6 +88,13 @@ def _quotient(a: Expected, b: Expected) -> Expected:
     return scaled if scaled.mean is None else replace(scaled, mean=scaled.mean - lost)
 
 
+def _remainder(a: Expected, b: Expected) -> Expected:
+    """Numbers in a row, or spread wider than the divisor, leave each rest alike."""
+    if not b.equal or b.mean is None or b.mean < 1 or not (abs(a.step or 0) == 1 or 2 * a.spread >= b.mean):
+        return Expected()
+    return Expected((b.mean - 1) / 2, spread=(b.mean - 1) / 2, equal=b.mean == 1)
+
+
 def _scaled(a: Expected, factor: float) -> Expected:
     mean, step = (None if one is None else one * factor for one in (a.mean, a.step))
     return Expected(mean, step, abs(factor) * a.spread, equal=a.equal)
@@ -111,7 +118,8 @@ _Law = Callable[[Expected, Expected], Expected]
 #: What functions make of numbers in the mean and of each operand behind these.
 _ARITHMETIC: Mapping[str, tuple[_Law, ...]] = {
     **dict.fromkeys(("sub", "subtract"), (_sum(-1),)), **dict.fromkeys(("mul", "multiply", "neg"), (_product,)),
-    "add": (_sum(1),), "floor_divide": (_quotient,), **dict.fromkeys(("clamp", "clip"), (_bounded(max), _bounded(min))),
+    "add": (_sum(1),), "floor_divide": (_quotient,), "remainder": (_remainder,),
+    **dict.fromkeys(("clamp", "clip"), (_bounded(max), _bounded(min))),
     **dict.fromkeys(("clamp_min", "maximum"), (_bounded(max),)),
     **dict.fromkeys(("clamp_max", "minimum"), (_bounded(min),)),
 }  # fmt: skip
