@@ -188,19 +188,24 @@ def _along_an_axis(launch: Launch, loop: Loop, bounds: list[Opaque]) -> dict[Ato
         if along:
             stride, extent = max(along)
             # Where the trip is a quotient of what was read, that much more than there are steps along the axis.
-            most = extent * _divisor(loop.trip, bounds[0]) * stride // abs(step)
+            most = extent * _divisor(loop.trip or 1, bounds[0]) * stride // abs(step)
             return {bounds[0]: Expr.constant(most)} if stride <= abs(step) else {}
     return {}
 
 
-def _divisor(trip: Size | None, bound: Opaque) -> int:
-    """What ``bound`` is divided by in ``trip``."""
-    atoms = trip.atoms() if isinstance(trip, Expr) else ()
-    return math.prod(
-        concrete(atom.args[1]) or 1
-        for atom in atoms
-        if isinstance(atom, Opaque) and atom.op == "floordiv" and bound in atom.args[0].atoms()
-    )
+def _divisor(size: Size, bound: Opaque) -> int:
+    """What ``bound`` is divided by in ``size``, where that is least: programs that share it out (``min(end_of_share, bound)``) go as far
+    as it goes all together."""
+    ways = [1]
+    if isinstance(size, Expr) and not any(bound in monomial for monomial in size.terms):
+        made = {atom for monomial in size.terms for atom in monomial if isinstance(atom, Opaque)}
+        ways = [
+            _divisor(arg, bound) * ((concrete(atom.args[1]) or 1) if atom.op == "floordiv" else 1)
+            for atom in made
+            for arg in atom.args
+            if bound in arg.atoms()
+        ]
+    return min(ways, default=1)
 
 
 def _beyond(load: Load | None, pointer: Load) -> Expr | None:

@@ -1,6 +1,6 @@
 """Loops between loaded bounds run as long as a segment is in the mean."""
 
-from micro_launches import HERE, LANE, PID, launch, load, number, store, tensor
+from micro_launches import HERE, LANE, PID, PID1, launch, load, number, store, tensor
 
 from kernlint.cost.segments import likely_bounds
 from kernlint.cost.traffic.accesses import assumed_trips, traffic
@@ -8,7 +8,7 @@ from kernlint.cost.traffic.probe import ASSUMED_TRIP
 from kernlint.records import replace
 from kernlint.workload import Branch, Expr, Launch, Loop, LoopIndex, ProgramId
 from kernlint.workload import dtype as dtypes
-from kernlint.workload.expr import ceildiv, lift, opaque
+from kernlint.workload.expr import ceildiv, lift, minimum, opaque
 from kernlint.workload.tensor import Expected
 
 F32, I32 = dtypes.FLOAT32, dtypes.INT32
@@ -194,3 +194,27 @@ def test_rounds_that_store_to_one_place_are_not_counted_by_it() -> None:
     for made in (tiles(32 * 64, LANE), tiles(None, moving), tiles(0, moving)):
         assert traffic(made).trips[2] == ASSUMED_TRIP
     assert traffic(tiles(32 * 64, moving, rounds=0)).trips[2] == ASSUMED_TRIP
+
+
+def walked(first: Expr, trip: Expr) -> float:
+    """The trips of a loop over blocks of 64 of a row of 4,096 from ``first`` on, whose end was read."""
+    at = PID * 4096 + first + Expr.atom(LoopIndex(2)) * 64 + LANE
+    body = (
+        load(0, "lengths", I32, (), PID),
+        Loop(2, "range", trip, (load(3, "values", F32, (64,), at),), HERE, carried=True), store(4, "y", F32, (), PID),
+    )  # fmt: skip
+    arguments = {
+        "lengths": tensor("lengths", I32, 4),
+        "values": tensor("values", F32, 4, 4096),
+        "y": tensor("y", F32, 4),
+    }
+    return traffic(launch("walked", body, (4, 8), arguments, 1)).trips[2]
+
+
+def test_programs_that_share_a_row_out_go_along_it_once_together() -> None:
+    assert walked(number(0), lift(ceildiv(START, 64))) == 64
+    share = lift(ceildiv(ceildiv(START, 8), 64)) * 64
+    shared = minimum(PID1 * share + share, START) - PID1 * share
+    assert walked(PID1 * share, lift(ceildiv(shared, 64))) == 8
+    # Of pages of 16 elements, a block of 64 has four.
+    assert walked(number(0), lift(ceildiv(ceildiv(START, 16), 4))) == 64
