@@ -128,7 +128,9 @@ def spilled_bytes(loop: DotLoop, device: Device) -> float:
     spilled = max(0.0, accumulators + staged + _BASE_REGISTERS - limit)
     if accumulators + _BASE_REGISTERS > limit:
         spilled += min(accumulators, limit)
-    return 8 * (spilled + _swept_accumulators(loop, device) + _operands_in_memory(loop, device)) * threads
+    # Of several products in a turn, what is read for one has its place in registers when the next one's turn comes (``held``, "second").
+    moved = (_swept_accumulators(loop, device) + _operands_in_memory(loop, device)) / len(loop.steps)
+    return 8 * (spilled + moved) * threads
 
 
 #: Accumulators of a thread from which the FMA units' operands leave no room for them, and how often each then goes to memory and back

@@ -6,11 +6,13 @@ import pytest
 
 from kernlint.cost.device import find_device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
+from kernlint.cost.dot_occupancy import spilled_bytes
 from kernlint.cost.dots import is_chained
 from kernlint.cost.traffic.accesses import traffic
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
+from kernlint.records import replace
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch, Scan
 
@@ -100,6 +102,13 @@ def test_a_cast_operand_that_stays_and_does_not_fit_the_registers_is_read_from_m
     assert us(product(cast, cast, dtype="int8", r=16, c=256)) > 4 * us(product("", "", r=16, c=256))
     # Half of it fits.
     assert us(product(cast, cast, dtype="int8", r=16, c=64)) < 2 * us(product("", "", r=16, c=64))
+
+
+def test_of_several_products_in_a_turn_memory_is_read_for_one() -> None:
+    cast = ".to(tl.float32)"
+    loop = dot_loop(product(cast, cast, dtype="int8", r=16, c=256))
+    assert loop is not None and spilled_bytes(loop, H200) > 0
+    assert spilled_bytes(replace(loop, steps=loop.steps * 2), H200) == spilled_bytes(loop, H200)
 
 
 def test_a_product_without_a_loop_keeps_nothing() -> None:
