@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from itertools import accumulate
 
-from kernlint.records import dataclass
 from kernlint.workload import Kernel
 from kernlint.workload.dtype import BOOL
 from kernlint.workload.values import Value, Values
@@ -18,30 +16,20 @@ _TOGETHER = frozenset({"sum", "max", "min", "argmax", "argmin", "reduce", "cumsu
 _SAME = frozenset({"axes", "reshape", "trans", "broadcast_to", "item"})
 
 
-@dataclass(frozen=True)
-class Held:
-    """Words of tiles that were made from what was loaded, and are used again later or in the next turn of a loop.
-
-    ``reducing`` are the most that are alive at once while a tile is reduced or scanned, by the loop (0: none) and the elements of that
-    tile, ``around`` those from before a loop that it uses. Both are empty where values were not followed.
-    """
-
-    reducing: Mapping[tuple[int, int], float]
-    around: Mapping[int, float]
+def held(kernel: Kernel) -> Mapping[tuple[int, int], float]:
+    """The most words that are alive at once while a tile is reduced or scanned, by the loop (0: none) and the elements of that tile: of
+    tiles that were made from what was loaded, and are used again later or in the next turn of a loop. Empty where values were not
+    followed."""
+    return _held(kernel.values) if kernel.values is not None else {}
 
 
-def held(kernel: Kernel) -> Held:
-    """What ``kernel`` holds."""
-    return _held(kernel.values) if kernel.values is not None else Held({}, {})
-
-
-def _held(values: Values) -> Held:
+def _held(values: Values) -> Mapping[tuple[int, int], float]:
     order = list(values)
     places = {value.id: place for place, value in enumerate(order)}
     ends = {region.loop: place for place, value in enumerate(order) for region in value.region.around()}
     loaded = values.reached(value for value in order if value.op == "load")
     words = [0.0] * (len(order) + 1)
-    around, most = Counter[int](), dict[int, float]()
+    most: dict[int, float] = {}
     for place, value in enumerate(order):
         if value.id in loaded and value.shape and value.op not in _SAME and value.dtype != BOOL:
             size = math.prod(value.shape) * (2 if value.dtype is not None and value.dtype.bits == 64 else 1)
@@ -52,7 +40,6 @@ def _held(values: Values) -> Held:
                 for region in (user.region.around() if user.op != "phi" else ())
                 if region.loop and not values.within(value, region.loop)
             }
-            around.update(dict.fromkeys(loops, size))
             # What a loop uses stays to its end, and so does what it carries on.
             carried = [ends[user.node] for user in users if user.op == "phi" and values.within(value, user.node)]
             last = max([place, *carried, *(ends[loop] for loop in loops), *(places[user.id] for user in users)])
@@ -64,7 +51,7 @@ def _held(values: Values) -> Held:
             loop = next((region.loop for region in value.region.around() if region.loop), 0)
             most[loop] = max(most.get(loop, 0.0), alive)
             tiles.add((loop, math.prod(values.operands(value)[0].shape)))
-    return Held({tile: most[tile[0]] for tile in tiles}, around)
+    return {tile: most[tile[0]] for tile in tiles}
 
 
 def _users(values: Values, value: Value) -> list[Value]:

@@ -10,10 +10,9 @@ kernel becomes 3 to 100 times slower.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kernlint.cost.arithmetic import BRANCHING, slots_of_node
-from kernlint.cost.held import Held
 from kernlint.cost.layout import Layout
 from kernlint.records import dataclass
 from kernlint.workload import Branch, Compute, Dtype, Load, Loop, Node, Reduce
@@ -55,7 +54,7 @@ class TileSizes:
     """What :func:`pressures` asks of a launch: threads, memory instructions of a load, the layout of a tile."""
 
     threads: int
-    held: Held
+    held: Mapping[tuple[int, int], float]
 
     def whole_vectors(self, load: Load) -> bool:
         """Each fetch of the load is 4 bytes or more."""
@@ -74,12 +73,11 @@ def pressures(body: tuple[Node, ...], sizes: TileSizes, loops: tuple[Loop, ...] 
     words = 0.0
     need = 0.0
     last = max((index for index, node in enumerate(flat) if isinstance(node, Reduce)), default=-1)
-    carried = loops[-1].carried / sizes.threads if loops else 0.0
-    around = (sizes.held.around.get(loops[-1].id, 0.0) if loops else 0.0) / sizes.threads + carried
+    around = loops[-1].carried / sizes.threads if loops else 0.0
     reduced = max((math.prod(node.shape) for node in reductions), default=0)
-    alive = sizes.held.reducing.get((loops[-1].id if loops else 0, reduced))
+    alive = sizes.held.get((loops[-1].id if loops else 0, reduced))
     if alive is not None:
-        words, around = max(alive / sizes.threads, carried), 0.0
+        words, around = max(alive / sizes.threads, around), 0.0
         need = _HELD * words
     for index, node in enumerate(flat):
         if isinstance(node, Load):

@@ -3,6 +3,8 @@ while others are reduced, scaled operands of products, gaps that other loads fil
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import errors
 import pytest
 from bench_launches import bench_module, read
@@ -10,7 +12,7 @@ from bench_launches import bench_module, read
 from kernlint.cost.device import find_device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_lowering import is_synchronous
-from kernlint.cost.held import Held, held
+from kernlint.cost.held import held
 from kernlint.interpret.program import Program
 from kernlint.records import replace
 from kernlint.syntax.tree import parse_module
@@ -27,7 +29,7 @@ def launch(kernel: str, number: int = 0) -> Launch:
 
 def words(made: Launch) -> list[float]:
     """The words of each thread that are alive while something is reduced."""
-    return [alive / 32 / made.num_warps for alive in held(made.kernel).reducing.values()]
+    return [alive / 32 / made.num_warps for alive in held(made.kernel).values()]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def test_tiles_that_are_alive_over_a_reduction(kernel: str, number: int, most: f
 def test_what_a_loop_carries_is_alive_once() -> None:
     made = launch("norm_gradients")
     assert max(words(made)) == 6 * 8, "two sums, the weights, and three tiles of a row"
-    assert held(launch("key_value_sums").kernel).reducing == {}
+    assert held(launch("key_value_sums").kernel) == {}
 
 
 LOOPS = """
@@ -78,26 +80,25 @@ def get_inputs():
 """
 
 
-def of_loop(work: str, after: str = "") -> Held:
+def of_loop(work: str, after: str = "") -> Mapping[tuple[int, int], float]:
     (workload,) = Program(parse_module(LOOPS.format(work=work, after=after), "k.py")).workloads()
     (made,) = [step for step in workload.steps if isinstance(step, Launch)]
     return held(made.kernel)
 
 
 def test_a_tile_that_a_loop_uses_lives_as_long() -> None:
-    assert max(of_loop("total += tl.sum(part)").reducing.values()) == 0, "what dies in its sum is added up as it comes"
-    assert max(of_loop("total += tl.sum(part * kept)").reducing.values()) == 1024
-    assert list(of_loop("total += tl.sum(part * kept)").around.values()) == [1024]
-    assert max(of_loop("total += tl.max(part) + tl.sum(part * kept)").reducing.values()) == 2048
+    assert max(of_loop("total += tl.sum(part)").values()) == 0, "what dies in its sum is added up as it comes"
+    assert max(of_loop("total += tl.sum(part * kept)").values()) == 1024
+    assert max(of_loop("total += tl.max(part) + tl.sum(part * kept)").values()) == 2048
 
 
 def test_a_name_that_nothing_uses_after_its_loop_is_dead() -> None:
-    assert max(of_loop("total += tl.sum(part)").reducing.values()) == 0
-    assert max(of_loop("total += tl.sum(part)", "tl.store(out + c, part)").reducing.values()) == 1024
+    assert max(of_loop("total += tl.sum(part)").values()) == 0
+    assert max(of_loop("total += tl.sum(part)", "tl.store(out + c, part)").values()) == 1024
 
 
 def test_a_kernel_that_is_not_followed_holds_nothing_known() -> None:
-    assert held(replace(launch("weight_norm").kernel, read=None)) == Held({}, {})
+    assert held(replace(launch("weight_norm").kernel, read=None)) == {}
 
 
 def test_a_scaled_operand_reaches_the_tensor_cores_as_a_cast_one() -> None:

@@ -6,7 +6,6 @@ from micro_launches import LANE, LANE1, PID, load, number, store
 
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import find_device
-from kernlint.cost.held import Held
 from kernlint.cost.layout import blocked, fastest_axis, neighbours, vector_bytes
 from kernlint.cost.programs.price import program_time
 from kernlint.cost.registers import COLLAPSE, pressures
@@ -119,7 +118,9 @@ class _Sizes:
     """256 elements of a tile on a thread."""
 
     threads = 128
-    held = Held({}, {})
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, int], float] = {}
 
     def whole_vectors(self, load) -> bool:
         return True
