@@ -23,14 +23,32 @@ from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import Buffer, Term
 from kernlint.generate.values import Value, lane, lanes_of, looked_through
 from kernlint.generate.work import Work
+from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Lane, Symbol
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
 
 #: What the lines of the kernel call things.
-_WORDS = "pid_m query keys values scores top total new_top shift scale low above acc start first last length BM BN BD BV".split()
+_WORDS = "pid_m values top total new_top shift scale low above acc start first last length BM BN BD BV".split()
+#: And those of each inner product.
+_BY_PRODUCT = ("query", "keys", "scores")
 #: The sizes of the least blocks that the tensor core takes.
 _SIDE = 16
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A product that the scores are made of: what stands for it, and what the tensor core is fed for it."""
+
+    score: Term
+    query: Term
+    keys: Term
+    fed: Dtype
+    option: str
+
+    @property
+    def suffix(self) -> str:
+        return f"_{self.score.number + 1}" if self.score.number else ""
 
 
 class AttentionWriter(Contraction):
@@ -40,41 +58,49 @@ class AttentionWriter(Contraction):
         self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None], sizes: Mapping[Atom, float]
     ) -> None:
         assert work.product is not None
-        scores, values, query, keys = work.product.operands
+        scores, values, *inner = work.product.operands
         self.softmax = bool(work.product.attributes["softmax"])
         first, second = (
-            lanes_of((*scores.index, *query.index, *keys.index)),
-            lanes_of((*values.index, *keys.index)),
+            lanes_of([place for view in (scores, *inner) for place in view.index]),
+            lanes_of([place for view in (values, *inner[1::2]) for place in view.index]),
         )
         super().__init__(work, name, buffer_of, sizes, kinds_of(work.product.shape, first, second))
         places = (*self.places, lane(SUMMED), lane(DEPTH))
         rows = {dim for place in self.places for dim in lanes_of((place,)) if dim < COLUMNS or dim >= 2 * COLUMNS}
-        self.score = Term("product", dt.FLOAT32, lanes=frozenset({*rows, SUMMED}))
-        self.terms.accumulators[id(work.product.attributes["scores"])] = self.score
-        self.scores = self.terms.at(scores.value, looked_through(scores.index, places))
-        self.query, self.keys, self.values = (
-            lossless(self.terms.at(view.value, looked_through(view.index, places))) for view in (query, keys, values)
-        )
         over = work.product.attributes["over"]
-        self.lay_out(
-            [self.scores, *(term for term, _ in (self.query, self.keys, self.values))],
-            {SUMMED: over[:1], DEPTH: over[1:]},
-        )
         self.count_keys, self.depth = over
-        #: What the tensor core is fed with for the scores; where torch has rounded an operand to it, so is it here.
-        asked = {_held(one, view.value) for one, view in ((self.query, query), (self.keys, keys))}
-        self.fed, self.option = common_type(asked, self.count(self.depth))
+        seen = [lossless(self.terms.at(view.value, looked_through(view.index, places))) for view in (values, *inner)]
+        self.values = seen[0]
+        self.inner: list[_Inner] = []
+        for number, place in enumerate(work.product.attributes["scores"]):
+            score = Term("product", dt.FLOAT32, lanes=frozenset({*rows, SUMMED}), number=number)
+            self.terms.accumulators[id(place)] = score
+            query, keys = seen[1 + 2 * number], seen[2 + 2 * number]
+            # Where torch has rounded an operand, so is it here.
+            asked = {_held(query, inner[2 * number].value), _held(keys, inner[2 * number + 1].value)}
+            fed, option = common_type(asked, self.count(self.depth))
+            self.inner.append(_Inner(score, query[0], keys[0], fed, option))
+        #: What takes a share beside the scores, and adds nothing.
+        self.sink = seen[-1][0] if len(inner) > 2 * len(self.inner) else None
+        self.scores = self.terms.at(scores.value, looked_through(scores.index, places))
+        self.lay_out([self.scores, *(term for term, _ in seen)], {SUMMED: over[:1], DEPTH: over[1:]})
         weights = {work.product.attributes["weights"], _held(self.values, values.value)}
         self.added, self.added_option = common_type(weights, self.count(self.count_keys))
-        held = max(next_extent(self.count(self.depth)), next_extent(self.count(self.width)))
-        bits = min(self.fed.bits, self.added.bits) if self.fed == self.added else 32
+        moved = self.added
+        if self.added == dt.FLOAT32 and work.product.attributes.get("rounded"):
+            # The ten bits of a half, and halves until the tensor core is fed.
+            moved, self.added_option = self.values[1], ', input_precision="tf32"'
+        held = max(next_extent(self.count(self.depth)) * len(self.inner), next_extent(self.count(self.width)))
+        types = {one.fed for one in self.inner} | {moved}
+        bits = moved.bits if len(types) == 1 else 32
         self.tile = attention_tile(self.count(self.height), self.count(self.count_keys), held, bits)
         programs = -(-self.count(self.height) // self.tile.m) * self.others
         #: Into how many parts the keys had better be cut, 0 where they need not be.
-        self.chunks = 0 if work.chunks else attention_parts(programs, self.count(self.count_keys))
+        whole = work.chunks or self.sink is not None
+        self.chunks = 0 if whole else attention_parts(programs, self.count(self.count_keys))
 
     def write(self) -> Kernel:
-        printer = self.printer(_WORDS)
+        printer = self.printer([*_WORDS, *(f"{word}{one.suffix}" for one in self.inner for word in _BY_PRODUCT)])
         lines = printer.lines
         extents = (self.height, self.count_keys, self.width, self.depth)
         m, n, width, depth = (printer.expression(lift(total))[0] for total in extents)
@@ -85,8 +111,14 @@ class AttentionWriter(Contraction):
         lines += [f"rows = pid_m * BM + tl.arange(0, BM){self.wide}", f"cols = tl.arange(0, BV){self.wide}"]
         lines += [f"ds = tl.arange(0, BD){self.wide}", f"row_mask = rows < {m}", f"col_mask = cols < {width}"]
         lines.append(f"d_mask = ds < {depth}")
-        self._load(printer, "query", self.query[0], ROWS, DEPTH, self.fed)
-        if self.softmax:
+        for one in self.inner:
+            self._load(printer, f"query{one.suffix}", one.query, ROWS, DEPTH, one.fed)
+        if self.sink is not None:
+            beside = self.spread(printer, ROWS, COLUMNS)
+            text = wrapped(beside.spell(self.sink), 6)
+            lines += [*beside.lines, f"top = tl.zeros((BM, 1), dtype=tl.float32) + {text}"]
+            lines.append(f"total = tl.where(top > {LEAST}, 1.0, 0.0)")
+        elif self.softmax:
             lines += [
                 f"top = tl.full((BM, 1), {LEAST}, dtype=tl.float32)",
                 "total = tl.zeros((BM, 1), dtype=tl.float32)",
@@ -132,10 +164,11 @@ class AttentionWriter(Contraction):
     def _step(self, inner: Printer, n: str) -> None:
         """What is done with the keys of one step."""
         inner.lines += [f"ks = start + tl.arange(0, BN){self.wide}", f"k_mask = ks < {n}"]
-        self._load(inner, "keys", self.keys[0], DEPTH, SUMMED, self.fed)
-        inner.lines.append(f"scores = tl.dot(query, keys{self.option})")
+        for one in self.inner:
+            self._load(inner, f"keys{one.suffix}", one.keys, DEPTH, SUMMED, one.fed)
+            inner.lines.append(f"scores{one.suffix} = tl.dot(query{one.suffix}, keys{one.suffix}{one.option})")
         printer = self.spread(inner, ROWS, SUMMED)
-        printer.known[id(self.score)] = ("scores", 9)
+        printer.known |= {id(one.score): (f"scores{one.suffix}", 9) for one in self.inner}
         text = printer.spell(self.scores)[0]
         inner.lines += printer.lines
         if not self.softmax:

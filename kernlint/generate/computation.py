@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kernlint.generate.calls.exact import fed_exactly
 from kernlint.generate.calls.reader import Reader, refuse_many
 from kernlint.generate.calls.shares import attended, gated, narrowed
 from kernlint.generate.host import values_of
@@ -110,7 +111,7 @@ class Computation:
         self.workload: Workload = workload
         #: Whether something is added that is taken away again.
         values, self.cancels = reassociated(attended([*values, *self.updates.values()], self.sizes), self.sizes)
-        values = row_by_row(gated(values, self.sizes), self.sizes)
+        values = row_by_row(gated(fed_exactly(values), self.sizes), self.sizes)
         #: Whether something is rounded that the computation does not round.
         values, self.narrowed = narrowed(values)
         self.updates = dict(zip(self.updates, values[len(values) - len(self.updates) :]))

@@ -119,6 +119,8 @@ class Contraction:
         )
         check_in_place((t for one in (*roots, self.result) for t in one.walk()), self.out.name, self.address)
         self.axes.merge()
+        for first in summed:
+            self.axes.nearest_last(first, self.count)
         #: Axes of rows that get an axis of the grid: a tile then has neighbours in memory, and no division by the others' extent.
         self.outer: list[Axis] = []
         *others, last = self.axes.rows
@@ -323,4 +325,5 @@ def fed_text(printer: Printer, term: Term, fed: Dtype) -> str:
         text, source = printer.spell(term)[0], str(term.dtype)
     if source == str(fed) or not term.lanes:
         return text
-    return f"{wrapped((text, 9 if text.startswith('tl.load') else 0), 9)}.to(tl.{fed})"
+    whole = text.startswith("tl.load") or text.isidentifier()
+    return f"{wrapped((text, 9 if whole else 0), 9)}.to(tl.{fed})"

@@ -49,8 +49,8 @@ def _planes(product: Value, chunks: int, state: str) -> Value:
 def _attention(attention: Value, chunks: int) -> Value:
     """Attention put together of what it is over parts of the keys: sums of exponentials below the maximum of each part."""
     shape, rank = attention.shape, len(attention.shape)
-    scores, _, query, keys = attention.operands
-    rows = lanes_of((*scores.index, *query.index, *keys.index))
+    scores, _, *inner = attention.operands
+    rows = lanes_of([place for view in (scores, *inner) for place in view.index])
     short = tuple(n if d in rows else 1 for d, n in enumerate(shape))
 
     def state(name: str, space: tuple[Size, ...]) -> View:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kernlint.generate.calls.exact import without_exact
 from kernlint.generate.ingredients import PRODUCTS, Ingredients, Stored, is_lane, look
 from kernlint.generate.terms import Bounds
 from kernlint.generate.values import Value, identity, lane, lanes_of
@@ -20,7 +21,7 @@ def around_product(root: Value, seen: Ingredients, stored: Mapping[int, Value], 
     if product is not root:
         outside = Ingredients()
         look(root, own, {**stored, id(product): product}, outside, root)
-        if outside.products or outside.reductions:
+        if outside.products or any(product in value.walk() for value, _ in outside.reductions):
             raise Stored(product)
     inner = [value for value, _ in (*seen.products, *seen.reductions) if value is not product]
     if inner:
@@ -45,7 +46,7 @@ def refuse_dear_operands(product: Value, stored: Mapping[int, Value], sizes: Map
         if view.value.op == "input" or (product.op == "product" and count(across, sizes) <= _ONE_TILE):
             continue
         if _is_dear(view.value, stored) or _tensors(view.value, stored) > 1:
-            raise Stored(view.value)
+            raise Stored(without_exact(view).value)
 
 
 def _placed_back(

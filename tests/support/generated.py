@@ -717,6 +717,83 @@ CASES = {
         },
         1,
     ),
+    "attention with a sink": (
+        {
+            "forward": (
+                "i = torch.arange(T)\nfar = i[:, None] - i[None, :]\n"
+                "s = (q.float() @ k.float().transpose(-1, -2) * 0.25).masked_fill((far < 0) | (far >= 30), float('-inf'))\n"
+                "z = sink.float().view(1, 3, 1, 1)\nm = torch.maximum(z, s.amax(-1, keepdim=True))\np = torch.exp(s - m)\n"
+                "return ((p / (torch.exp(z - m) + p.sum(-1, keepdim=True))) @ v.float()).half()"
+            ),
+            "inputs": "*(torch.randn(2, 3, T, 32).half() for _ in range(3)), torch.randn(3)",
+            "constants": "T = 200",
+            "arguments": "q, k, v, sink",
+        },
+        1,
+    ),
+    "a share that is in the maximum and not in the sum": (
+        {
+            "forward": (
+                "s = q @ k.transpose(-1, -2)\nm = torch.maximum(s.amax(-1, keepdim=True), z)\np = torch.exp(s - m)\n"
+                "return (p / (p.sum(-1, keepdim=True) + torch.exp(z - s.amax(-1, keepdim=True)))) @ v"
+            ),
+            "inputs": "torch.randn(2, T, 32) / 4, torch.randn(2, T, 32) / 4, torch.randn(2, T, 32), torch.randn(2, T, 1)",
+            "constants": "T = 200",
+            "arguments": "q, k, v, z",
+        },
+        3,
+    ),
+    "attention backwards": (
+        {
+            "forward": (
+                "q, k, v, o, g = q.float(), k.float(), v.float(), o.float(), g.float()\ndelta = (o * g).sum(-1, keepdim=True)\n"
+                "keep = torch.ones(T, T, dtype=torch.bool).tril()\n"
+                "p = torch.exp(q @ k.transpose(-1, -2) * 0.25 - lse[..., None]).masked_fill(~keep, 0.0)\n"
+                "ds = p * (g @ v.transpose(-1, -2) - delta)\n"
+                "return (ds.transpose(-1, -2) @ q * 0.25).half(), (p.transpose(-1, -2) @ g).half(), (ds @ k * 0.25).half()"
+            ),
+            "inputs": "*(torch.randn(16, 4, T, 32).half() for _ in range(5)), torch.rand(16, 4, T) + 4.0",
+            "constants": "T = 200",
+            "arguments": "q, k, v, o, g, lse",
+        },
+        4,
+    ),
+    "a padded convolution of halves": (
+        {
+            "forward": "return F.gelu(F.conv1d(x.float().transpose(1, 2), w.float().permute(2, 1, 0), stride=2, padding=1)).half()",
+            "inputs": "torch.randn(3, T, 48).half(), torch.randn(3, 48, 40).half() / 8",
+            "constants": "T = 200",
+            "arguments": "x, w",
+        },
+        1,
+    ),
+    "whole numbers of what is quantised": (
+        {
+            "forward": (
+                "s = x.abs().amax(-1, keepdim=True).clamp_min(1e-6) / 127.0\nq = torch.floor(x / s + 0.5).clamp(-127, 127)\n"
+                "return q @ w.float().t() * s"
+            ),
+            "inputs": "torch.randn(B, T), torch.randint(-127, 128, (90, T)).to(torch.int8)",
+            "arguments": "x, w",
+        },
+        2,
+    ),
+    "whole numbers that no half holds": (
+        {
+            "forward": "return torch.round(x * 4000.0).clamp(-4095, 4095) @ w.float().t(), torch.relu(x.half().float()) @ y.float().t()",
+            "inputs": "torch.randn(B, T), torch.randint(-127, 128, (90, T)).to(torch.int8), torch.randn(90, T).bfloat16()",
+            "arguments": "x, w, y",
+        },
+        2,
+    ),
+    "doubles without axes": (
+        {
+            "forward": "return torch.exp(-r * x) + (r + 0.5 * x * x), x.half() * r, x > r",
+            "inputs": "torch.randn(B, T), torch.tensor(0.1, dtype=torch.float64)",
+            "arguments": "x, r",
+        },
+        1,
+    ),
     "attention with a bias and rows that look at nothing": (
         {
             "forward": (

@@ -17,8 +17,8 @@ from kernlint.workload.expr import Atom, lift
 
 #: Elements that a program holds for each row, of a query and of what is added up.
 _LEAST, _MOST = 16, 256
-#: Rows from which on programs of 64 each fill the device: scores of fewer had better go through memory, unless their keys are few.
-_MANY_ROWS, _FEW_KEYS = 64 * 132, 64
+#: Rows from which on programs of 64 each fill half of the device: scores of fewer had better go through memory, unless their keys are few.
+_MANY_ROWS, _FEW_KEYS = 64 * 64, 64
 
 
 def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
@@ -36,23 +36,24 @@ def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value
 def attention(made: Value, sizes: Mapping[Atom, float]) -> Value:
     """``made``, a product, as attention where one of its operands is a softmax of a product, along what it sums over; else as it is.
 
-    The operands of attention are the scores before the softmax, made of ``attributes["scores"]`` in the place of the inner product;
-    what is added up; and both operands of the inner product, queries first. Behind the axes of the result come the summed one and
-    the one of the inner product. Where it is ``guarded``, a row that looks at nothing is zero; where there is no ``softmax``, what is
-    made of the scores is multiplied as it is.
+    The operands of attention are the scores before the softmax, made of ``attributes["scores"]`` in the places of the inner products;
+    what is added up; both operands of each inner product, queries first; and where there is such, what takes a share of its own.
+    Behind the axes of the result come the summed one and the one of the inner products. Where it is ``guarded``, a row that looks at
+    nothing is zero; where there is no ``softmax``, what is made of the scores is multiplied as it is. What is ``rounded`` is a half in
+    the end, and needs no more digits of the shares.
     ``attributes["plain"]`` is ``made``, where the axes are the same."""
     for number, view in enumerate(made.operands):
         found = _softmax(view, made) if len(made.attributes["over"]) == 1 else None
         if found is not None:
-            scores, guarded = found
+            scores, guarded, sink = found
             attributes = {"softmax": True, "guarded": guarded}
-            return _attention(made, scores, view, made.operands[1 - number], attributes, sizes) or made
+            return _attention(made, scores, view, made.operands[1 - number], attributes, sizes, sink) or made
     return made
 
 
 def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
-    """``values`` with attention without a softmax in the place of products with what is made of one other product, element by element,
-    which nothing else looks at: its elements need not go to memory."""
+    """``values`` with attention without a softmax in the place of products with what is made of other products, element by element,
+    which nothing else looks at: their elements need not go to memory."""
     found: dict[int, tuple[Value, set[int]]] = {}
     for made in walk_all(values):
         for number, view in enumerate(made.operands if made.op == "product" else ()):
@@ -75,14 +76,15 @@ def gated(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
 
 def _is_worth_it(made: Value, sizes: Mapping[Atom, float]) -> bool:
     """Whether many rows go through the keys of ``made``, or all through few."""
-    scores, _, query, _ = made.operands
-    rows = lanes_of((*scores.index, *query.index))
+    scores, _, *inner = made.operands
+    rows = lanes_of([place for view in (scores, *inner[::2]) for place in view.index])
     many = count((n for d, n in enumerate(made.shape) if d in rows), sizes) >= _MANY_ROWS
     return many or count(made.attributes["over"][:1], sizes) <= _FEW_KEYS
 
 
-def _softmax(view: View, product: Value) -> tuple[View, bool] | None:
-    """What ``view``, an operand of ``product``, is the softmax of, and whether what looks at nothing gets zero."""
+def _softmax(view: View, product: Value) -> tuple[View, bool, View | None] | None:
+    """What ``view``, an operand of ``product``, is the softmax of, and whether what looks at nothing gets zero; and what each row has
+    beside its scores that takes its share and adds nothing (a sink)."""
     rank, over = len(product.shape), product.attributes["over"]
     shares, test = _bare(view), None
     if shares.value.op == "where":
@@ -96,6 +98,9 @@ def _softmax(view: View, product: Value) -> tuple[View, bool] | None:
     if low.value.op != "sub":
         return None
     scores, top = (without_casts(through(low, one)) for one in low.value.operands)
+    if test is None and top.value.op == "maximum" and total.value.op == "add":
+        sink = _sink(top, total, high, scores, product)
+        return None if sink is None else (scores, False, sink)
     if not reduces(top, "max", scores, over, rank) or not reduces(total, "expsum", scores, over, rank):
         return None
     if test is not None:
@@ -103,7 +108,23 @@ def _softmax(view: View, product: Value) -> tuple[View, bool] | None:
         known = second.value.attributes.get("value") if second.value.op == "number" else None
         if known != -math.inf or not reduces(first, "max", scores, over, rank):
             return None
-    return scores, test is not None
+    return scores, test is not None, None
+
+
+def _sink(top: View, total: View, high: View, scores: View, product: Value) -> View | None:
+    """What ``top`` is the larger of, beside the largest of ``scores``, and ``total`` has the exponential of, beside the sum of ``high``."""
+    rank, over = len(product.shape), product.attributes["over"]
+    tops, totals = ([_bare(through(one, inner)) for inner in one.value.operands] for one in (top, total))
+    for largest, sink in (tops, reversed(tops)):
+        for summed, alone in (totals, reversed(totals)):
+            low = _bare(through(alone, alone.value.operands[0])) if alone.value.op == "exp" else alone
+            if low.value.op != "sub" or rank in lanes_of(sink.index):
+                continue
+            own, less = (_bare(through(low, one)) for one in low.value.operands)
+            same = (own.value, own.index, less.value, less.index) == (sink.value, sink.index, top.value, top.index)
+            if same and reduces(largest, "max", scores, over, rank) and reduces(summed, "sum", high, over, rank):
+                return sink
+    return None
 
 
 def _bare(view: View) -> View:
@@ -114,32 +135,39 @@ def _bare(view: View) -> View:
 
 
 def _attention(
-    made: Value, scores: View, weights: View, values: View, how: Mapping[str, bool], sizes: Mapping[Atom, float]
+    made: Value,
+    scores: View,
+    weights: View,
+    values: View,
+    how: Mapping[str, bool],
+    sizes: Mapping[Atom, float],
+    sink: View | None = None,
 ) -> Value | None:
     rank = len(made.shape)
     found = _products(scores, rank)
-    if len(found) != 1:
+    inner, places, scaled, depths = list[View](), list[Value](), dict[int, Value](), set[Expr]()
+    for whole, at in found:
+        product = _as_product(whole)
+        if product is None or id(whole) in scaled:
+            return None
+        place = Value("scores", whole.shape, whole.dtype, name="scores")
+        places.append(place)
+        sides = [one.at((*at, lane(rank + 1))) for one in product.operands]
+        for side, view in enumerate(sorted(sides, key=lambda one: rank in lanes_of(one.index))):
+            if (rank in lanes_of(view.index)) != bool(side):
+                return None
+            bare, place = _without_factor(view, place)
+            inner.append(bare)
+        scaled[id(whole)] = place
+        depths.add(lift(product.attributes["over"][0]))
+    if len(depths) != 1 or rank not in lanes_of(values.index):
         return None
-    ((whole, at),) = found
-    product = _as_product(whole)
-    if product is None:
+    if not all(view.value.dtype.is_float and view.value.dtype.bits <= 32 for view in (values, *inner)):
         return None
-    inner = [one.at((*at, lane(rank + 1))) for one in product.operands]
-    inner.sort(key=lambda one: rank in lanes_of(one.index))
-    query, keys = inner
-    if rank in lanes_of(query.index) or rank not in lanes_of(keys.index) or rank not in lanes_of(values.index):
-        return None
-    if not all(view.value.dtype.is_float and view.value.dtype.bits <= 32 for view in (query, keys, values)):
-        return None
-    place = Value("scores", whole.shape, whole.dtype, name="scores")
-    scaled = place
-    for number, view in enumerate((query, keys)):
-        bare, scaled = _without_factor(view, scaled)
-        query, keys = (bare, keys) if number == 0 else (query, bare)
-    held = View(exchanged(scores.value, {id(whole): scaled}, {}), scores.index)
-    over = (*made.attributes["over"], product.attributes["over"][0])
-    attributes = {"over": over, "scores": place, "weights": weights.value.dtype, **how}
-    operands = (held, values, query, keys)
+    held = View(exchanged(scores.value, scaled, {}), scores.index)
+    over = (*made.attributes["over"], *depths)
+    attributes = {"over": over, "scores": tuple(places), "weights": weights.value.dtype, **how}
+    operands = (held, values, *inner, *([sink] if sink is not None else []))
     if _has_rows(made.shape, operands):
         built = Value("attention", made.shape, made.dtype, operands, {**attributes, "plain": made}, made.name)
         return built if _fits(built, sizes) else None
@@ -163,8 +191,9 @@ def _without_factor(view: View, scores: Value) -> tuple[View, Value]:
 
 
 def narrowed(values: Sequence[Value]) -> tuple[list[Value], bool]:
-    """``values`` with the shares of attention, which lie between zero and one, rounded as halves where what they are shares of is halves
-    and what comes of them is rounded to the same, and multiplied at most before; and whether there are some."""
+    """``values`` with the shares of attention rounded as halves where what they are shares of is halves and what comes of them is rounded
+    to the same, and multiplied at most before; and whether there are some. What need not lie between zero and one keeps the range of
+    single precision."""
     users: dict[int, list[Value]] = {}
     every = list(walk_all(values))
     for value in every:
@@ -182,11 +211,12 @@ def narrowed(values: Sequence[Value]) -> tuple[list[Value], bool]:
 
     new = {}
     for value in every:
-        if value.op != "attention" or not value.attributes["softmax"] or value.attributes["weights"] != dt.FLOAT32:
+        if value.op != "attention" or value.attributes["weights"] != dt.FLOAT32:
             continue
         held = without_casts(value.operands[1]).value.dtype
         if _is_half(held) and only_rounded(value, held):
-            attributes = {**value.attributes, "weights": held}
+            narrow = value.attributes["softmax"] or held == dt.BFLOAT16
+            attributes = {**value.attributes, "weights": held if narrow else dt.FLOAT32, "rounded": True}
             new[id(value)] = Value(value.op, value.shape, value.dtype, value.operands, attributes, value.name)
     made: dict[int, Value] = {}
     return [exchanged(value, new, made) for value in values], bool(new)
@@ -206,30 +236,27 @@ def _once(user: Value, value: Value) -> bool:
 
 def _has_rows(shape: Sequence[Size], operands: Sequence[View]) -> bool:
     """Whether some rows look at the same keys and values."""
-    _, values, _, keys = operands
-    shared = lanes_of((*keys.index, *values.index))
+    shared = lanes_of([place for view in operands[1::2] for place in view.index])
     return any(d not in shared and lift(extent).value != 1 for d, extent in enumerate(shape))
 
 
 def _fits(made: Value, sizes: Mapping[Atom, float]) -> bool:
     """Whether a program can hold the elements of a row."""
-    scores, values, query, keys = made.operands
-    seen = lanes_of((*scores.index, *query.index, *keys.index))
+    scores, values, *inner = made.operands
+    seen = lanes_of([place for view in (scores, *inner) for place in view.index])
     columns = [d for d in lanes_of(values.index) - seen if d < len(made.shape)]
-    return all(
-        _LEAST <= count(extents, sizes) <= _MOST
-        for extents in ([made.shape[d] for d in columns], made.attributes["over"][1:])
-    )
+    width, depth = (count(n, sizes) for n in ([made.shape[d] for d in columns], made.attributes["over"][1:]))
+    return min(width, depth) >= _LEAST and max(width, depth * len(made.attributes["scores"])) <= _MOST
 
 
 def _by_groups(
     made: Value, operands: Sequence[View], attributes: Mapping[str, Any], sizes: Mapping[Atom, float]
 ) -> Value | None:
     """Attention of single queries whose heads share keys: the heads of a group are its rows."""
-    _, values, _, keys = operands
+    looked = [place for view in operands[1::2] for place in view.index]
     quotients = {
         atom
-        for place in (*keys.index, *values.index)
+        for place in looked
         for atom in place.atoms()
         if isinstance(atom, Opaque) and atom.op == "floordiv" and is_lane(atom.args[0])
     }
@@ -238,7 +265,7 @@ def _by_groups(
     (quotient,) = quotients
     (axis,) = lanes_of(quotient.args[:1])
     group = quotient.args[1]
-    if axis in lanes_of([place.substitute({quotient: 0}) for place in (*keys.index, *values.index)]):
+    if axis in lanes_of([place.substitute({quotient: 0}) for place in looked]):
         return None
     moved: dict[Atom, Size] = {quotient: lane(axis), Lane(axis): lane(axis) * group + lane(axis + 1)}
     moved |= {Lane(d): lane(d + 1) for d in range(axis + 1, len(made.shape) + 2)}
@@ -282,7 +309,10 @@ def _products(view: View, key_lane: int) -> list[tuple[Value, tuple[Expr, ...]]]
             continue
         seen.add(key)
         along = one.value.op in ("reduce", "scan", "held", "partial")
-        summed = key_lane in lanes_of(one.index) and _as_product(one.value) is not None
+        pair = _as_product(one.value) if key_lane in lanes_of(one.index) else None
+        # What each key has for itself alone is no inner product.
+        at = (*one.index, lane(key_lane + 1))
+        summed = pair is not None and any(key_lane not in lanes_of(side.at(at).index) for side in pair.operands)
         if summed or one.value.op in PRODUCTS or (along and any(v.op in PRODUCTS for v in one.value.walk())):
             found[key] = one.value, one.index
         elif not along:

@@ -177,7 +177,16 @@ class Writer:
         views = tuple(self.spread(one, len(shape)) for one in operands)
         if op in _OF_BOOLEANS and all(view.value.dtype == dt.BOOL for view in views):
             op = _OF_BOOLEANS[op]
-        return Value(op, shape, dtype or self._type(op, operands), views)
+        made = dtype or self._type(op, operands)
+        if made.is_float and made != dt.FLOAT64:
+            # A double that makes no doubles, as of no axes, is a single before it is computed with.
+            views = tuple(
+                View(Value("cast", one.value.shape, dt.FLOAT32, (one.value.view,), name=one.value.name), one.index)
+                if one.value.dtype == dt.FLOAT64
+                else one
+                for one in views
+            )
+        return Value(op, shape, made, views)
 
     def _type(self, op: str, operands: Sequence[Operand]) -> Dtype:
         if op in ("lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "isnan", "isinf"):
