@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 from kernlint.cost.programs.resources import Resources
@@ -77,9 +78,12 @@ class Caches(Resources):
             if access.base in self._rewritten:
                 first = moved
             later = l1_miss * max(0.0, moved - first)
-            if access.kind == "load" and access.known and access.shared_axes:
-                # A small operand that programs share (a bias, a norm's weights) stays in each SM's L1 where little is alive there.
-                kept = 1.0 - ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
+            if access.kind == "load" and access.known and access.program_bytes:
+                # A small operand that every program reads (a bias, a norm's weights) stays in each SM's L1 where
+                # little passes between two programs that read the same part of it.
+                parts = max(1.0, access.footprint_bytes / access.program_bytes)
+                period = min(parts, self._programs_between(access)) if access.shared_axes else parts
+                kept = 1.0 - ramp(period * sm_live, c.l1_keeps * l1, c.l1_drops * l1)
                 once = min(first, access.footprint_bytes * self.device.sm_count)
                 first = kept * once + (1.0 - kept) * first
             reach_l2 = first + later
@@ -186,6 +190,12 @@ class Caches(Resources):
         others = self.reuse_bytes.get(base, 0.0) - self.footprint
         cache = self.scale.cache_bytes
         return ramp(others, self.c.l2_keeps * cache, self.c.l2_drops * cache)
+
+    def _programs_between(self, access: AccessTraffic) -> float:
+        """Programs from one to the next that reads the same as ``access``, itself included: neighbours along the first axis follow each
+        other."""
+        extents = self.launch.grid[: min(access.shared_axes)]
+        return float(math.prod(max(1, extent) if isinstance(extent, int) else 1 for extent in extents))
 
 
 def _walks(access: AccessTraffic) -> bool:

@@ -24,6 +24,7 @@ class Constants:
     floor_us: float = 1.0
     norm: float = 4.0
     program_interval_ns: float = 0.604
+    program_start_ns: float = 300.0
     words_of_a_bank_per_cycle: float = 1.0
     lines_per_cycle: float = 4.0
     dram_efficiency: float = 0.90
@@ -52,6 +53,7 @@ class Constants:
     pipelined_iteration_ns: float = 100.0
     loop_iteration_ns: float = 4.0
     loop_slots: float = 0.9
+    strided_step: float = 0.65
     sort_slots: float = 6.0
     shuffle_ns: float = 30.0
     barrier_ns: float = 40.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kernlint.cost.programs.paths import Paths, levels
-from kernlint.workload import Atomic, Branch, Compute, Dot, Load, Loop, Node, Reduce, Scan, Store
+from kernlint.workload import Atomic, Branch, Compute, Dot, Expr, Load, Loop, Node, ProgramId, Reduce, Scan, Store
 
 _COPY_NS = 2.95
 #: Bytes of a thread's widest fetch.
@@ -33,6 +33,7 @@ class Loops(Paths):
         chained = len(levels(loads)) > 1
         streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
         latency = max(self.latency_ns(load) for load in loads)
+        serial = sum(self._serial_ns(load) for load in loads)
         requests = sum(self._requests_ns(load) for load in loads)
         if streaming and self._ahead(loop):
             for load in loads:
@@ -40,7 +41,7 @@ class Loops(Paths):
             rest = self.path_ns(others, runs)
             stages = max(1, (loop.num_stages or 2) - 1)
             copies = sum(self._vectors(load) for load in loads) * self.warps * _COPY_NS / self.scale.clock
-            step = max(c.pipelined_iteration_ns + rest, latency / stages, copies)
+            step = max(c.pipelined_iteration_ns + rest, latency / stages, serial, copies)
             return latency + trip * step
         exposed = any(isinstance(node, Reduce) and self._crosses_warps(node) for node in others)
         exchange = 0.0
@@ -59,7 +60,7 @@ class Loops(Paths):
             # All indices are on their way together, then all that they name.
             for load in loads:
                 self._count_access(load, runs)
-            return self._chain_ns(loads) + trip * self.path_ns(others, runs)
+            return self._chain_ns(loads) + trip * (serial + self.path_ns(others, runs))
         unrolled = chained and not exposed and all(isinstance(node, (Compute, Reduce)) for node in others)
         if unrolled:
             # ptxas unrolls this as well: the indices of a few iterations arrive together, then what they name.
@@ -68,21 +69,24 @@ class Loops(Paths):
             rest = self.path_ns(others, runs)
             chain = self._chain_ns(loads)
             step = chain * min(1.0, self._exposed_share(loads))
-            return chain + rest + (trip - 1) * (step + rest + c.loop_iteration_ns)
+            return chain + serial + rest + (trip - 1) * (max(step, serial) + rest + c.loop_iteration_ns)
         if streaming and not exposed:
             for load in loads:
                 self._count_access(load, runs)
             rest = self.path_ns(others, runs)
             share = self._exposed_share(loads)
             together, beside = min(_UNROLLED_LOADS, 1 / share), 1
+            if _strided(loop):
+                # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
+                share = max(share, c.strided_step)
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
                 share = max(share, c.stored_step)
                 together, beside = 1.0, len(loads)
             # What is unrolled is waited for together, for as long as the slowest takes.
             step = share * max(self.latency_ns(load, max(1.0, together), beside) for load in loads)
-            each = step + requests + rest + c.loop_iteration_ns
-            return latency + rest + (trip - 1) * each if trip > 1 else latency + trip * each
+            each = max(step, serial) + requests + rest + c.loop_iteration_ns
+            return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
         if exposed and self._used_later(loads, others):
             exchange += trip * latency
         return trip * (self.path_ns(body, runs) + c.loop_iteration_ns) + exchange
@@ -120,3 +124,8 @@ class Loops(Paths):
         exponent = self.c.vector_exponent if vectors and filled > 8 else self.c.step_exponent
         share = self.c.step * (filled / 8) ** exponent
         return min(max(self.c.step_least, share), self.c.step_most, sum(self._vectors(load) for load in loads))
+
+
+def _strided(loop: Loop) -> bool:
+    """The loop goes on by as much as there are programs: its step is known at run time only."""
+    return isinstance(loop.trip, Expr) and any(isinstance(atom, ProgramId) for atom in loop.trip.atoms())

@@ -56,7 +56,12 @@ class Paths(Lanes):
     def _arrival_ns(self, loads: list[Load]) -> float:
         """From the issue of ``loads`` to the arrival of the last."""
         latency = max((self.latency_ns(load) for load in loads), default=0.0)
-        return latency + sum(self._requests_ns(load) for load in loads) if latency else 0.0
+        return latency + sum(self._serial_ns(load) + self._requests_ns(load) for load in loads) if latency else 0.0
+
+    def _serial_ns(self, node: Load | Store | Atomic) -> float:
+        """Time of the data of one access through the port of its SM; what L1 holds comes at three times the rate."""
+        share = max(0.33, self.l2_share.get(id(node), 1.0))
+        return self._asked(node) * share / (self.c.sm_gb_per_s * self.scale.clock)
 
     def _node_ns(self, node: Node, executions: float) -> float:
         c = self.c
@@ -66,7 +71,9 @@ class Paths(Lanes):
                 # One after the other, where they order what stands around them.
                 each = c.atomic_ns * (1.0 if node.sem == "relaxed" else c.ordered)
                 return each * max(1.0, self._requests(node) / self.warps) / self.scale.clock
-            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._requests_ns(node)
+            return (
+                (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node) + self._requests_ns(node)
+            )
         if isinstance(node, Reduce):
             return self._reduce_ns(node, executions)
         if isinstance(node, Scan):

@@ -115,13 +115,16 @@ class Price(Atomics):
     def spent(self) -> tuple[float, dict[str, float]]:
         """Microseconds of the launch, and those of each term."""
         c, device = self.c, self.device
-        path = self.path_ns(self.launch.kernel.body, 1.0) + self._code_ns()
+        # The first program starts with the kernel (floor); each later one on the same slot starts anew.
+        path = self.path_ns(self.launch.kernel.body, 1.0)
+        path += self._code_ns()
+        rounds = self._waves() - 1
         terms = {
             "launch": self.programs * c.program_interval_ns / self.scale.clock / 1000,
             "memory": self.dram_bytes / (device.memory_bandwidth_gb_per_s * c.dram_efficiency) / 1000,
             "l2": self._l2_us(),
             "lines": self._lines_us(),
-            "latency": max(self._longest_ns(path), path * self._waves()) / 1000,
+            "latency": max(self._longest_ns(path), path + rounds * (path + c.program_start_ns)) / 1000,
             "issue": self._issue_us(),
             "shared": self._shared_us(),
             "atomics": self._atomics_us(),
