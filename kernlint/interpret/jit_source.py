@@ -15,6 +15,8 @@ from kernlint.syntax.positions import python_value
 from kernlint.syntax.testing import is_guarded_main
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
+from kernlint.workload import Dtype
+from kernlint.workload import dtype as dt
 
 
 def is_entry(node: cst.FunctionDef, module: Module) -> bool:
@@ -29,6 +31,24 @@ def is_entry(node: cst.FunctionDef, module: Module) -> bool:
             return False
     asked = {inner.attr.value for inner in module.within(node.body, cst.Attribute)}
     return not asked.isdisjoint(("program_id", "num_programs", "store")) or any(a.startswith("atomic_") for a in asked)
+
+
+#: How an annotation names the integer type that Triton passes a number as.
+_INTEGER = re.compile(r"(?:\w+\.)*(i|u|u?int)(8|16|32|64)")
+
+
+def annotated_integers(function: cst.FunctionDef | cst.Lambda) -> dict[str, Dtype]:
+    """The parameters of a kernel annotated as integers of some width, whatever number they are given."""
+    found = {}
+    for param in parameters(function):
+        if param.annotation is not None:
+            kind = param.annotation.annotation
+            name = kind.raw_value if isinstance(kind, cst.SimpleString) else dotted_name(kind) or ""
+            named = _INTEGER.fullmatch(name)
+            dtype = dt.find(f"{'u' * named[1].startswith('u')}int{named[2]}") if named else None
+            if dtype is not None:
+                found[param.name.value] = dtype
+    return found
 
 
 #: What Triton or a reader of types knows among annotations that are strings: `"*fp32"`, `"i64"`, `"tl.constexpr"`.

@@ -263,6 +263,24 @@ def test_annotated_keyword_argument_is_not_specialised(annotation: str, refused:
     assert ("specialised-scalar" in found) is refused
 
 
+@pytest.mark.parametrize(
+    ("annotation", "refused"),
+    [
+        ("", True),
+        (": tl.uint16", False),
+        (": 'u16'", False),
+        (": tl.int32", True),
+        (": int", True),
+        (": tl.uint17", True),
+    ],
+)
+def test_an_annotation_tells_the_type_of_a_number(annotation: str, refused: bool) -> None:
+    """`(v >> 1) ^ n` is of 16 bits where `n` is: both branches leave `v` what it was."""
+    body = "v = tl.program_id(0).to(tl.uint16)\nif v & 1:\n    v = (v >> 1) ^ n\ntl.store(y, v)"
+    head = f"@triton.jit\ndef other(y, n{annotation}):\n{textwrap.indent(body, '    ')}\n\n"
+    assert ("branch-type" in kinds("tl.store(y, 0.0)", call="other[(16,)](y, 0x8408)", head=head)) is refused
+
+
 def test_targets() -> None:
     assert find_target(None, "nvidia", "90").version == (3, 9)
     assert find_target("3.3.1", "nvidia", "90").version == (3, 3)

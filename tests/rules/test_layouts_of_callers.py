@@ -147,6 +147,19 @@ def test_unsynchronised_timing(body):
     assert {(finding.span.line > 10, finding.severity) for finding in timed(body).findings} == {(True, "warning")}
 
 
+def test_methods_called_run_launch_where_they_are_given_a_grid():
+    helper = "\n\ndef work(x):\n    {}\n"
+    body = "t = clock()\nwork(x)\nreturn clock() - t"
+    for call, expected in (
+        ("subprocess.run(['ls', x], check=True)", False),
+        ("x.run(1)", False),
+        ("fill.run(x, B=1024, grid=(1,), warmup=False)", True),
+        ("fill.run(x, **options)", True),
+    ):
+        source = TIMED.format("\n".join("    " + line for line in body.split("\n"))) + helper.format(call)
+        assert bool(run_rule("KL785", source)) is expected
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint.interpret.api import Target
 from kernlint.interpret.frontend.evaluator import FrontEnd
 from kernlint.interpret.frontend.values import Constexpr, Typed, literal
-from kernlint.interpret.jit_source import is_entry, is_template
+from kernlint.interpret.jit_source import annotated_integers, is_entry, is_template
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Class, Function, Jit, OpenFloat, Scope, Unknown, is_concrete
 from kernlint.syntax.walk import parameters
@@ -41,6 +41,9 @@ def check_kernel(
         anything |= {p.name.value for p in parameters(node) if _is_record(p, function.closure)}
     for name, value in arguments.items():
         scope.vars[name] = Unknown(name) if name in anything else from_host(name, value, bare)
+    for name, dtype in annotated_integers(node).items():
+        if isinstance(arguments.get(name), (int, Expr)) and isinstance(scope.vars[name], Typed):
+            scope.vars[name] = Typed(dtype, argument=name)
     made = {*jit.heuristics, *(name for config in jit.configs for name in config.kwargs)}
     for name, value in constexprs.items():
         switch = name if bare and value is False and name not in made and not jit.open_ended else ""

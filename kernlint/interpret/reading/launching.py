@@ -67,13 +67,18 @@ def _is_private(name: str) -> bool:
 
 
 def _is_launch(node: cst.CSTNode, decorated: set[str]) -> bool:
-    """``kernel[grid](...)``, ``kernel.run(...)`` or ``kernel[grid]`` to be called later, by their looks."""
+    """``kernel[grid](...)``, ``kernel.run(..., grid=grid)`` or ``kernel[grid]`` to be called later, by their looks."""
     if type(node) is cst.Call:
         function = node.func
         return type(function) is cst.Subscript or (
-            type(function) is cst.Attribute and function.attr.value in ("run", "warmup")
+            type(function) is cst.Attribute and function.attr.value in ("run", "warmup") and _has_grid(node)
         )
     return isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value in decorated
+
+
+def _has_grid(call: cst.Call) -> bool:
+    """Whether ``call`` gives a grid by its name, as a kernel's methods want it, or may; other things have a ``run`` of their own."""
+    return any(arg.star == "**" or (arg.keyword is not None and arg.keyword.value == "grid") for arg in call.args)
 
 
 def _statements(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:

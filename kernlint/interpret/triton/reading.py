@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.jit_source import annotated_integers
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Values
 from kernlint.interpret.triton.evaluator import KernelEvaluator
@@ -17,7 +18,6 @@ from kernlint.interpret.triton.recorder import Recorder
 from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown
 from kernlint.records import replace
-from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Compute, Dtype, Expr, Kernel, Loop, Span, Symbol, Tensor
 from kernlint.workload import dtype as dt
@@ -55,9 +55,9 @@ def read_kernel(
                 needed.append(name)
             assumed.append(f"{name} = {given[name]}")
     blocks = {name: argument_block(name, value) for name, value in arguments.items()}
-    for name in _wide_parameters(jit.function):
+    for name, dtype in annotated_integers(jit.function.node).items():
         if isinstance(blocks.get(name), Block) and not blocks[name].base:
-            blocks[name] = replace(blocks[name], dtype=dt.INT64)
+            blocks[name] = replace(blocks[name], dtype=dtype)
     unknown = [n for n, value in arguments.items() if isinstance(value, Unknown) and not isinstance(value, OpenFloat)]
     evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
     if unknown:
@@ -170,18 +170,6 @@ def _uses(evaluator: KernelEvaluator) -> tuple[set[str], set[str]]:
 
 
 _NOWHERE = Span("", 1, 1, 1, 1)
-
-
-def _wide_parameters(function: Function) -> list[str]:
-    """The parameters annotated as 64-bit integers."""
-    found = []
-    for param in parameters(function.node):
-        if param.annotation is not None:
-            kind = param.annotation.annotation
-            name = kind.raw_value if isinstance(kind, cst.SimpleString) else dotted_name(kind) or ""
-            if name.rpartition(".")[2] in ("int64", "uint64", "i64", "u64"):
-                found.append(param.name.value)
-    return found
 
 
 def argument_block(name: str, value: Any) -> Any:
