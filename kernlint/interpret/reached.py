@@ -36,13 +36,17 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PLAIN = re.compile(r"(?:triton|torch(?!\.library)|functools)\.")
 
 
-@asked_once
 def is_abandoned(module: Module, function: str) -> bool:
     """Whether nothing in the clone that ``module`` is in gets to its ``function``, or class of that name, though the clone would: the
     file is imported, or runs something itself, or nothing names it where others of its kind are imported."""
-    root = _clone(module.path)
-    if root is None or not module.path.endswith(".py") or is_test_file(module.path):
-        return False
+    if not module.path.endswith(".py") or is_test_file(module.path) or _clone(module.path) is None:
+        return False  # no other file was asked, so that what a check finds may be remembered
+    return _is_left_in_clone(module, function)
+
+
+@asked_once
+def _is_left_in_clone(module: Module, function: str) -> bool:
+    root = _clone(module.path) or Path()
     files = tuple(filter(None, map(file_state, files_below(root, (".py", *NAMING, ".ipynb")))))
     if len(files) > MOST_FILES or _is_reached(os.path.realpath(module.path), function, files):
         return False
