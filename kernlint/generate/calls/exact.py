@@ -27,7 +27,7 @@ def without_exact(view: View) -> View:
 def _keeps(before: Value, after: Value) -> bool:
     if before.dtype.is_float:
         return before.dtype.bits < after.dtype.bits or before.dtype == after.dtype
-    return before.dtype == dt.INT8
+    return before.dtype == dt.INT8 and after.dtype.bits >= 16
 
 
 def fed_exactly(values: Sequence[Value]) -> list[Value]:
