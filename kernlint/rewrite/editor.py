@@ -9,8 +9,6 @@ import libcst as cst
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 
-_NAMED_EXPRESSIONS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float, cst.SimpleString)
-
 
 class Editor:
     """Edits to the text of ``source``; :attr:`edits` are those collected so far.

@@ -123,7 +123,8 @@ def undefined_names(module: Module) -> list[Undefined]:
     """
     if any(isinstance(node.names, cst.ImportStar) for node in module.of(cst.ImportFrom)):
         return []
-    if not _MAKERS.isdisjoint(node.value for node in module.of(cst.Name)):
+    evaluated = {node.attr for node in module.of(cst.Attribute)}  # as `model.eval()` is, which is no `eval`
+    if any(node.value in _MAKERS and (node.value != "eval" or node not in evaluated) for node in module.of(cst.Name)):
         return []
     inert = frozenset() if module.of(cst.NamedExpr) else _INERT
     names = _bound(module.tree.body, inert) | {n for node in module.of(cst.Global) for n in _items(node)}

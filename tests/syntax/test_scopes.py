@@ -59,6 +59,8 @@ def test_undefined(source: str, expected: list[str]) -> None:
         ),
         pytest.param("from x import *\nprint(anything)\n", id="star import"),
         pytest.param("globals()['a'] = 1\nprint(a)\n", id="globals()"),
+        pytest.param("made = eval\nmade('a := 1')\nprint(a)\n", id="eval"),
+        pytest.param("import builtins\nbuiltins.exec('a = 1')\nprint(a)\n", id="builtins.exec"),
         pytest.param("from __future__ import annotations\ndef f(x: T): ...\n", id="lazy annotation"),
         pytest.param("x = object()\nx.attribute = 1\nf = dict(keyword=x.other)\n", id="attributes and keywords"),
         pytest.param(
@@ -84,3 +86,8 @@ def test_constants_that_grow_without_end():
         "        g()",
     ]
     assert [use.name for use in undefined_names(parse_module("\n".join(lines), "m.py"))] == ["g"]
+
+
+def test_a_model_in_evaluation_mode_makes_no_names() -> None:
+    text = "import torch\nmodel = torch.nn.Linear(2, 2)\nmodel.eval()\nprint(math.pi)\n"
+    assert [use.name for use in undefined_names(parse_module(text, "m.py"))] == ["math"]
