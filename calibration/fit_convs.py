@@ -31,8 +31,7 @@ from kernlint.cost.device import Device, find_device  # noqa: E402
 TARGET = ROOT / "kernlint" / "cost" / "data" / "convolutions.json"
 START = {
     "floor_us": 10.0, "pointwise_floor_us": 3.0, "pointwise_passes": 1.5, "passes_1": 4.0, "passes_2": 4.0, "passes_3": 4.0,
-    "channel_passes": 1.0, "channel_half": 1.0, "inner": 0.5, "outer": 0.5, "half": 0.5, "grouped": 0.5, "odd": 0.5, "strided_back": 0.5,
-    "dilated_back": 0.5, "dilated_forth": 1.0,
+    "inner": 0.5, "outer": 0.5, "grouped": 0.5, "strided_back": 0.5, "dilated_back": 0.5, "dilated_forth": 1.0,
     **{f"share_{way}_{dims}": 0.3 for way in ("forth", "back") for dims in (1, 2, 3)},
     **{f"channel_{way}_{dims}": 0.04 for way in ("forth", "back") for dims in (1, 2, 3)},
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """What a convolution of torch's takes: cuDNN's share of the peak by dimensions, direction and channels, and its passes over memory.
 
-Fitted by ``calibration/fit_convs.py`` to ``h200-convs.csv`` and the convolutions of ``h100-torch-ops*.csv``. Without a memory format of its
-own cuDNN lays images out channels last and back, so that bytes count several times; filters of one channel run on the FMA units.
+Fitted by ``calibration/fit_convs.py`` to ``h200-convs.csv`` and the convolutions of ``h100-torch-ops*.csv``. Images without a memory format
+of their own are laid out channels last before and back after, by kernels of their own; filters of one channel run on the FMA units.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from kernlint.workload import TorchOp, concrete
 #: Channels from which on more of them do not make tensor cores busier.
 _WIDE = 64
 #: Bandwidth of the card that the passes were measured on, and bytes that device memory is asked for at least over those of the tensors.
-_MEASURED_GB_PER_S, _ASKED, _LAID_OUT = 4800.0, 1.1, 1.5
-#: Peaks of that card for halves and tf32, in 10^12 operations a second.
-_MEASURED_PEAKS = {True: 989.4, False: 494.7}
-#: How far, in the logarithm, the measured rates follow the peak of a card rather than the speed of its SMs, and the share of its own
-#: peak that any card reaches at best. Chosen on the RTX 4090's times of sixteen convolutions (rows of ``benchmarks/llm_times.py``), as no
-#: other card was measured.
-_BY_PEAK, _BEST = 0.7, 0.6
+_MEASURED_GB_PER_S, _ASKED = 4800.0, 1.1
+#: The same of laying all images out anew: each is read and written once more.
+_LAID_OUT = 2.0
+#: Peaks of that card for halves and tf32, in 10^12 operations a second, and the share of its own peak that any card reaches at best. This,
+#: and what an older card takes as it lies, are from an RTX 4090's times (rows of ``benchmarks/judge_worth.py``): none was measured.
+_MEASURED_PEAKS, _BEST = {True: 989.4, False: 494.7}, 0.9
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,11 @@ class Convolution:
     @property
     def by_channel(self) -> bool:
         return self.groups > 1 and self.inner == 1
+
+    @property
+    def as_it_lies(self) -> bool:
+        """Older cards have kernels that read its images channel by channel: without groups, up to two dimensions, of whole vectors."""
+        return not self.transposed and self.dims < 3 and self.groups == 1 and self.inner % 4 == self.outer % 4 == 0
 
     @property
     def side(self) -> str:
@@ -77,28 +81,23 @@ def terms_of(
     fabric: float = 1.0,
 ) -> dict[str, float]:
     """Microseconds of ``flops`` over ``size`` bytes: ``peak`` and ``vector`` in 10^12 operations a second, ``bandwidth`` in GB/s.
-    Passes over memory go through L2 and SMs, whose speed is ``fabric`` times that of the card they were measured on; device memory
-    is asked for the bytes and, where images are laid out anew, for half of them again."""
-    passes = rates["pointwise_passes"] if one.taps == 1 else rates[f"passes_{one.dims}"]
+    What was measured is the speed of L2 and SMs, ``fabric`` times of which this card has; no more than its own peak and bandwidth."""
+    own = size / (_MEASURED_GB_PER_S * fabric)
+    memory = _ASKED * size / bandwidth / 1000
     if one.by_channel:
-        share = rates[f"channel_{one.side}"] * (rates["channel_half"] if one.half else 1.0)
-        passes = rates["channel_passes"]
-        tensor = flops / (vector * share * 1e6)
-    else:
-        share = rates[f"share_{one.side}"]
-        share *= min(1.0, one.inner / _WIDE) ** rates["inner"] * min(1.0, one.outer / _WIDE) ** rates["outer"]
-        share *= rates["half"] if one.half else 1.0
-        share *= rates["grouped"] if one.groups > 1 else 1.0
-        share *= rates["odd"] if one.inner % 4 or one.outer % 4 else 1.0
-        share *= rates["strided_back"] if one.transposed and one.strided else 1.0
-        share *= rates["dilated_back"] if one.transposed and one.dilated else 1.0
-        share *= rates["dilated_forth"] if one.dilated and not one.transposed and not one.strided else 1.0
-        # Small shares are partly the SMs' doing, whatever tensor cores they have: what feeds these, or FMA units in their place.
-        scale = fabric ** (1 - _BY_PEAK) * (peak / _MEASURED_PEAKS[one.half]) ** _BY_PEAK
-        tensor = math.hypot(flops / (_MEASURED_PEAKS[one.half] * share * scale), flops / (peak * _BEST)) / 1e6
-    least = _ASKED if one.taps == 1 or one.by_channel else _LAID_OUT
-    memory = max(passes * size / (_MEASURED_GB_PER_S * fabric), least * size / bandwidth) / 1000
-    return {"tensor": tensor, "memory": memory}
+        return {"tensor": flops / (vector * rates[f"channel_{one.side}"] * 1e6), "memory": memory}
+    side, widest = rates[f"share_{one.side}"], rates["share_forth_2"]
+    share = min(1.0, one.outer / _WIDE) ** rates["outer"]
+    share *= rates["grouped"] if one.groups > 1 else 1.0
+    share *= rates["strided_back"] if one.transposed and one.strided else 1.0
+    share *= rates["dilated_back"] if one.transposed and one.dilated else 1.0
+    share *= rates["dilated_forth"] if one.dilated and not one.transposed and not one.strided else 1.0
+    fed = _MEASURED_PEAKS[one.half] * fabric * side * min(1.0, one.inner / _WIDE) ** rates["inner"]
+    tensor = math.hypot(flops / (fed * share), flops / (peak * _BEST * min(1.0, side / widest) * share)) / 1e6
+    if one.taps == 1:
+        return {"tensor": tensor, "memory": max(own * rates["pointwise_passes"] / 1000, memory)}
+    laid_out = max(own * rates[f"passes_{one.dims}"], 0.0 if one.as_it_lies else _LAID_OUT * size / bandwidth) / 1000
+    return {"tensor": tensor, "memory": memory, "layout": laid_out}
 
 
 def floor_us(one: Convolution, rates: Mapping[str, float]) -> float:
@@ -106,8 +105,8 @@ def floor_us(one: Convolution, rates: Mapping[str, float]) -> float:
 
 
 def together(floor: float, terms: Mapping[str, float]) -> float:
-    """The terms overlap in part."""
-    return floor + math.hypot(*terms.values())
+    """The work and the memory of a kernel overlap in part; images are laid out by others."""
+    return floor + terms.get("layout", 0.0) + math.hypot(terms["tensor"], terms["memory"])
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ from kernlint.records import dataclass, replace
 from kernlint.workload import Workload
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
-MODEL_VERSION = "2026.12-1"
+MODEL_VERSION = "2026.12-2"
 
 
 SCOPES = ("gpu", "call")

@@ -13,23 +13,25 @@ tile shapes and splits of k on the SMs there are. Constants and residuals: ``dat
 
 fp32 products run on the FMA units, as torch does by default (``allow_tf32`` is off, and the facts show 49 TFLOP/s);
 the 370 TFLOP/s of ``h100-overheads.json`` was timed with TF32 on. An op whose ``dims`` hold ``tf32: 1`` is priced so.
-Convolutions use TF32 for fp32, as cuDNN does by default.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from kernlint.cost import deterministic
 from kernlint.cost.convolutions import Convolution, convolution_of, floor_us, terms_of, together
 from kernlint.cost.convolutions import rates as convolution_rates
 from kernlint.cost.device import Device, find_device
+from kernlint.cost.dot_lowering import memory_class
+from kernlint.cost.dot_lowering import peak as peak_of
 from kernlint.cost.fitted import fitted
 from kernlint.cost.programs.scale import ramp, widen
 from kernlint.cost.result import KernelTime
-from kernlint.records import dataclass
-from kernlint.workload import Dtype, Tensor, TorchOp, concrete
+from kernlint.records import dataclass, replace
+from kernlint.workload import Tensor, TorchOp, concrete
 
 _NORM = 4.0
 
@@ -58,9 +60,11 @@ _SPECIAL: Mapping[str, str] = {
     "one_hot": "fill", "scatter_add_": "scatter_rows", "scatter_": "scatter_rows", "index_fill_": "scatter_rows",
     "roll": "roll", "unfold": "unfold", "batch_norm": "norm_planes", "instance_norm": "norm_planes", "group_norm": "norm_planes",
 }  # fmt: skip
-#: Losses of two tensors, which torch makes in as many kernels, one element after the other, and then sums up what it wrote (ATen's
-#: ``Loss.cpp``).
-_LOSSES: Mapping[str, int] = {"mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 2, "l1_loss": 3, "kl_div": 4}
+#: Losses of several tensors, which torch makes in as many kernels, one element after the other, and then sums up what it wrote (ATen's
+#: ``Loss.cpp``; a triplet's are two distances of a difference, an epsilon and a norm each).
+_LOSSES: Mapping[str, int] = {
+    "mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 2, "l1_loss": 3, "kl_div": 4, "triplet_margin_loss": 6,
+}  # fmt: skip
 #: Row bytes up to which torch keeps a softmax row in shared memory, and blocks that an SM holds of longer ones, which are read three
 #: times (``cunn_SoftMaxForward`` of ATen).
 _STAGED_ROW, _ROWS_ON_AN_SM, _ROW_READS = 48 << 10, 2, 3
@@ -119,6 +123,8 @@ def torch_op_time(
     """
     c = _data() if constants is None else constants
     reuse = reuse_bytes or {}
+    if op.dims.get("deterministic"):
+        return _in_turn([torch_op_time(step, device, c, reuse) for step in deterministic.steps_of(op)])
     if op.kind == "alloc":
         return KernelTime(0.0, widen(0.05, device), "launch", {})
     if op.kind == "matmul":
@@ -130,6 +136,12 @@ def torch_op_time(
     return _movement(op, device, c, reuse)
 
 
+def _in_turn(times: Sequence[KernelTime]) -> KernelTime:
+    """Kernels one after the other, as sure as the longest of them is."""
+    longest = max(times, key=lambda time: time.us)
+    return replace(longest, us=sum(time.us for time in times))
+
+
 def case_of(op: TorchOp) -> str:
     """The case of data movement that ``op`` belongs to."""
     read = op.reads[0] if op.reads else None
@@ -139,7 +151,7 @@ def case_of(op: TorchOp) -> str:
         return "loss"
     if "_pool" in op.name:
         return "pool"
-    if op.name in _SPECIAL and not whole:
+    if op.name in _SPECIAL and not whole and (op.kind, op.name) != ("elementwise", "batch_norm"):
         return _SPECIAL[op.name]
     if op.kind == "scan" and op.dims.get("inner", 1) == 0:
         return "scan_outer"
@@ -202,8 +214,10 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
             elements *= len(op.writes[0].shape or (1,)) if op.writes else 1
     elif name == "loss":
         # The first reads two tensors, each other what was written before it, and all but the last write one.
-        launches = _LOSSES[op.name]
-        read, written = read / 2 * (launches + 1), read / 2 * (launches - 1)
+        launches, each = _LOSSES[op.name], read / len(op.reads)
+        read, written = each * (launches + 1), each * (launches - 1)
+    elif op.dims.get("tried"):
+        elements = _numel(op.writes[0]) * op.dims["tried"]
     elif name == "pool":
         outputs = _numel(op.writes[0]) if op.writes else 1.0
         elements = _dealt(op) * (op.dims.get("taps", max(1.0, elements / max(1.0, outputs))) + _PLACED)
@@ -262,8 +276,9 @@ def _parts_of_sector(op: TorchOp) -> float:
     axis = next((i for i, (a, b) in enumerate(zip(part, out)) if a != b), len(part))
     if axis == 0:
         return 1.0  # one behind the other
-    run = max(1, math.prod(part[axis:])) * _bits(op.writes[0]) / 8
-    return max(1.0, min(_numel(op.writes[0]) / max(1.0, _numel(op.reads[0])), _SECTOR / run))
+    parts = max(1.0, _numel(op.writes[0]) * len(op.reads) / max(1.0, sum(map(_numel, op.reads))))
+    run = max(1.0, math.prod(out[axis:]) / parts) * _bits(op.writes[0]) / 8
+    return max(1.0, min(parts, _SECTOR / run))
 
 
 def _dealt(op: TorchOp) -> float:
@@ -394,12 +409,10 @@ def _convolution(op: TorchOp, device: Device) -> KernelTime:
     peak = _peak("tf32" if path == "float32" else path, device)
     moved = float(sum(_bytes(tensor) for tensor in (*op.reads, *op.writes)))
     shape = one or Convolution(2, False, 64, 64, 1, 9, False, False, path == "float16")
-    bandwidth = device.memory_bandwidth_gb_per_s
-    fabric = _Speed(device).fabric
-    vector = device.peak_fp32_vector_tflops
-    terms = terms_of(shape, float(op.flops or 0), moved, peak, vector, bandwidth, constants, fabric)
+    card = device.peak_fp32_vector_tflops, device.memory_bandwidth_gb_per_s
+    terms = terms_of(shape, float(op.flops or 0), moved, peak, *card, constants, _Speed(device).fabric)
     floor = floor_us(shape, constants)
-    bound = max(terms, key=lambda term: terms[term])
+    bound = max(terms, key=lambda term: terms[term]).replace("layout", "memory")
     sigma = widen(sigma, device, 0.0 if one is not None and op.flops is not None else 1.0)
     return KernelTime(together(floor, terms), sigma, bound, {"floor": floor, **terms})
 
@@ -427,32 +440,20 @@ class _Speed:
 
 def _path(op: TorchOp) -> str:
     """The unit a product runs on: float16 (bfloat16 alike), int8, fp8, tf32, float32 or float64."""
-    dtype: Dtype | None = op.reads[0].dtype if op.reads else None
-    if dtype is None:
-        return "float32"
-    if dtype.is_fp8:
-        return "fp8"
-    if dtype.is_float and dtype.bits == 16:
-        return "float16"
-    if dtype.is_integer and dtype.bits == 8:
-        return "int8"
-    if dtype.bits == 64 and dtype.is_float:
+    dtype = op.reads[0].dtype if op.reads else None
+    if dtype is not None and dtype.is_float and dtype.bits == 64:
         return "float64"
-    return "tf32" if op.dims.get("tf32") else "float32"
+    unit = "float32" if dtype is None else memory_class(dtype)
+    return "tf32" if unit == "float32" and op.dims.get("tf32") else unit
 
 
 def _peak(path: str, device: Device) -> float:
     """Dense peak in 10^12 operations per second; a path the device lacks falls to the next wider one."""
     fp32 = device.peak_fp32_vector_tflops
-    half = device.peak_fp16_tensor_dense_fp32acc_tflops or fp32
-    return {
-        "float16": half,
-        "int8": device.peak_int8_tensor_dense_tops or half,
-        "fp8": device.peak_fp8_tensor_dense_fp32acc_tflops or half,
-        "tf32": device.peak_tf32_tensor_dense_tflops or fp32,
-        "float64": device.peak_fp64_tensor_tflops or device.peak_fp64_vector_tflops or fp32 / 32,
-        "float32": fp32,
-    }[path]
+    if path == "float64":
+        return device.peak_fp64_tensor_tflops or device.peak_fp64_vector_tflops or fp32 / 32
+    wider = peak_of("float16", device) if path in ("int8", "fp8") else None
+    return peak_of(path, device) or wider or fp32
 
 
 def _rows_whole(tensor: Tensor) -> bool:

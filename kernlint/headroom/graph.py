@@ -177,7 +177,7 @@ class _Builder:
             elements = float(written[0].numel or 1)
         widest = max(tensors, key=lambda t: t.numel or 0, default=None)
         row = last_extent(widest) if widest is not None else 1.0
-        if isinstance(step, TorchOp) and step.name in _PLANE_NORMS:
+        if isinstance(step, TorchOp) and step.kind == "norm" and step.name in _PLANE_NORMS:
             row = _plane(step)
         if count != 1:
             used = [replace(use, bytes=use.bytes * count) for use in used]

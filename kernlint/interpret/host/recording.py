@@ -39,6 +39,8 @@ class Recording(Evaluator):
         self.host_numbers: dict[int, float] = {}
         #: The type of floats that are made without a word on theirs; None where that is not known.
         self.float_type: Dtype | None = dt.FLOAT32
+        #: Whether torch was told to take deterministic algorithms alone.
+        self.deterministic = False
         #: Rounds up to which they are followed one by one then.
         self.unrolled = 0
         #: The torch function that is being followed, with its arguments.

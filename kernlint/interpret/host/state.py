@@ -368,7 +368,8 @@ class HostState(Contents):
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
             reads, writes = (tuple(map(self.counted, tensors)) for tensors in (reads, writes))
             reads = tuple(map(self.with_expected, reads)) if self.expected else reads
-            self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
+            dims = {**(dims or {}), "deterministic": 1} if self.deterministic else dims or {}
+            self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims, call))
 
     def _follow_number(self, name: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...]) -> None:
         """Note the number that the host makes of one that it knows."""

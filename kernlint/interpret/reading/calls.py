@@ -32,7 +32,7 @@ class CallReading(ArgumentReading):
         result: Any = None
         if host.detailed:
             host.forget_numbers(*host.expected)  # what is written from this call serves calls with other ones
-        float_type = host.float_type
+        settings = host.float_type, host.deterministic
         if self.trace is not None and entry == self.only:
             host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
         if host.journal is not None:
@@ -44,7 +44,7 @@ class CallReading(ArgumentReading):
                 host.unknown("the call is too long to follow to its end")
             except (Raised, Break, Continue):
                 host.unknown(f"{entry} raises for these arguments")
-        host.float_type = float_type
+        host.float_type, host.deterministic = settings
         if host.journal is not None:
             host.journal.following = ""
         host.seen = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python.arguments import Args, Handler, Kwargs, takes
+from kernlint.interpret.python.arguments import Args, Handler, Kwargs, argument, takes
 from kernlint.interpret.torch.arguments import device_of, tensors_in
 from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.values import ReadValue, Unknown
@@ -97,6 +97,11 @@ def _set_float_type(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode)
     h.float_type = given if isinstance(given, Dtype) and not h.doubts else None
 
 
+def _set_deterministic(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    h.changes()
+    h.deterministic = argument(args, kwargs, 0, "mode") is True and not h.doubts
+
+
 TABLE: dict[str, Handler] = {
     **dict.fromkeys(("item", "tolist", "__bool__"), _item),
     "size": _shape_only,
@@ -120,6 +125,7 @@ TABLE: dict[str, Handler] = {
     "is_grad_enabled": lambda h, a, k, n: False,
     "get_default_dtype": lambda h, a, k, n: h.float_type or Unknown("dtype"),
     **dict.fromkeys(("set_default_dtype", "set_default_tensor_type"), _set_float_type),
+    "use_deterministic_algorithms": _set_deterministic,
     **dict.fromkeys(("is_complex", "is_conj", "is_neg"), _is_of_complex),
     "is_autocast_enabled": _is_autocast,
     "__len__": lambda h, a, k, n: a[0].shape[0] if a[0].shape else Unknown("length"),

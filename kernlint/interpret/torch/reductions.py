@@ -123,7 +123,17 @@ def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
         dims = {"inner": int(axis == len(x.shape) - 1)} if axis is not None and x.shape else {}
         groups = concrete(argument(args, kwargs, 1, "num_groups")) if name == "group_norm" else None
         dims |= {"groups": groups} if groups is not None else {}
-        h.torch_op(name, kind, (x, *extra), (result,), node, None if count is None else flops * count, dims)
+        # With statistics that are given it is one pass over the elements.
+        given = name == "batch_norm" and argument(args, kwargs, 5, "training", default=False) is False
+        h.torch_op(
+            name,
+            "elementwise" if given else kind,
+            (x, *extra),
+            (result,),
+            node,
+            None if count is None else flops * count,
+            dims,
+        )
         return result
 
     return handler
