@@ -9,11 +9,15 @@ kernel_ms (RTX 4090); CHECKOUT holds the files that it names, and an ``id`` of R
 predicted speedup tell kernels that are faster than eager PyTorch from slower ones (area under the ROC curve: the chance that of
 one of each the faster one is ranked first), and how many samples of a task need not be run on a GPU if the best of those that are
 run is to be as good as the best of all.
+
+A task says how its authors ran it (``utils/compile_and_run.py`` there): in evaluation mode, torch being told to take deterministic
+algorithms alone, which fills what ``torch.empty`` makes and keeps dilated convolutions from cuDNN.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import math
 import random
@@ -23,7 +27,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 from accuracy import as_markdown
 
@@ -35,13 +39,14 @@ _DRAWS = 200
 @dataclass(frozen=True)
 class Sample:
     """A kernel: the ``task`` it was written for, its measured ``speed`` against eager PyTorch (None: not correct), and what the judge
-    said of it before anything ran."""
+    said of it before anything ran; ``off`` by how far, as ln(predicted / measured), its time and that of eager PyTorch were."""
 
     task: str
     speed: float | None
     predicted: float | None
     errors: int
     status: str
+    off: tuple[float, float] | None = None
 
     @property
     def doomed(self) -> bool:
@@ -67,9 +72,16 @@ def samples(rows: Iterable[Mapping[str, object]], results: Mapping[str, Mapping[
                 None if predicted is None else float(predicted),  # type: ignore[arg-type]
                 int(result["errors"] or 0),  # type: ignore[call-overload]
                 str(result["status"]),
+                None if speed is None or predicted is None else _off(row, result),
             )
         )
     return found
+
+
+def _off(row: Mapping[str, object], result: Mapping[str, object]) -> tuple[float, float]:
+    pairs = (("call_us", "kernel_ms"), ("reference_call_us", "ref_ms"))
+    kernel, eager = (math.log(float(result[us]) / float(row[ms]) / 1000) for us, ms in pairs)  # type: ignore[arg-type]
+    return kernel, eager
 
 
 def area(pairs: Sequence[tuple[float, bool]]) -> float:
@@ -177,6 +189,12 @@ def report(found: Sequence[Sample]) -> list[tuple[str, str]]:
         ("AUC, of those at least 1.2x away from eager", _with_interval(interval(known, lambda s: auc(s, 1.2)))),
         ("pairs of one task, at least 1.1x apart, ranked as measured", _with_interval(interval(known, concordance))),
         ("mean abs(ln(predicted / measured speedup))", f"{fmean(_missed(known)):.2f}"),
+        (
+            "median of it, of the kernel's time, of eager PyTorch's",
+            ", ".join(
+                f"{median(sizes):.2f}" for sizes in (_missed(known), *zip(*(map(abs, s.off or ()) for s in known)))
+            ),
+        ),
         ("not correct, with a proven error", f"{sum(s.doomed for s in wrong)} of {len(wrong)}"),
         ("correct, with a proven error", f"{sum(s.doomed for s in timed)} of {len(timed)}"),
     ]
@@ -206,6 +224,22 @@ def _with_interval(values: tuple[float, float, float]) -> str:
     return "{:.2f} ({:.2f} to {:.2f})".format(*values)
 
 
+def as_run(text: str, model: str) -> str:
+    """``text`` with what the authors' harness did before it called ``model``; as it is where no such class can be read."""
+    try:
+        classes = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == model]
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+    methods = [node for one in classes for node in one.body if isinstance(node, ast.FunctionDef)]
+    forward = next((method.body[0] for method in methods if method.name == "forward"), None)
+    if forward is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    indent = " " * forward.col_offset
+    lines.insert(forward.lineno - 1, f"{indent}self.eval()\n{indent}torch.use_deterministic_algorithms(True)\n")
+    return "".join(lines)
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows")
@@ -217,8 +251,8 @@ def main(arguments: Sequence[str]) -> None:
     if options.tasks:
         for row in rows:
             texts = {
-                key: (options.tasks / row[name]).read_text()
-                for key, name in (("source", "path"), ("reference", "reference"))
+                key: as_run((options.tasks / row[name]).read_text(), model)
+                for key, name, model in (("source", "path", "ModelNew"), ("reference", "reference", "Model"))
             }
             print(json.dumps({"id": row["path"], **texts}))
         return
